@@ -1,0 +1,34 @@
+//! A value that stands in a Secret, in the nested form that the API uses for it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A value taken from a Secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+pub struct SecretValue {
+    /// Where the value stands.
+    pub value_from: ValueFromSecret,
+}
+
+/// The place of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+pub struct ValueFromSecret {
+    /// The Secret and the key within it.
+    pub secret_key_ref: SecretKeyRef,
+}
+
+/// One key of one Secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKeyRef {
+    /// The name of the Secret.
+    pub name: String,
+
+    /// The key within it.
+    pub key: String,
+}

@@ -1,0 +1,31 @@
+//! The API that users of KEDA already have: `keda.sh/v1alpha1`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`scaled_object`] | `ScaledObject`: a workload scaled by events |
+//! | [`scaled_job`] | `ScaledJob`: Jobs created for events |
+//! | [`authentication`] | `TriggerAuthentication` and `ClusterTriggerAuthentication`: how triggers sign in |
+//! | [`trigger`] | the trigger, shared by the first two |
+//! | [`condition`] | the condition that all of them report |
+//! | [`names`] | every word users can see that is not a field: annotations, labels, reasons, messages |
+//! | [`crd`] | the CustomResourceDefinitions, generated from these types |
+//!
+//! Optional fields are `Option`s here and stay unset when they were unset: reading a manifest and writing it back loses
+//! nothing. What an unset field means is decided by `kedge-core`, not by these types. There is no client in this crate.
+
+pub mod authentication;
+pub mod condition;
+pub mod crd;
+pub mod names;
+pub mod scaled_job;
+pub mod scaled_object;
+pub mod trigger;
+
+pub use authentication::{ClusterTriggerAuthentication, TriggerAuthentication};
+pub use condition::Condition;
+pub use scaled_job::ScaledJob;
+pub use scaled_object::ScaledObject;
+pub use trigger::Trigger;
+
+#[cfg(test)]
+mod round_trip;

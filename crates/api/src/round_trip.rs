@@ -1,0 +1,112 @@
+//! Any object made of these types survives being written and read, as JSON and as YAML.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::jiff::Timestamp;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::authentication::{ClusterTriggerAuthenticationSpec, TriggerAuthenticationSpec, TriggerAuthenticationStatus};
+use crate::scaled_job::{JobTemplate, ScaledJobSpec, ScaledJobStatus};
+use crate::scaled_object::{ScaledObjectSpec, ScaledObjectStatus};
+use crate::{ClusterTriggerAuthentication, ScaledJob, ScaledObject, TriggerAuthentication};
+
+/// An optional quantity as users write it: a number or a text.
+pub(crate) fn any_int_or_string() -> impl Strategy<Value = Option<IntOrString>> {
+    option::of(prop_oneof![any::<i32>().prop_map(IntOrString::Int), any::<String>().prop_map(IntOrString::String)])
+}
+
+/// An optional time to the second, as Kubernetes writes it.
+pub(crate) fn any_time() -> impl Strategy<Value = Option<Time>> {
+    let seconds = 0..253_402_300_799_i64; // the year 9999
+    option::of(seconds.prop_map(|second| Time(Timestamp::from_second(second).unwrap())))
+}
+
+/// A Job template: any JSON object.
+pub(crate) fn any_job_template() -> impl Strategy<Value = JobTemplate> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    let json = leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(any::<String>(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    });
+    btree_map(any::<String>(), json, 0..6).prop_map(|map| JobTemplate(map.into_iter().collect()))
+}
+
+fn any_metadata() -> impl Strategy<Value = ObjectMeta> {
+    let texts = || option::of(btree_map(any::<String>(), any::<String>(), 0..3));
+    (any::<String>(), option::of(any::<String>()), texts(), texts(), option::of(any::<i64>())).prop_map(
+        |(name, namespace, labels, annotations, generation)| ObjectMeta {
+            name: Some(name),
+            namespace,
+            labels,
+            annotations,
+            generation,
+            ..ObjectMeta::default()
+        },
+    )
+}
+
+fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(object: &T) -> Result<(), TestCaseError> {
+    let json = serde_json::to_string(object).unwrap();
+    prop_assert_eq!(&serde_json::from_str::<T>(&json).unwrap(), object);
+    let yaml = serde_saphyr::to_string(object).unwrap();
+    let read = serde_saphyr::from_str::<T>(&yaml);
+    prop_assert!(read.is_ok(), "{}\n{}", read.unwrap_err(), yaml);
+    prop_assert_eq!(&read.unwrap(), object, "{}", yaml);
+    Ok(())
+}
+
+/// Tries the law on many objects. The strategies of such wide types need more stack than a test's thread has.
+fn all_survive<S, T>(strategy: impl FnOnce() -> S + Send + 'static)
+where
+    S: Strategy<Value = T>,
+    T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let trial =
+        || TestRunner::default().run(&strategy(), |object| survives(&object)).map_err(|failure| failure.to_string());
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(trial).unwrap();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn scaled_objects_survive() {
+    all_survive(|| {
+        (any_metadata(), any::<ScaledObjectSpec>(), any::<Option<ScaledObjectStatus>>())
+            .prop_map(|(metadata, spec, status)| ScaledObject { metadata, spec, status })
+    });
+}
+
+#[test]
+fn scaled_jobs_survive() {
+    all_survive(|| {
+        (any_metadata(), any::<ScaledJobSpec>(), any::<Option<ScaledJobStatus>>())
+            .prop_map(|(metadata, spec, status)| ScaledJob { metadata, spec, status })
+    });
+}
+
+#[test]
+fn trigger_authentications_survive() {
+    all_survive(|| {
+        (any_metadata(), any::<TriggerAuthenticationSpec>(), any::<Option<TriggerAuthenticationStatus>>())
+            .prop_map(|(metadata, spec, status)| TriggerAuthentication { metadata, spec, status })
+    });
+}
+
+#[test]
+fn cluster_trigger_authentications_survive() {
+    all_survive(|| {
+        (any_metadata(), any::<ClusterTriggerAuthenticationSpec>(), any::<Option<TriggerAuthenticationStatus>>())
+            .prop_map(|(metadata, spec, status)| ClusterTriggerAuthentication { metadata, spec, status })
+    });
+}

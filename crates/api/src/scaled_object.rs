@@ -1,0 +1,144 @@
+//! `ScaledObject`: a workload and the events by which it is scaled.
+
+mod advanced;
+mod status;
+
+pub use advanced::*;
+pub use status::*;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::trigger::Trigger;
+
+/// What to scale, between which bounds, and by which events.
+#[skip_serializing_none]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[kube(
+    group = "keda.sh",
+    version = "v1alpha1",
+    kind = "ScaledObject",
+    doc = "A workload that is scaled by events: to zero when there are none, from zero when the first arrives, and by a managed HorizontalPodAutoscaler in between.",
+    shortname = "so",
+    namespaced,
+    status = "ScaledObjectStatus",
+    derive = "PartialEq",
+    printcolumn(name = "ScaleTargetKind", type_ = "string", json_path = ".status.scaleTargetKind"),
+    printcolumn(name = "ScaleTargetName", type_ = "string", json_path = ".spec.scaleTargetRef.name"),
+    printcolumn(name = "Min", type_ = "integer", json_path = ".spec.minReplicaCount"),
+    printcolumn(name = "Max", type_ = "integer", json_path = ".spec.maxReplicaCount"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
+    printcolumn(name = "Active", type_ = "string", json_path = r#".status.conditions[?(@.type=="Active")].status"#),
+    printcolumn(
+        name = "Fallback",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Fallback")].status"#
+    ),
+    printcolumn(name = "Paused", type_ = "string", json_path = r#".status.conditions[?(@.type=="Paused")].status"#),
+    printcolumn(name = "Triggers", type_ = "string", json_path = ".status.triggersTypes"),
+    printcolumn(name = "Authentications", type_ = "string", json_path = ".status.authenticationsTypes"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!has(self.minReplicaCount) || self.minReplicaCount <= (has(self.maxReplicaCount) ? self.maxReplicaCount : 100)",
+    "message": "minReplicaCount must be less than or equal to maxReplicaCount"
+}]))]
+pub struct ScaledObjectSpec {
+    /// The workload to scale, in the same namespace: any kind with a scale subresource.
+    pub scale_target_ref: ScaleTargetRef,
+
+    /// Seconds between two looks at the triggers. Matters for the steps from and to zero, and for cached metrics: between
+    /// one and maxReplicaCount the HPA asks at its own pace. Default 30.
+    #[schemars(range(min = 1))]
+    pub polling_interval: Option<i32>,
+
+    /// Seconds after the creation of this object during which it is not scaled to zero. Default 0.
+    #[schemars(range(min = 0))]
+    pub initial_cooldown_period: Option<i32>,
+
+    /// Seconds without any active trigger before the target is scaled to zero, or to idleReplicaCount. It gates only
+    /// that last step; for the steps above it, see behavior.scaleDown of the HPA. Default 300.
+    #[schemars(range(min = 0))]
+    pub cooldown_period: Option<i32>,
+
+    /// Replicas to keep while no trigger is active. Must be below minReplicaCount. Use 0: with a higher number the HPA
+    /// lifts the target back to minReplicaCount. Unset means that the target rests at minReplicaCount.
+    #[schemars(range(min = 0))]
+    pub idle_replica_count: Option<i32>,
+
+    /// The fewest replicas the target may have; 0 lets it sleep when no trigger is active. Default 0.
+    #[schemars(range(min = 0))]
+    pub min_replica_count: Option<i32>,
+
+    /// The most replicas the target may have. Default 100.
+    #[schemars(range(min = 1))]
+    pub max_replica_count: Option<i32>,
+
+    /// Options for the managed HPA, for formulas, and for what happens on deletion.
+    pub advanced: Option<Advanced>,
+
+    /// The events to scale by. At least one; the HPA follows the one that asks for the most replicas.
+    #[schemars(length(min = 1))]
+    pub triggers: Vec<Trigger>,
+
+    /// What to do when a source does not answer. Without it the target keeps its replicas.
+    pub fallback: Option<Fallback>,
+}
+
+/// The workload to scale.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+pub struct ScaleTargetRef {
+    /// The name of the workload.
+    #[schemars(length(min = 1))]
+    pub name: String,
+
+    /// The API group and version of the workload. Default apps/v1.
+    pub api_version: Option<String>,
+
+    /// The kind of the workload, e.g. Deployment or StatefulSet, or a custom resource with a scale subresource. Default Deployment.
+    pub kind: Option<String>,
+
+    /// The container of the target whose environment the FromEnv parameters of triggers refer to. Default: the first one.
+    pub env_source_container_name: Option<String>,
+}
+
+/// How many replicas to hold while sources fail.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+pub struct Fallback {
+    /// Fall back after more than this many failures in a row of the same trigger.
+    #[schemars(range(min = 0))]
+    pub failure_threshold: i32,
+
+    /// The number of replicas to fall back to.
+    #[schemars(range(min = 0))]
+    pub replicas: i32,
+
+    /// How `replicas` is used: static (as given, the default), currentReplicas (keep what there is),
+    /// currentReplicasIfHigher or currentReplicasIfLower (the higher or lower of both), scalingModifiers (feed `replicas`
+    /// into the formula in place of the failing trigger).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "static"))]
+    pub behavior: Option<FallbackBehavior>,
+}
+
+/// The ways to fall back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+pub enum FallbackBehavior {
+    Static,
+    CurrentReplicas,
+    CurrentReplicasIfHigher,
+    CurrentReplicasIfLower,
+    ScalingModifiers,
+}

@@ -1,0 +1,25 @@
+//! The `kedge` binary: reads flags and environment, wires the crates together, and is the only place that does either.
+
+mod crds;
+
+use clap::{Parser, Subcommand};
+
+/// Event-driven autoscaling for Kubernetes, for the manifests that KEDA users have today.
+#[derive(Parser)]
+#[command(name = "kedge", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`
+    Crds(crds::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Crds(args) => crds::run(&args),
+    }
+}
