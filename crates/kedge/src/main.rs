@@ -2,6 +2,8 @@
 
 mod crds;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// Event-driven autoscaling for Kubernetes, for the manifests that KEDA users have today.
@@ -18,8 +20,15 @@ enum Command {
     Crds(crds::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -1,1 +1,42 @@
+//! A real Kubernetes control plane on one machine: etcd, kube-apiserver, kube-controller-manager with the real HPA
+//! controller, kube-scheduler, and nodes played by kwok. No kubelet, no containers, no downloads of binaries.
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use std::time::Duration;
+//! let cluster = kedge_test_cluster::Cluster::builder("my-test").hpa_sync_period(Duration::from_secs(1)).start().await?;
+//! let client = cluster.client().await?;
+//! println!("{}", cluster.kubectl(["get", "nodes"])?);
+//! # Ok(()) }
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`tools`] | the programs, built once from the pinned Go modules in `go/` into a cache |
+//! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
+//! | [`prometheus`] | a real Prometheus server |
+//! | `components` | the command line of each program |
+//! | `process` | child processes that end when their owner ends, however it ends |
+//! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
+//! | `ports` | ports that no other cluster on this machine gets |
+//! | `certificates` | keys, certificates and kubeconfigs |
+//! | [`wait`] | waiting for a condition with a deadline |
+//!
+//! Linux only: clearing up after a killed owner reads `/proc`.
 
+pub mod cluster;
+pub mod prometheus;
+pub mod tools;
+pub mod wait;
+
+mod cache;
+mod certificates;
+mod components;
+mod nodes;
+mod ports;
+mod process;
+mod state;
+
+pub use cluster::{Cluster, ClusterBuilder};
+pub use prometheus::Prometheus;
+pub use state::{Owner, StateFolder};

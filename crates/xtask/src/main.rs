@@ -1,1 +1,53 @@
-fn main() {}
+//! `cargo xtask`: the tasks of this repository, the same for CI and for a newcomer.
+
+mod cluster;
+mod generate;
+mod test;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use kedge_test_cluster::tools::{self, Tool};
+
+/// The tasks of this repository
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run all tests: unit, golden, and on a real cluster, building what they need the first time
+    Test(test::Args),
+    /// Start, look at and stop a real Kubernetes control plane on this machine
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// Build the programs that clusters and tests are made of, without starting anything
+    Tools,
+    /// Write again what is generated and committed: crds/
+    Generate,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Test(args) => test::run(&args),
+        Task::Cluster(command) => cluster::run(command),
+        Task::Tools => tools::build(&Tool::ALL),
+        Task::Generate => generate::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep")
+}

@@ -1,0 +1,117 @@
+//! The command line of each program of the control plane.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::certificates::Certificates;
+
+/// Flags are put together from text and paths; this takes both.
+macro_rules! flag {
+    ($name:literal, $value:expr) => {{
+        let mut flag = OsString::from(concat!("--", $name, "="));
+        flag.push(&$value);
+        flag
+    }};
+}
+
+/// The loopback ports of one cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ports {
+    pub(crate) etcd_client: u16,
+    pub(crate) etcd_peer: u16,
+    pub(crate) apiserver: u16,
+    pub(crate) controller_manager: u16,
+    pub(crate) scheduler: u16,
+    pub(crate) kwok: u16,
+}
+
+pub(crate) fn etcd(folder: &Path, ports: Ports) -> Vec<OsString> {
+    let client = format!("http://127.0.0.1:{}", ports.etcd_client);
+    let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
+    vec![
+        flag!("data-dir", folder.join("etcd")),
+        flag!("listen-client-urls", client),
+        flag!("advertise-client-urls", client),
+        flag!("listen-peer-urls", peer),
+        flag!("initial-advertise-peer-urls", peer),
+        flag!("initial-cluster", format!("default={peer}")),
+        // Nothing here outlives the machine, so nothing needs to reach the disk.
+        "--unsafe-no-fsync".into(),
+    ]
+}
+
+pub(crate) fn apiserver(folder: &Path, ports: Ports, pki: &Certificates, audit_policy: &Path) -> Vec<OsString> {
+    let server = pki.server();
+    let front_proxy = pki.front_proxy();
+    vec![
+        flag!("etcd-servers", format!("http://127.0.0.1:{}", ports.etcd_client)),
+        "--bind-address=127.0.0.1".into(),
+        "--advertise-address=127.0.0.1".into(),
+        // A loopback address is not a legal endpoint of the Service `kubernetes`.
+        "--endpoint-reconciler-type=none".into(),
+        flag!("secure-port", ports.apiserver.to_string()),
+        "--service-cluster-ip-range=10.0.0.0/24".into(),
+        flag!("tls-cert-file", server.certificate),
+        flag!("tls-private-key-file", server.key),
+        flag!("client-ca-file", pki.authority()),
+        "--authorization-mode=RBAC".into(),
+        "--service-account-issuer=https://kubernetes.default.svc".into(),
+        flag!("service-account-key-file", pki.service_accounts_public_key()),
+        flag!("service-account-signing-key-file", pki.service_accounts_key()),
+        flag!("requestheader-client-ca-file", pki.front_proxy_authority()),
+        "--requestheader-allowed-names=front-proxy".into(),
+        "--requestheader-username-headers=X-Remote-User".into(),
+        "--requestheader-group-headers=X-Remote-Group".into(),
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-".into(),
+        flag!("proxy-client-cert-file", front_proxy.certificate),
+        flag!("proxy-client-key-file", front_proxy.key),
+        flag!("audit-policy-file", audit_policy),
+        flag!("audit-log-path", folder.join("audit.log")),
+        "--audit-log-mode=blocking".into(),
+    ]
+}
+
+pub(crate) fn controller_manager(ports: Ports, pki: &Certificates, hpa_sync_period: Duration) -> Vec<OsString> {
+    let kubeconfig = pki.controller_manager_kubeconfig();
+    vec![
+        flag!("kubeconfig", kubeconfig),
+        flag!("authentication-kubeconfig", kubeconfig),
+        flag!("authorization-kubeconfig", kubeconfig),
+        "--bind-address=127.0.0.1".into(),
+        flag!("secure-port", ports.controller_manager.to_string()),
+        "--leader-elect=false".into(),
+        "--use-service-account-credentials".into(),
+        flag!("service-account-private-key-file", pki.service_accounts_key()),
+        flag!("root-ca-file", pki.authority()),
+        // At its default limits it throttles itself past a few hundred HPAs.
+        "--kube-api-qps=500".into(),
+        "--kube-api-burst=1000".into(),
+        flag!("horizontal-pod-autoscaler-sync-period", format!("{}ms", hpa_sync_period.as_millis())),
+    ]
+}
+
+pub(crate) fn scheduler(ports: Ports, pki: &Certificates) -> Vec<OsString> {
+    let kubeconfig = pki.scheduler_kubeconfig();
+    vec![
+        flag!("kubeconfig", kubeconfig),
+        flag!("authentication-kubeconfig", kubeconfig),
+        flag!("authorization-kubeconfig", kubeconfig),
+        "--bind-address=127.0.0.1".into(),
+        flag!("secure-port", ports.scheduler.to_string()),
+        "--leader-elect=false".into(),
+    ]
+}
+
+pub(crate) fn kwok(ports: Ports, pki: &Certificates, stages: &Path) -> Vec<OsString> {
+    vec![
+        flag!("kubeconfig", pki.kwok_kubeconfig()),
+        flag!("config", stages),
+        "--manage-all-nodes=true".into(),
+        "--node-ip=127.0.0.1".into(),
+        flag!("node-port", ports.kwok.to_string()),
+        flag!("server-address", format!("127.0.0.1:{}", ports.kwok)),
+        // Its own heartbeat is slower than the grace period of nodes; the lease is not.
+        "--node-lease-duration-seconds=40".into(),
+    ]
+}

@@ -1,0 +1,119 @@
+//! Child processes that end when their owner ends, however it ends.
+//!
+//! All children of an owner share one process group. Its leader is a guardian: a shell that waits for the end of a pipe
+//! which only the owner holds open. When the owner is gone, by its own will, by a panic or by kill -9, the kernel closes
+//! the pipe and the guardian kills the group, itself included. (A parent-death signal would not do: it fires when the
+//! *thread* that started the child ends.)
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::state::MARK;
+
+/// The group of processes of one owner.
+#[derive(Debug)]
+pub(crate) struct Group {
+    guardian: Child,
+    lifeline: Option<ChildStdin>,
+    members: Vec<Member>,
+    folder: PathBuf,
+}
+
+#[derive(Debug)]
+struct Member {
+    name: String,
+    child: Child,
+}
+
+impl Group {
+    /// Starts the guardian of the cluster, or server, that keeps its state in this folder.
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        let logs = folder.join("logs");
+        fs::create_dir_all(&logs).with_context(|| format!("cannot create the folder {}", logs.display()))?;
+        let mut guardian = Command::new("sh")
+            .args(["-c", "trap '' HUP INT TERM; read _; kill -KILL 0"])
+            .env(MARK, folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start `sh`")?;
+        let lifeline = guardian.stdin.take();
+        Ok(Self { guardian, lifeline, members: Vec::new(), folder: folder.to_owned() })
+    }
+
+    /// Starts a program as a member; what it prints goes to `logs/NAME.log`.
+    pub(crate) fn spawn(
+        &mut self,
+        name: &str,
+        program: &Path,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> anyhow::Result<()> {
+        let log = log_path(&self.folder, name);
+        let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env(MARK, &self.folder)
+            .process_group(self.guardian.id().try_into()?)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        self.members.push(Member { name: name.to_owned(), child });
+        Ok(())
+    }
+
+    /// Fails, with the end of its log, if a member has ended.
+    pub(crate) fn check(&mut self) -> anyhow::Result<()> {
+        for member in &mut self.members {
+            if let Some(status) = member.child.try_wait()? {
+                let log = log_path(&self.folder, &member.name);
+                bail!("{} ended ({status}); the end of {} says:\n{}", member.name, log.display(), tail(&log, 15));
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills every member and waits until all are gone.
+    pub(crate) fn stop(&mut self) {
+        drop(self.lifeline.take());
+        if let Some(group) = i32::try_from(self.guardian.id()).ok().and_then(Pid::from_raw) {
+            // Fails only when the guardian has killed the group already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        for member in &mut self.members {
+            let _ = member.child.wait();
+        }
+        let _ = self.guardian.wait();
+        self.members.clear();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn log_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join("logs").join(name).with_extension("log")
+}
+
+/// The last lines of a file, or why there are none.
+pub(crate) fn tail(path: &Path, lines: usize) -> String {
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            let all: Vec<&str> = text.lines().collect();
+            all[all.len().saturating_sub(lines)..].join("\n")
+        }
+        Err(error) => format!("({error})"),
+    }
+}

@@ -1,0 +1,59 @@
+//! `cluster run`: owns one cluster until it is asked to end.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Context;
+use kedge_test_cluster::{Cluster, StateFolder};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Choices, print_usage, ready_file};
+use crate::workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    choices: Choices,
+
+    /// Leave the terminal: for `up`, which waits for the cluster instead
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+#[tokio::main]
+pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    if args.detached {
+        rustix::process::setsid().context("cannot leave the terminal")?;
+    }
+    // Listened to from here on, so that a stop during the start is a stop too.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    let own = async {
+        let mut cluster = args.choices.builder().start().await?;
+        let state = StateFolder::of(&args.choices.name)?;
+        install_crds(&cluster)?;
+        fs::write(ready_file(&state), "")?;
+        print_usage(&args.choices.name, &state)?;
+        loop {
+            cluster.check()?;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    tokio::select! {
+        () = stop => Ok(()),
+        ended = own => ended,
+    }
+}
+
+fn install_crds(cluster: &Cluster) -> anyhow::Result<()> {
+    let crds = workspace().join("crds");
+    cluster.kubectl(["apply", "--server-side", "--filename", &crds.display().to_string()])?;
+    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"])?;
+    Ok(())
+}
