@@ -1,1 +1,15 @@
+//! What the tests of this package share.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`files`] | the folders that tests read |
+//! | [`schema`] | CRD schemas taken apart, to be compared |
+//! | [`descriptors`] | compiled protos, to be compared |
+//! | [`exposition`] | a metrics endpoint whose values a test sets |
+//! | [`xtask`] | the `cargo xtask` of this checkout, as a program to run |
 
+pub mod descriptors;
+pub mod exposition;
+pub mod files;
+pub mod schema;
+pub mod xtask;

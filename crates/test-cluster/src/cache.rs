@@ -13,6 +13,7 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     if let Some(folder) = env::var_os("XDG_CACHE_HOME") {
         return Ok(PathBuf::from(folder).join("kedge"));
     }
-    let home = env::var_os("HOME").context("neither KEDGE_CACHE_DIR nor HOME is set: no place to keep built programs")?;
+    let home =
+        env::var_os("HOME").context("neither KEDGE_CACHE_DIR nor HOME is set: no place to keep built programs")?;
     Ok(PathBuf::from(home).join(".cache/kedge"))
 }

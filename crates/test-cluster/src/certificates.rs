@@ -127,7 +127,8 @@ impl Certificates {
 
     fn create_server(&self, ca: &Issuer<'static, KeyPair>) -> anyhow::Result<()> {
         // 10.0.0.1 is the API server's own Service in the range that `components` gives it.
-        let names = ["localhost", "127.0.0.1", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let names =
+            ["localhost", "127.0.0.1", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut params = CertificateParams::new(names.map(String::from))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.distinguished_name.push(DnType::CommonName, "server");

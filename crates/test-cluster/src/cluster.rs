@@ -205,7 +205,11 @@ impl Cluster {
     }
 
     /// Waits for a condition for as long as all parts are alive.
-    async fn wait_alive<T>(&mut self, what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> anyhow::Result<T> {
+    async fn wait_alive<T>(
+        &mut self,
+        what: &str,
+        mut look: impl AsyncFnMut() -> Result<T, String>,
+    ) -> anyhow::Result<T> {
         let group = &mut self.group;
         wait_for(what, START_LIMIT, async || match group.check() {
             Err(died) => Ok(Err(died)),

@@ -64,6 +64,13 @@ impl Prometheus {
         format!("http://127.0.0.1:{}", self.port.number)
     }
 
+    /// The body of the answer to a GET of this path.
+    pub async fn get(&self, path: &str) -> anyhow::Result<String> {
+        let answer = get(SocketAddr::from(([127, 0, 0, 1], self.port.number)), path).await?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
+        Ok(body.to_owned())
+    }
+
     /// The folder with data and logs.
     pub fn folder(&self) -> &std::path::Path {
         &self.folder

@@ -69,7 +69,8 @@ impl StateFolder {
 
     /// Takes the folder for this process and empties it. What a killed owner left running is killed first.
     pub(crate) fn take(&self) -> anyhow::Result<File> {
-        fs::create_dir_all(clusters_folder()).with_context(|| format!("cannot create {}", clusters_folder().display()))?;
+        fs::create_dir_all(clusters_folder())
+            .with_context(|| format!("cannot create {}", clusters_folder().display()))?;
         let lock = File::options().create(true).truncate(false).write(true).read(true).open(self.lock_path())?;
         if lock.try_lock().is_err() {
             let pid = fs::read_to_string(self.lock_path()).unwrap_or_default();

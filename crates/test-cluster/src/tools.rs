@@ -50,14 +50,8 @@ impl Tool {
     ];
 
     /// What one cluster needs to run, and kubectl to look at it.
-    pub const CLUSTER: [Tool; 6] = [
-        Tool::Etcd,
-        Tool::KubeApiserver,
-        Tool::KubeControllerManager,
-        Tool::KubeScheduler,
-        Tool::Kubectl,
-        Tool::Kwok,
-    ];
+    pub const CLUSTER: [Tool; 6] =
+        [Tool::Etcd, Tool::KubeApiserver, Tool::KubeControllerManager, Tool::KubeScheduler, Tool::Kubectl, Tool::Kwok];
 
     /// The name of the program.
     pub fn name(self) -> &'static str {
@@ -131,7 +125,10 @@ pub fn build(tools: &[Tool]) -> anyhow::Result<()> {
         return Ok(());
     }
     go::require()?;
-    eprintln!("building {} programs from Go modules, once; the first time takes about 12 minutes on 2 cores", missing.len());
+    eprintln!(
+        "building {} programs from Go modules, once; the first time takes about 12 minutes on 2 cores",
+        missing.len()
+    );
     let started = Instant::now();
     for (index, tool) in missing.iter().enumerate() {
         let recipe = tool.recipe();

@@ -10,6 +10,10 @@ pub(super) fn mend(schema: &mut Value) {
     remove(schema, "title");
     each_schema(schema, &mut |schema| {
         remove(schema, "nullable");
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            // `kubectl explain` wraps lines itself.
+            *text = text.replace('\n', " ");
+        }
         if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
             values.retain(|value| !value.is_null());
         }

@@ -17,7 +17,8 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(30);
 /// From 1.21 on, Go fetches the newer toolchain that a module asks for by itself.
 const OLDEST: (u32, u32) = (1, 21);
 
-const REMEDY: &str = "install Go (https://go.dev/doc/install), or leave the real cluster out with `cargo xtask test --no-cluster`";
+const REMEDY: &str =
+    "install Go (https://go.dev/doc/install), or leave the real cluster out with `cargo xtask test --no-cluster`";
 
 /// Fails, with what to do about it, unless there is a usable `go`.
 pub(super) fn require() -> anyhow::Result<()> {

@@ -20,8 +20,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let clusters =
-        if args.all { StateFolder::all()? } else { vec![(args.name.clone(), StateFolder::of(&args.name)?)] };
+    let clusters = if args.all { StateFolder::all()? } else { vec![(args.name.clone(), StateFolder::of(&args.name)?)] };
     for (name, state) in clusters {
         println!("cluster `{name}` {}", stop(&state)?);
     }

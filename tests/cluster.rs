@@ -1,0 +1,14 @@
+//! Tests on a real cluster: kube-apiserver, the HPA controller, kwok's nodes.
+
+#[path = "cluster/crd_parity.rs"]
+mod crd_parity;
+#[path = "cluster/keda.rs"]
+mod keda;
+#[path = "cluster/prometheus.rs"]
+mod prometheus;
+#[path = "cluster/rig.rs"]
+mod rig;
+#[path = "cluster/shared.rs"]
+mod shared;
+#[path = "cluster/users_see.rs"]
+mod users_see;

@@ -1,0 +1,61 @@
+//! KEDA's own CRDs and contracts, from the source it publishes, and ours held against them.
+
+use std::fs;
+use std::path::Path;
+
+use kedge_api::crd;
+use kedge_test_cluster::tools;
+use kedge_tests::{descriptors, files, schema};
+use serde_json::Value;
+
+/// The CRDs as KEDA releases them: its generated ones, changed by the patches that it keeps beside them.
+pub(crate) fn released_crds() -> anyhow::Result<Vec<Value>> {
+    let folder = tools::keda_source()?.join("config/crd");
+    let patches = [("scaledobjects", "scaledobject_patch.yaml"), ("scaledjobs", "scaledjob_patch.yaml")];
+    let mut crds = Vec::new();
+    for plural in ["clustertriggerauthentications", "scaledjobs", "scaledobjects", "triggerauthentications"] {
+        let mut crd = files::read_yaml(&folder.join(format!("bases/keda.sh_{plural}.yaml")));
+        for (_, patch) in patches.iter().filter(|(patched, _)| *patched == plural) {
+            let patch = files::read_yaml(&folder.join("patches").join(patch));
+            json_patch::patch(&mut crd, &serde_json::from_value::<json_patch::Patch>(patch)?)?;
+        }
+        crds.push(crd);
+    }
+    Ok(crds)
+}
+
+/// Writes them as files for kubectl.
+pub(crate) fn write_released_crds(folder: &Path) -> anyhow::Result<()> {
+    for crd in released_crds()? {
+        let name = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
+        fs::write(folder.join(name).with_extension("json"), crd.to_string())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn our_crds_equal_kedas_in_all_but_descriptions() {
+    let theirs = released_crds().unwrap();
+    let ours = crd::all();
+    assert_eq!(ours.len(), theirs.len());
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        let mut ours = serde_json::to_value(&ours.spec).unwrap();
+        let mut theirs = theirs["spec"].clone();
+        for spec in [&mut ours, &mut theirs] {
+            let schema = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
+            *schema = schema::without_descriptions(schema);
+        }
+        let differences = schema::differences(&ours, &theirs);
+        assert!(differences.is_empty(), "{}: {differences:#?}", theirs["names"]["plural"]);
+    }
+}
+
+#[test]
+fn our_proto_is_kedas_on_the_wire() {
+    let folder = tools::keda_source().unwrap().join("pkg/scalers/externalscaler");
+    let compiler = protox::Compiler::new([&folder]).and_then(|mut compiler| {
+        compiler.open_file("externalscaler.proto")?;
+        Ok(compiler.encode_file_descriptor_set())
+    });
+    assert_eq!(descriptors::decode(kedge_proto::DESCRIPTORS), descriptors::decode(&compiler.unwrap()));
+}

@@ -1,0 +1,200 @@
+//! The cluster rig itself: real, several at once, and gone without a trace.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_test_cluster::tools::{self, Tool};
+use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::{Cluster, StateFolder};
+use kedge_tests::xtask;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
+    let cluster = Cluster::builder("rig-hpa").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    cluster.kubectl(["create", "deployment", "web", "--image=web", "--replicas=3"]).unwrap();
+    cluster.kubectl(["wait", "deployment/web", "--for=condition=Available", "--timeout=60s"]).unwrap();
+
+    let hpas: kube::Api<HorizontalPodAutoscaler> = kube::Api::namespaced(cluster.client().await.unwrap(), "default");
+    let hpa = serde_json::from_value(json!({
+        "metadata": { "name": "web" },
+        "spec": {
+            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" },
+            "minReplicas": 1, "maxReplicas": 2,
+            "metrics": [{ "type": "External", "external": { "metric": { "name": "nobody-serves-this" }, "target": { "type": "Value", "value": "1" } } }],
+        },
+    }));
+    hpas.create(&Default::default(), &hpa.unwrap()).await.unwrap();
+    // Above the maximum, so the controller scales though it has no metric; then it says what it lacks.
+    let conditions = wait_for("the controller has judged the HPA", Duration::from_secs(30), async || {
+        let status = hpas.get("web").await.unwrap().status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let able = conditions.iter().any(|condition| condition.type_ == "AbleToScale" && condition.status == "True");
+        let active = conditions.iter().find(|condition| condition.type_ == "ScalingActive").cloned();
+        match active {
+            Some(active) if able => Ok(active),
+            _ => Err(conditions),
+        }
+    });
+    let active = conditions.await.unwrap();
+    assert_eq!((active.status.as_str(), active.reason.as_deref()), ("False", Some("FailedGetExternalMetric")));
+    let replicas = cluster.kubectl(["get", "deployment", "web", "--output=jsonpath={.spec.replicas}"]).unwrap();
+    assert_eq!(replicas, "2", "the maximum holds without metrics");
+}
+
+#[tokio::test]
+async fn two_clusters_side_by_side_do_not_see_each_other() {
+    let (one, two) = tokio::join!(Cluster::builder("rig-one").start(), Cluster::builder("rig-two").start());
+    let (one, two) = (one.unwrap(), two.unwrap());
+    one.kubectl(["create", "namespace", "only-here"]).unwrap();
+    let elsewhere = two.kubectl(["get", "namespace", "only-here"]).unwrap_err().to_string();
+    assert!(elsewhere.contains("NotFound"), "{elsewhere}");
+    let taken = Cluster::builder("rig-one").start().await.unwrap_err();
+    assert!(format!("{taken:#}").contains("is in use by process"), "{taken:#}");
+    for cluster in [&one, &two] {
+        let audited = std::fs::read_to_string(cluster.audit_log()).unwrap();
+        assert!(audited.contains("/api/v1/namespaces"), "{}", cluster.audit_log().display());
+    }
+}
+
+#[tokio::test]
+async fn service_accounts_may_only_do_what_rbac_allows() {
+    let cluster = crate::shared::ours().await;
+    cluster.kubectl(["create", "serviceaccount", "nobody"]).unwrap();
+    let token = cluster.kubectl(["create", "token", "nobody"]).unwrap();
+    let server = format!("https://127.0.0.1:{}", cluster.apiserver_port());
+    let asked = Command::new(tools::path(Tool::Kubectl).unwrap())
+        .args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", "--server", &server, "--token", token.trim()])
+        .args(["get", "secrets"])
+        .output()
+        .unwrap();
+    let answer = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(answer.contains("system:serviceaccount:default:nobody\" cannot list resource \"secrets\""), "{answer}");
+}
+
+#[test]
+fn down_leaves_no_process_and_no_port_behind() {
+    let name = ["--name", "rig-down"];
+    let state = StateFolder::of("rig-down").unwrap();
+    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{said}");
+    assert!(said.contains("export KUBECONFIG="), "{said}");
+    let processes = state.processes().unwrap();
+    assert!(processes.len() >= 6, "etcd, three of Kubernetes, kwok and the guardian, not {processes:?}");
+    let ports = listened_ports(&processes);
+    assert!(ports.len() >= 6, "{ports:?}");
+
+    let (again, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    assert!(again, "a second `up` finds it running: {said}");
+    assert_eq!(state.processes().unwrap(), processes);
+    let (_, status) = xtask::run(&["cluster", "status"]);
+    assert!(status.contains("rig-down: ready"), "{status}");
+
+    let (down, said) = xtask::run(&[&["cluster", "down"], &name[..]].concat());
+    assert!(down && said.contains("is stopped"), "{said}");
+    assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
+    for port in ports {
+        TcpListener::bind(("127.0.0.1", port)).unwrap_or_else(|error| panic!("port {port}: {error}"));
+    }
+    assert!(state.path().join("logs/kube-apiserver.log").exists(), "logs stay");
+}
+
+#[test]
+fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
+    let name = ["--name", "rig-kill"];
+    let state = StateFolder::of("rig-kill").unwrap();
+    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{said}");
+    let owner = state.owner().unwrap().expect("an owner").pid;
+
+    kill(owner);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !state.processes().unwrap().is_empty() {
+        assert!(Instant::now() < deadline, "the guardian did not act: {:?}", state.processes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+
+    // The worst case: the guardian is killed first, then the owner. Nobody is left to clean up but the next `up`.
+    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{said}");
+    let processes = state.processes().unwrap();
+    let is_shell =
+        |pid: &&u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sh");
+    kill(*processes.iter().find(is_shell).expect("a guardian"));
+    kill(state.owner().unwrap().expect("an owner").pid);
+    assert!(state.processes().unwrap().len() >= 5, "left behind");
+    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{said}");
+    let now = state.processes().unwrap();
+    assert!(processes.iter().all(|old| !now.contains(old)), "{processes:?} {now:?}");
+
+    let (down, said) = xtask::run(&[&["cluster", "down"], &name[..]].concat());
+    assert!(down, "{said}");
+    assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
+}
+
+#[test]
+fn without_go_the_error_says_what_to_do() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = Command::new(xtask::program())
+        .args(["cluster", "up", "--name", "rig-without-go"])
+        .env("KEDGE_CACHE_DIR", cache.path())
+        .env("PATH", cache.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    for part in ["the command `go` is missing", "install Go", "--no-cluster"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn helm_is_there() {
+    let output = Command::new(tools::path(Tool::Helm).unwrap()).args(["version", "--short"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("v3."), "{output:?}");
+}
+
+fn kill(pid: u32) {
+    let killed = Command::new("sh").args(["-c", &format!("kill -KILL {pid}")]).status().unwrap();
+    assert!(killed.success(), "process {pid}");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while is_running(pid) {
+        assert!(Instant::now() < deadline, "process {pid} does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process exists and is not a zombie waiting for its parent.
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+}
+
+/// The TCP ports of the loopback address that any of these processes listens on.
+fn listened_ports(processes: &[u32]) -> Vec<u16> {
+    let socket = |link: std::path::PathBuf| {
+        let text = link.to_string_lossy().into_owned();
+        text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).map(str::to_owned)
+    };
+    let sockets: Vec<String> = processes
+        .iter()
+        .flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten())
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok().and_then(socket))
+        .collect();
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap()
+        + &std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    let mut ports = Vec::new();
+    for line in table.lines() {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, _, "0A", ..] = columns[..] else { continue };
+        if sockets.iter().any(|socket| columns.get(9) == Some(&socket.as_str()))
+            && let Some(port) = local.rsplit(':').next().and_then(|port| u16::from_str_radix(port, 16).ok())
+        {
+            ports.push(port);
+        }
+    }
+    ports
+}
