@@ -1,5 +1,8 @@
 //! Tests on a real cluster: kube-apiserver, the HPA controller, kwok's nodes.
 
+// A test ends at the first thing that is not as it must be, helpers included.
+#![allow(clippy::unwrap_used)]
+
 #[path = "cluster/crd_parity.rs"]
 mod crd_parity;
 #[path = "cluster/keda.rs"]

@@ -1,9 +1,14 @@
 //! Tests against files, with nothing but cargo: generated files are fresh, the API is KEDA's field by field, and the
 //! contract with external scalers compiles to the same thing elsewhere.
 
+// A test ends at the first thing that is not as it must be, helpers included.
+#![allow(clippy::unwrap_used)]
+
 #[path = "golden/crds.rs"]
 mod crds;
 #[path = "golden/proto.rs"]
 mod proto;
 #[path = "golden/samples.rs"]
 mod samples;
+#[path = "golden/workspace.rs"]
+mod workspace;

@@ -5,8 +5,9 @@ mod generate;
 mod test;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
+use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use kedge_test_cluster::tools::{self, Tool};
 
@@ -50,4 +51,14 @@ fn main() -> ExitCode {
 /// The folder of the workspace.
 fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep")
+}
+
+/// Runs cargo in the workspace.
+fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo).args(arguments).current_dir(workspace()).status().context("cannot start cargo")?;
+    if !status.success() {
+        bail!("`cargo {}` failed ({status})", arguments.join(" "));
+    }
+    Ok(())
 }

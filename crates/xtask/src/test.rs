@@ -1,12 +1,10 @@
 //! `cargo xtask test`: the one test command. It runs everything, or says what it leaves out.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
 use kedge_test_cluster::tools::{self, Tool};
 
-use crate::workspace;
+use crate::cargo;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -32,15 +30,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     times.measure("programs for the cluster", || tools::build(&Tool::ALL))?;
     times.measure("cluster tests", || cargo_test(&["--package", "kedge-tests", "--test", "cluster"]))?;
     times.print();
-    Ok(())
-}
-
-fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(arguments).current_dir(workspace()).status().context("cannot start cargo")?;
-    if !status.success() {
-        bail!("`cargo {}` failed ({status})", arguments.join(" "));
-    }
     Ok(())
 }
 

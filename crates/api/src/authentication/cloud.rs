@@ -12,7 +12,7 @@ use super::{PodIdentity, SecretValue};
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct AzureKeyVault {
-    /// The address of the vault, e.g. https://example.vault.azure.net.
+    /// The address of the vault, e.g. `https://example.vault.azure.net`.
     pub vault_uri: String,
 
     /// The values to read. At least one.

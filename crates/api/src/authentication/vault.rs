@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct HashiCorpVault {
-    /// The address of the server, e.g. https://vault.example.com:8200.
+    /// The address of the server, e.g. `https://vault.example.com:8200`.
     pub address: String,
 
     /// How to sign in: token, or kubernetes (which needs mount and role).
