@@ -1,7 +1,7 @@
 //! The CustomResourceDefinitions, generated from the types of this crate.
 //!
 //! kube's derive writes schemas that are close to what KEDA's users have, not equal: optional fields become nullable, and
-//! Kubernetes' own types come without defaults and list keys. [`structural`] mends the first, [`job_template`] the second,
+//! Kubernetes' own types come without defaults and list keys. `structural` mends the first, `job_template` the second,
 //! so that the API server accepts, refuses, defaults and prunes exactly as it does with KEDA's CRDs.
 
 mod job_template;
