@@ -57,5 +57,6 @@ fn our_proto_is_kedas_on_the_wire() {
         compiler.open_file("externalscaler.proto")?;
         Ok(compiler.encode_file_descriptor_set())
     });
-    assert_eq!(descriptors::decode(kedge_proto::DESCRIPTORS), descriptors::decode(&compiler.unwrap()));
+    let [ours, theirs] = [kedge_proto::DESCRIPTORS, &compiler.unwrap()].map(descriptors::decode);
+    assert_eq!(descriptors::on_the_wire(ours), descriptors::on_the_wire(theirs));
 }

@@ -1,7 +1,8 @@
 //! The cluster rig itself: real, several at once, and gone without a trace.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -136,6 +137,40 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
 }
 
 #[test]
+fn ctrl_c_ends_a_cluster_in_the_foreground() {
+    let state = StateFolder::of("rig-foreground").unwrap();
+    let mut owner = Command::new(xtask::program())
+        .args(["cluster", "run", "--name", "rig-foreground"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(owner.stdout.take().unwrap());
+    assert!(said.lines().any(|line| line.unwrap().contains("is ready")), "it ended before it was ready");
+    assert!(!state.processes().unwrap().is_empty());
+    signal("INT", owner.id());
+    assert!(owner.wait().unwrap().success());
+    assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
+}
+
+#[test]
+fn a_build_that_fails_says_why_and_what_to_do() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = Command::new(xtask::program())
+        .arg("tools")
+        .env("KEDGE_CACHE_DIR", cache.path().join("kedge"))
+        .env("GOMODCACHE", cache.path().join("modules"))
+        .env("GOPROXY", "off")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    for part in ["building go.etcd.io/etcd/server/v3 failed", "GOPROXY=off", "check the network", "run the same command again"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn without_go_the_error_says_what_to_do() {
     let cache = tempfile::tempdir().unwrap();
     let output = Command::new(xtask::program())
@@ -157,9 +192,13 @@ fn helm_is_there() {
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("v3."), "{output:?}");
 }
 
+fn signal(signal: &str, pid: u32) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status().unwrap();
+    assert!(sent.success(), "process {pid}");
+}
+
 fn kill(pid: u32) {
-    let killed = Command::new("sh").args(["-c", &format!("kill -KILL {pid}")]).status().unwrap();
-    assert!(killed.success(), "process {pid}");
+    signal("KILL", pid);
     let deadline = Instant::now() + Duration::from_secs(5);
     while is_running(pid) {
         assert!(Instant::now() < deadline, "process {pid} does not end");

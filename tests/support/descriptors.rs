@@ -1,21 +1,22 @@
-//! Compiled protos, to be compared: only what travels over the wire or names what does.
+//! Compiled protos, to be compared.
 
 use std::collections::BTreeMap;
 
 use prost::Message;
 use prost_types::{DescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
-/// The one file of an encoded descriptor set, without comments, options and names derived from others.
+/// The one file of an encoded descriptor set, without comments.
 pub fn decode(bytes: &[u8]) -> FileDescriptorProto {
     let set = FileDescriptorSet::decode(bytes).expect("a descriptor set");
-    let [file] = <[FileDescriptorProto; 1]>::try_from(set.file).expect("one file");
-    normalise(file)
+    let [mut file] = <[FileDescriptorProto; 1]>::try_from(set.file).expect("one file");
+    file.source_code_info = None;
+    file
 }
 
-fn normalise(mut file: FileDescriptorProto) -> FileDescriptorProto {
+/// What of a file matters on the wire: no options, no order of declarations, no names derived from others.
+pub fn on_the_wire(mut file: FileDescriptorProto) -> FileDescriptorProto {
     file.name = None;
     file.options = None;
-    file.source_code_info = None;
     for method in file.service.iter_mut().flat_map(|service| &mut service.method) {
         // `{}` after a method leaves empty options behind in some compilers.
         method.options = None;
@@ -23,7 +24,6 @@ fn normalise(mut file: FileDescriptorProto) -> FileDescriptorProto {
         method.server_streaming = method.server_streaming.filter(|streams| *streams);
     }
     file.message_type.iter_mut().for_each(drop_json_names);
-    // The order of declarations means nothing on the wire.
     file.message_type.sort_by(|a, b| a.name.cmp(&b.name));
     for service in &mut file.service {
         service.method.sort_by(|a, b| a.name.cmp(&b.name));
