@@ -165,7 +165,9 @@ fn a_build_that_fails_says_why_and_what_to_do() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
-    for part in ["building go.etcd.io/etcd/server/v3 failed", "GOPROXY=off", "check the network", "run the same command again"] {
+    for part in
+        ["building go.etcd.io/etcd/server/v3 failed", "GOPROXY=off", "check the network", "run the same command again"]
+    {
         assert!(said.contains(part), "{said}");
     }
 }
