@@ -145,8 +145,9 @@ fn ctrl_c_ends_a_cluster_in_the_foreground() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let said = BufReader::new(owner.stdout.take().unwrap());
-    assert!(said.lines().any(|line| line.unwrap().contains("is ready")), "it ended before it was ready");
+    // Held until the end: it goes on talking.
+    let mut said = BufReader::new(owner.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("is ready")), "it ended before it was ready");
     assert!(!state.processes().unwrap().is_empty());
     signal("INT", owner.id());
     assert!(owner.wait().unwrap().success());
