@@ -6,8 +6,14 @@
 
 #[path = "golden/crds.rs"]
 mod crds;
+#[path = "golden/cron.rs"]
+mod cron;
+#[path = "golden/hpa.rs"]
+mod hpa;
 #[path = "golden/proto.rs"]
 mod proto;
+#[path = "golden/quantity.rs"]
+mod quantity;
 #[path = "golden/samples.rs"]
 mod samples;
 #[path = "golden/workspace.rs"]

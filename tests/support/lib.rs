@@ -3,11 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`files`] | the folders that tests read |
+//! | [`csv`] | golden tables |
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
 //! | [`xtask`] | the `cargo xtask` of this checkout, as a program to run |
 
+pub mod csv;
 pub mod descriptors;
 pub mod exposition;
 pub mod files;

@@ -1,0 +1,151 @@
+//! What all triggers of an object say together, and how long it has been so.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// What one trigger contributed in one look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contribution {
+    /// Its source answered, and there is work.
+    Active,
+    /// Its source answered, and there is none.
+    Inactive,
+    /// Its source did not answer, or the trigger cannot be built.
+    Unknown,
+    /// Its source has failed for so long that its fallback counts instead, with this many replicas.
+    FallenBack { replicas: i32 },
+    /// cpu or memory: the HPA alone looks at it.
+    LeftToHpa,
+}
+
+/// Whether there is work for the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    Active,
+    Inactive,
+    /// Not known. Not the same as no.
+    Unknown,
+}
+
+/// Inactive needs certainty: one source that did not answer is enough to say nothing.
+pub fn activity(contributions: &[Contribution]) -> Activity {
+    let any = |wanted: fn(&Contribution) -> bool| contributions.iter().any(wanted);
+    // KEDA: with cpu and memory alone the target is always awake.
+    let only_resources = contributions.iter().all(|one| matches!(one, Contribution::LeftToHpa));
+    // A fallback to zero replicas asks for sleep; any other asks for work.
+    let works = |one: &Contribution| match one {
+        Contribution::Active => true,
+        Contribution::FallenBack { replicas } => *replicas > 0,
+        _ => false,
+    };
+    if only_resources || any(works) {
+        Activity::Active
+    } else if any(|one| matches!(one, Contribution::Unknown)) {
+        Activity::Unknown
+    } else {
+        Activity::Inactive
+    }
+}
+
+/// When the object was active. The cooldown counts from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    NeverActive,
+    /// Active now; last seen so at this instant, or, after a restart, only said to be so by the status.
+    Active {
+        last_seen_at: Option<DateTime<Utc>>,
+    },
+    /// Last active at this instant.
+    Ended {
+        at: DateTime<Utc>,
+    },
+}
+
+impl Past {
+    /// The past after one more look.
+    #[must_use]
+    pub fn after(self, activity: Activity, now: DateTime<Utc>) -> Self {
+        match (self, activity) {
+            (_, Activity::Active) => Self::Active { last_seen_at: Some(now) },
+            (Self::Active { last_seen_at }, Activity::Inactive) => Self::Ended { at: last_seen_at.unwrap_or(now) },
+            (past, _) => past,
+        }
+    }
+
+    /// When the object was last active, as far as that is over.
+    pub fn ended_at(self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Ended { at } => Some(at),
+            Self::NeverActive | Self::Active { .. } => None,
+        }
+    }
+}
+
+/// The cooldowns of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cooldown {
+    /// After the last activity.
+    pub period: TimeDelta,
+    /// After the creation of an object that was never active.
+    pub initial: TimeDelta,
+}
+
+impl Cooldown {
+    /// The last instant at which the target may not yet sleep. KEDA: at that exact second it still holds.
+    pub fn ends_at(self, past: Past, created_at: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+        let (from, period) = match past {
+            Past::NeverActive => (created_at, self.initial),
+            Past::Ended { at } => (at, self.period),
+            Past::Active { last_seen_at } => (last_seen_at.unwrap_or(now), self.period),
+        };
+        from.checked_add_signed(period).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Contribution::{Active, FallenBack, Inactive, LeftToHpa, Unknown};
+
+    #[test]
+    fn inactive_needs_certainty() {
+        let rows: [(&str, &[Contribution], Activity); 11] = [
+            ("one active trigger is enough", &[Inactive, Active], Activity::Active),
+            ("also beside one that fails", &[Unknown, Active], Activity::Active),
+            ("all quiet is quiet", &[Inactive, Inactive], Activity::Inactive),
+            ("one that fails is enough to say nothing", &[Inactive, Unknown], Activity::Unknown),
+            ("a failing trigger alone says nothing", &[Unknown], Activity::Unknown),
+            ("a fallback asks for work", &[FallenBack { replicas: 3 }], Activity::Active),
+            ("a fallback to zero asks for sleep", &[FallenBack { replicas: 0 }], Activity::Inactive),
+            ("unless another fails without one", &[FallenBack { replicas: 0 }, Unknown], Activity::Unknown),
+            ("cpu alone is always awake", &[LeftToHpa], Activity::Active),
+            ("cpu beside a quiet trigger does not count", &[LeftToHpa, Inactive], Activity::Inactive),
+            ("cpu beside a failing trigger does not count", &[LeftToHpa, Unknown], Activity::Unknown),
+        ];
+        for (name, contributions, expected) in rows {
+            assert_eq!(activity(contributions), expected, "{name}");
+        }
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap()
+    }
+
+    #[test]
+    fn the_past_remembers_the_last_active_look() {
+        let active = |second: Option<i64>| Past::Active { last_seen_at: second.map(at) };
+        let ended = |second| Past::Ended { at: at(second) };
+        let rows = [
+            ("activity begins", Past::NeverActive, Activity::Active, active(Some(50))),
+            ("activity goes on", active(Some(20)), Activity::Active, active(Some(50))),
+            ("activity ends when it was last seen", active(Some(20)), Activity::Inactive, ended(20)),
+            ("a status of active ends now, at the first certain no", active(None), Activity::Inactive, ended(50)),
+            ("no answer changes nothing", active(Some(20)), Activity::Unknown, active(Some(20))),
+            ("a status of active holds while nothing is known", active(None), Activity::Unknown, active(None)),
+            ("quiet stays quiet", ended(20), Activity::Inactive, ended(20)),
+            ("never active stays so", Past::NeverActive, Activity::Inactive, Past::NeverActive),
+        ];
+        for (name, past, activity, expected) in rows {
+            assert_eq!(past.after(activity, at(50)), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The conditions of a ScaledObject: what users are told works, and what does not and why.
+
+use kedge_api::Condition;
+use kedge_api::names::{conditions, messages, reasons};
+
+use crate::activity::Activity;
+use crate::decide::{Decision, Hold};
+use crate::policy::{Activation, Pause, Steering};
+
+/// What one pass over an object found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts<'a> {
+    pub steering: &'a Steering,
+    /// What must be changed before the object works as it should, if anything.
+    pub problem: Option<&'a str>,
+    pub check: Check,
+    pub fallback: FallbackState,
+    pub hpa: HpaState<'a>,
+}
+
+/// How far a pass came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Check {
+    /// The object is paused, and its triggers were not looked at.
+    Paused,
+    /// Its triggers have not been looked at, or cannot be.
+    NotPolled,
+    /// This is what its triggers said and what followed.
+    Polled { activity: Activity, triggers: Triggers, decision: Decision },
+}
+
+/// Whether all triggers answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Triggers {
+    AllAnswered,
+    SomeFailed,
+}
+
+/// What the object's fallback does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackState {
+    /// There is none.
+    Absent,
+    /// Nothing has been measured yet.
+    NotYetKnown,
+    Idle,
+    InUse,
+}
+
+/// What the HPA says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HpaState<'a> {
+    /// It says nothing, or cannot be read: the condition stays as it was.
+    Unknown,
+    Scaling,
+    NotScaling {
+        reason: &'a str,
+        message: &'a str,
+    },
+}
+
+/// The conditions after a pass, in their order. What a fact says nothing about stays as it was.
+pub fn conditions(previous: &[Condition], facts: &Facts<'_>) -> Vec<Condition> {
+    let before = |kind: &str| previous.iter().find(|condition| condition.r#type == kind);
+    let mut all = vec![
+        ready(facts),
+        active(facts, before(conditions::ACTIVE)),
+        fallback(facts, before(conditions::FALLBACK)),
+        paused(facts, before(conditions::PAUSED)),
+    ];
+    all.extend(hpa_active(facts, before(conditions::HPA_ACTIVE)));
+    all
+}
+
+/// A condition with its cause.
+fn said(kind: &str, status: &str, reason: &str, message: impl Into<String>) -> Condition {
+    Condition {
+        r#type: kind.to_owned(),
+        status: status.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message.into()),
+    }
+}
+
+/// A condition of which nothing is known yet.
+fn initial(kind: &str, status: &str) -> Condition {
+    Condition { r#type: kind.to_owned(), status: status.to_owned(), reason: None, message: None }
+}
+
+fn ready(facts: &Facts<'_>) -> Condition {
+    let ready = |status, reason, message: &str| said(conditions::READY, status, reason, message);
+    let fine = || ready("True", reasons::SCALED_OBJECT_READY, messages::SCALED_OBJECT_READY);
+    if let Some(problem) = facts.problem {
+        return ready("False", reasons::SCALED_OBJECT_CHECK_FAILED, problem);
+    }
+    match facts.check {
+        Check::Paused => ready("True", reasons::SCALED_OBJECT_READY, messages::SCALED_OBJECT_PAUSED),
+        Check::Polled { decision: Decision::Hold(Hold::ReplicasUnknown), .. } => {
+            let message = "Error getting current replicas count for ScaleTarget: it could not be read";
+            ready("False", reasons::ERROR_GETTING_CURRENT_REPLICAS, message)
+        }
+        Check::Polled { activity: Activity::Active, triggers: Triggers::SomeFailed, .. } => {
+            ready("Unknown", reasons::PARTIAL_TRIGGER_ERROR, messages::SCALED_OBJECT_PARTIAL_TRIGGER_ERROR)
+        }
+        // KEDA: with a fallback an object stays ready while its sources fail.
+        Check::Polled { triggers: Triggers::SomeFailed, .. } if facts.fallback == FallbackState::Absent => {
+            ready("False", reasons::TRIGGER_ERROR, messages::SCALED_OBJECT_TRIGGER_ERROR)
+        }
+        Check::Polled { .. } | Check::NotPolled => fine(),
+    }
+}
+
+fn active(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
+    let active = |status, reason, message: &str| said(conditions::ACTIVE, status, reason, message);
+    match facts.check {
+        Check::NotPolled if facts.problem.is_some() => {
+            active("Unknown", reasons::UNKNOWN_STATE, messages::SCALED_OBJECT_CHECK_FAILED)
+        }
+        Check::Paused | Check::NotPolled => before.cloned().unwrap_or_else(|| initial(conditions::ACTIVE, "Unknown")),
+        Check::Polled { .. } if facts.steering.activation == Activation::Forced => {
+            active("True", reasons::SCALER_ACTIVE, messages::ACTIVATION_FORCED)
+        }
+        Check::Polled { activity: Activity::Active, .. } => {
+            active("True", reasons::SCALER_ACTIVE, messages::TRIGGERS_ACTIVE)
+        }
+        Check::Polled { decision: Decision::Hold(Hold::CoolingDown { .. }), .. } => {
+            active("False", reasons::SCALER_COOLDOWN, messages::COOLING_DOWN)
+        }
+        // KEDA: an object whose sources do not answer is shown as not active. It is not treated so.
+        Check::Polled { .. } => active("False", reasons::SCALER_NOT_ACTIVE, messages::TRIGGERS_NOT_ACTIVE),
+    }
+}
+
+fn fallback(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
+    let fallback = |status, reason, message: &str| said(conditions::FALLBACK, status, reason, message);
+    match facts.fallback {
+        FallbackState::InUse => fallback("True", reasons::FALLBACK_EXISTS, messages::FALLBACK_EXISTS),
+        FallbackState::Absent | FallbackState::Idle => {
+            fallback("False", reasons::NO_FALLBACK_FOUND, messages::NO_FALLBACK_FOUND)
+        }
+        FallbackState::NotYetKnown => before.cloned().unwrap_or_else(|| initial(conditions::FALLBACK, "Unknown")),
+    }
+}
+
+fn paused(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
+    let paused = |status, reason, message: &str| said(conditions::PAUSED, status, reason, message);
+    let was_paused = before.is_some_and(|condition| condition.status == "True");
+    if facts.steering.is_paused() {
+        paused("True", reasons::SCALED_OBJECT_PAUSED, messages::SCALED_OBJECT_PAUSED)
+    } else if was_paused {
+        paused("False", reasons::SCALED_OBJECT_UNPAUSED, messages::SCALED_OBJECT_UNPAUSED)
+    } else {
+        before.cloned().unwrap_or_else(|| initial(conditions::PAUSED, "False"))
+    }
+}
+
+fn hpa_active(facts: &Facts<'_>, before: Option<&Condition>) -> Option<Condition> {
+    let active = |status, reason: &str, message: String| Some(said(conditions::HPA_ACTIVE, status, reason, message));
+    match facts.hpa {
+        HpaState::Unknown => before.cloned(),
+        HpaState::Scaling => active("True", reasons::HPA_ACTIVE, messages::HPA_ACTIVE.to_owned()),
+        // KEDA: an HPA that rests because its target sleeps is as it should be.
+        HpaState::NotScaling { reason: reasons::HPA_SCALING_DISABLED, message } => {
+            active("True", reasons::HPA_SCALING_DISABLED, message.to_owned())
+        }
+        HpaState::NotScaling { reason, message } => {
+            let reason = if reason.is_empty() { reasons::HPA_METRICS_UNAVAILABLE } else { reason };
+            active("False", reason, format!("HPA is not actively scaling: {message}"))
+        }
+    }
+}
+
+/// Whether an object is paused as a whole, so that nothing is looked at.
+pub fn is_fully_paused(steering: &Steering) -> bool {
+    steering.pause != Pause::No
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Direction;
+
+    fn steering() -> Steering {
+        Steering {
+            pause: Pause::No,
+            scale_in: Direction::Allowed,
+            scale_out: Direction::Allowed,
+            activation: Activation::ByTriggers,
+        }
+    }
+
+    fn polled(activity: Activity, triggers: Triggers, hold: Hold) -> Check {
+        Check::Polled { activity, triggers, decision: Decision::Hold(hold) }
+    }
+
+    fn summary(conditions: &[Condition], kind: &str) -> String {
+        let found = conditions.iter().find(|condition| condition.r#type == kind);
+        found.map_or_else(String::new, |found| format!("{} {}", found.status, found.reason.as_deref().unwrap_or("-")))
+    }
+
+    #[test]
+    fn a_pass_is_told_in_kedas_words() {
+        use {Activity::*, FallbackState as F, Triggers::*};
+        let until = chrono::DateTime::UNIX_EPOCH;
+        let rows = [
+            (
+                "work",
+                polled(Active, AllAnswered, Hold::LeftToHpa),
+                F::Absent,
+                "True ScaledObjectReady",
+                "True ScalerActive",
+            ),
+            (
+                "no work",
+                polled(Inactive, AllAnswered, Hold::AtRest),
+                F::Absent,
+                "True ScaledObjectReady",
+                "False ScalerNotActive",
+            ),
+            (
+                "cooling",
+                polled(Inactive, AllAnswered, Hold::CoolingDown { until }),
+                F::Absent,
+                "True ScaledObjectReady",
+                "False ScalerCooldown",
+            ),
+            (
+                "some fail",
+                polled(Active, SomeFailed, Hold::LeftToHpa),
+                F::Absent,
+                "Unknown PartialTriggerError",
+                "True ScalerActive",
+            ),
+            (
+                "all fail",
+                polled(Unknown, SomeFailed, Hold::Blind),
+                F::Absent,
+                "False TriggerError",
+                "False ScalerNotActive",
+            ),
+            (
+                "a fallback keeps it ready",
+                polled(Unknown, SomeFailed, Hold::Blind),
+                F::Idle,
+                "True ScaledObjectReady",
+                "False ScalerNotActive",
+            ),
+            (
+                "no replicas",
+                polled(Active, AllAnswered, Hold::ReplicasUnknown),
+                F::Absent,
+                "False ErrorGettingCurrentReplicas",
+                "True ScalerActive",
+            ),
+            ("not looked at", Check::NotPolled, F::Absent, "True ScaledObjectReady", "Unknown -"),
+        ];
+        for (name, check, fallback, ready, active) in rows {
+            let steering = steering();
+            let all =
+                conditions(&[], &Facts { steering: &steering, problem: None, check, fallback, hpa: HpaState::Unknown });
+            assert_eq!(summary(&all, "Ready"), ready, "{name}");
+            assert_eq!(summary(&all, "Active"), active, "{name}");
+            assert_eq!(summary(&all, "Paused"), "False -", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_problem_is_told_whatever_else_works() {
+        let steering = steering();
+        let facts = |check| Facts {
+            steering: &steering,
+            problem: Some("trigger 1: no scaler found for type: abacus"),
+            check,
+            fallback: FallbackState::Absent,
+            hpa: HpaState::Unknown,
+        };
+        let stopped = conditions(&[], &facts(Check::NotPolled));
+        assert_eq!(summary(&stopped, "Ready"), "False ScaledObjectCheckFailed");
+        assert_eq!(summary(&stopped, "Active"), "Unknown UnknownState");
+        let partly = conditions(&[], &facts(polled(Activity::Active, Triggers::SomeFailed, Hold::LeftToHpa)));
+        assert_eq!(summary(&partly, "Ready"), "False ScaledObjectCheckFailed");
+        assert_eq!(summary(&partly, "Active"), "True ScalerActive");
+    }
+
+    #[test]
+    fn the_same_facts_give_the_same_conditions_again() {
+        let steering = steering();
+        let check = polled(Activity::Inactive, Triggers::AllAnswered, Hold::AtRest);
+        let hpa = HpaState::NotScaling { reason: "ScalingDisabled", message: "asleep" };
+        let facts = Facts { steering: &steering, problem: None, check, fallback: FallbackState::Idle, hpa };
+        let once = conditions(&[], &facts);
+        assert_eq!(conditions(&once, &facts), once);
+        assert_eq!(summary(&once, "HPAActive"), "True ScalingDisabled");
+        assert_eq!(
+            once.iter().map(|one| one.r#type.as_str()).collect::<Vec<_>>(),
+            ["Ready", "Active", "Fallback", "Paused", "HPAActive"]
+        );
+    }
+
+    #[test]
+    fn leaving_a_pause_is_said_once() {
+        let mut paused = steering();
+        paused.scale_in = Direction::Paused;
+        let facts = |steering| Facts {
+            steering,
+            problem: None,
+            check: Check::NotPolled,
+            fallback: FallbackState::Absent,
+            hpa: HpaState::Unknown,
+        };
+        let during = conditions(&[], &facts(&paused));
+        assert_eq!(summary(&during, "Paused"), "True ScaledObjectPaused");
+        let free = steering();
+        let after = conditions(&during, &facts(&free));
+        assert_eq!(summary(&after, "Paused"), "False ScaledObjectUnpaused");
+        assert_eq!(conditions(&after, &facts(&free)), after);
+    }
+}

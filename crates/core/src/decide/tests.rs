@@ -1,0 +1,173 @@
+//! The table of `docs/scale-decision.md`, every combination of a small domain, and the laws.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kedge_api::names::annotations;
+
+use super::*;
+use crate::activity::Cooldown;
+use crate::policy::Steering;
+
+const NOW: i64 = 1_000_000;
+
+fn at(second: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(second, 0).unwrap()
+}
+
+fn cooldown() -> Cooldown {
+    Cooldown { period: TimeDelta::seconds(300), initial: TimeDelta::seconds(60) }
+}
+
+/// The words of the table for a decision.
+fn words(decision: Decision) -> String {
+    let hold = |hold| match hold {
+        Hold::Paused => "paused",
+        Hold::ReplicasUnknown => "replicas unknown",
+        Hold::Blind => "blind",
+        Hold::ScaleOutPaused => "scale-out paused",
+        Hold::ScaleInPaused => "scale-in paused",
+        Hold::CoolingDown { .. } => "cooling down",
+        Hold::AtRest => "at rest",
+        Hold::LeftToHpa => "left to HPA",
+    };
+    let cause = |cause| match cause {
+        Cause::TriggerActive => "trigger active",
+        Cause::ForcedActive => "forced active",
+        Cause::CooldownPassed => "cooldown passed",
+        Cause::BelowMinimum => "below minimum",
+    };
+    match decision {
+        Decision::ScaleTo { replicas, because } => format!("scale to {replicas}: {}", cause(because)),
+        Decision::Hold(reason) => format!("hold: {}", hold(reason)),
+    }
+}
+
+fn steering(notes: &str) -> Steering {
+    let keys = [
+        ("paused", annotations::PAUSED),
+        ("paused-replicas", annotations::PAUSED_REPLICAS),
+        ("paused-scale-in", annotations::PAUSED_SCALE_IN),
+        ("paused-scale-out", annotations::PAUSED_SCALE_OUT),
+        ("force-activation", annotations::FORCE_ACTIVATION),
+    ];
+    let read = |note: &str| {
+        let (word, value) = note.split_once('=').unwrap();
+        let (_, key) = keys.iter().find(|(short, _)| *short == word).unwrap_or_else(|| panic!("{word}"));
+        ((*key).to_owned(), value.to_owned())
+    };
+    Steering::of(Some(&notes.split_whitespace().map(read).collect()))
+}
+
+#[test]
+fn the_documented_table_holds() {
+    let page = include_str!("../../../../docs/scale-decision.md");
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
+        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>())
+        .filter(|cells| cells.len() == 9 && cells[0] != "case")
+        .collect();
+    assert!(rows.len() >= 30, "only {} rows", rows.len());
+    for row in rows {
+        let [case, min, idle, current, triggers, last_active, created, notes, expected] = row[..] else {
+            unreachable!()
+        };
+        let number = |cell: &str| cell.parse::<i64>().ok();
+        let activity = match triggers {
+            "active" => Activity::Active,
+            "inactive" => Activity::Inactive,
+            "unknown" => Activity::Unknown,
+            other => panic!("{case}: {other}"),
+        };
+        let past = number(last_active).map_or(Past::NeverActive, |ago| Past::Ended { at: at(NOW - ago) });
+        let policy = Policy {
+            min: number(min).unwrap_or(0) as i32,
+            max: 100,
+            idle: number(idle).map(|idle| idle as i32),
+            cooldown: cooldown(),
+            steering: steering(notes),
+        };
+        let seen = Observation {
+            activity,
+            past: past.after(activity, at(NOW)),
+            current: number(current).map_or(Current::Unknown, |current| Current::Replicas(current as i32)),
+            created_at: at(NOW - number(created).unwrap()),
+        };
+        assert_eq!(words(decide(&policy, &seen, at(NOW))), expected, "{case}");
+    }
+}
+
+/// Every combination of a small domain of every input.
+fn each_case(mut visit: impl FnMut(&Policy, &Observation)) -> usize {
+    let pauses = [Pause::No, Pause::AsIs, Pause::At(2), Pause::Unreadable("x".to_owned())];
+    let directions = [Direction::Allowed, Direction::Paused];
+    let activities = [Activity::Active, Activity::Inactive, Activity::Unknown];
+    let pasts = [
+        Past::NeverActive,
+        Past::Active { last_seen_at: None },
+        Past::Active { last_seen_at: Some(at(NOW - 10)) },
+        Past::Ended { at: at(NOW - 300) },
+        Past::Ended { at: at(NOW - 301) },
+    ];
+    let mut count = 0;
+    for min in 0..4 {
+        for idle in [None, Some(0), Some(1), Some(2)].into_iter().filter(|idle| idle.is_none_or(|idle| idle < min)) {
+            for max in min.max(1)..5 {
+                for pause in &pauses {
+                    for scale_in in directions {
+                        for scale_out in directions {
+                            for activation in [Activation::ByTriggers, Activation::Forced] {
+                                let steering = Steering { pause: pause.clone(), scale_in, scale_out, activation };
+                                let policy = Policy { min, max, idle, cooldown: cooldown(), steering };
+                                for activity in activities {
+                                    for past in pasts {
+                                        for current in (0..7).map(Current::Replicas).chain([Current::Unknown]) {
+                                            for age in [60, 61] {
+                                                let past = past.after(activity, at(NOW));
+                                                let created_at = at(NOW - age);
+                                                visit(&policy, &Observation { activity, past, current, created_at });
+                                                count += 1;
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn the_laws_hold_for_every_case_of_a_small_domain() {
+    let count = each_case(|policy, seen| {
+        let decision = decide(policy, seen, at(NOW));
+        let Decision::ScaleTo { replicas, because } = decision else { return };
+        let Current::Replicas(current) = seen.current else { panic!("scaled blindly: {policy:?} {seen:?}") };
+        let forced = policy.steering.activation == Activation::Forced;
+        assert_eq!(policy.steering.pause, Pause::No, "paused objects keep their replicas: {policy:?} {seen:?}");
+        assert_ne!(replicas, current, "a decision changes something: {policy:?} {seen:?}");
+        assert!((policy.floor()..=policy.max).contains(&replicas), "within bounds: {policy:?} {seen:?}");
+        assert!(forced || seen.activity != Activity::Unknown, "never on missing knowledge: {policy:?} {seen:?}");
+        if replicas < current {
+            assert_eq!((seen.activity, because), (Activity::Inactive, Cause::CooldownPassed), "{policy:?} {seen:?}");
+            assert_eq!(policy.steering.scale_in, Direction::Allowed, "{policy:?} {seen:?}");
+        } else if because != Cause::BelowMinimum {
+            assert_eq!(policy.steering.scale_out, Direction::Allowed, "{policy:?} {seen:?}");
+        }
+    });
+    assert!(count > 100_000, "only {count} cases");
+}
+
+#[test]
+fn one_step_is_enough_and_then_there_is_silence() {
+    each_case(|policy, seen| {
+        if let Decision::ScaleTo { replicas, .. } = decide(policy, seen, at(NOW)) {
+            let after = Observation { current: Current::Replicas(replicas), ..*seen };
+            let next = decide(policy, &after, at(NOW));
+            assert!(matches!(next, Decision::Hold(_)), "{policy:?} {seen:?} -> {replicas} -> {next:?}");
+        }
+    });
+}

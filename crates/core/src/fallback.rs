@@ -1,0 +1,146 @@
+//! What counts in place of a source that keeps failing.
+
+use kedge_api::scaled_object::{Fallback, FallbackBehavior};
+
+use crate::milli::Milli;
+
+/// Failures in a row of one metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failures(pub i32);
+
+/// How a query of a source ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Answered,
+    Failed,
+}
+
+impl Failures {
+    /// The count after one more query. It stops one above the threshold, where nothing more depends on it: a source that
+    /// stays down then changes no status.
+    #[must_use]
+    pub fn after(self, outcome: Outcome, threshold: i32) -> Self {
+        match outcome {
+            Outcome::Answered => Self(0),
+            Outcome::Failed => Self(self.0.saturating_add(1).min(threshold.saturating_add(1))),
+        }
+    }
+
+    /// KEDA: strictly more failures than the threshold.
+    pub fn is_past(self, fallback: &Fallback) -> bool {
+        self.0 > fallback.failure_threshold
+    }
+}
+
+/// Whether a fallback can be used as it is written.
+pub fn is_usable(fallback: &Fallback) -> bool {
+    fallback.failure_threshold >= 0 && fallback.replicas >= 0
+}
+
+/// How the HPA compares a metric with its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricType {
+    /// Per replica.
+    AverageValue,
+    /// As it is; the HPA multiplies by the number of ready pods.
+    Value,
+}
+
+/// Why no substitute can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSubstitute {
+    #[error("the fallback needs the current replicas of the target, which could not be read")]
+    ReplicasUnknown,
+    #[error("the fallback of a metric of type Value needs ready pods, and there are none")]
+    NoReadyPods,
+    #[error("the fallback leaves this metric to the formula")]
+    LeftToFormula,
+}
+
+/// The replicas that a fallback asks for. `current` is `None` where it could not be read.
+pub fn replicas(fallback: &Fallback, current: Option<i32>) -> Result<i32, NoSubstitute> {
+    let current = || current.ok_or(NoSubstitute::ReplicasUnknown);
+    match fallback.behavior.unwrap_or(FallbackBehavior::Static) {
+        FallbackBehavior::Static => Ok(fallback.replicas),
+        FallbackBehavior::CurrentReplicas => current(),
+        FallbackBehavior::CurrentReplicasIfHigher => Ok(current()?.max(fallback.replicas)),
+        FallbackBehavior::CurrentReplicasIfLower => Ok(current()?.min(fallback.replicas)),
+        FallbackBehavior::ScalingModifiers => Err(NoSubstitute::LeftToFormula),
+    }
+}
+
+/// The value to serve so that the HPA arrives at this many replicas.
+pub fn substitute(
+    replicas: i32,
+    target: Milli,
+    metric_type: MetricType,
+    ready_pods: Option<i32>,
+) -> Result<Milli, NoSubstitute> {
+    let replicas = i128::from(replicas);
+    let target = i128::from(target.0);
+    let milli = match metric_type {
+        MetricType::AverageValue => target * replicas,
+        MetricType::Value => {
+            let ready = ready_pods.filter(|ready| *ready > 0).ok_or(NoSubstitute::NoReadyPods)?;
+            target * replicas / i128::from(ready)
+        }
+    };
+    Ok(Milli(i64::try_from(milli).unwrap_or(i64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fallback(behavior: Option<FallbackBehavior>) -> Fallback {
+        Fallback { failure_threshold: 3, replicas: 6, behavior }
+    }
+
+    #[test]
+    fn replicas_follow_the_behavior() {
+        use FallbackBehavior::*;
+        let rows = [
+            ("static is the default", None, Some(9), Ok(6)),
+            ("static needs no knowledge", Some(Static), None, Ok(6)),
+            ("current keeps what there is", Some(CurrentReplicas), Some(9), Ok(9)),
+            ("current needs to be known", Some(CurrentReplicas), None, Err(NoSubstitute::ReplicasUnknown)),
+            ("if higher takes the higher", Some(CurrentReplicasIfHigher), Some(9), Ok(9)),
+            ("if higher, not the lower", Some(CurrentReplicasIfHigher), Some(2), Ok(6)),
+            ("if lower takes the lower", Some(CurrentReplicasIfLower), Some(2), Ok(2)),
+            ("if lower, not the higher", Some(CurrentReplicasIfLower), Some(9), Ok(6)),
+            ("a formula decides by itself", Some(ScalingModifiers), Some(9), Err(NoSubstitute::LeftToFormula)),
+        ];
+        for (name, behavior, current, expected) in rows {
+            assert_eq!(replicas(&fallback(behavior), current), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_lead_the_hpa_to_the_replicas() {
+        use MetricType::*;
+        let rows = [
+            ("6 replicas of 2 each", 6, 2_000, AverageValue, None, Ok(Milli(12_000))),
+            ("5 replicas of a half each", 5, 500, AverageValue, None, Ok(Milli(2_500))),
+            ("the HPA multiplies by 4 ready pods", 6, 2_000, Value, Some(4), Ok(Milli(3_000))),
+            ("cut off, as KEDA does", 1, 1_000, Value, Some(3), Ok(Milli(333))),
+            ("nothing to multiply by", 6, 2_000, Value, Some(0), Err(NoSubstitute::NoReadyPods)),
+            ("nobody counted", 6, 2_000, Value, None, Err(NoSubstitute::NoReadyPods)),
+            ("too large for the HPA", i32::MAX, i64::MAX, AverageValue, None, Ok(Milli(i64::MAX))),
+        ];
+        for (name, replicas, target, metric_type, ready, expected) in rows {
+            assert_eq!(substitute(replicas, Milli(target), metric_type, ready), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn failures_are_counted_up_to_where_they_matter() {
+        let mut failures = Failures::default();
+        for expected in [1, 2, 3, 4, 4, 4] {
+            failures = failures.after(Outcome::Failed, 3);
+            assert_eq!(failures, Failures(expected));
+            assert_eq!(failures.is_past(&fallback(None)), expected > 3);
+        }
+        assert_eq!(failures.after(Outcome::Answered, 3), Failures(0));
+        assert_eq!(Failures(i32::MAX).after(Outcome::Failed, i32::MAX), Failures(i32::MAX));
+    }
+}

@@ -1,0 +1,140 @@
+//! Normalisation with `spec.behavior`: a window for each direction, and rates by policies.
+
+use super::{Asked, Limit, Normalised, Stability};
+use crate::hpa::model::convert::to_i32;
+use crate::hpa::model::memory::{Memory, cutoff};
+use crate::hpa::model::rules::{Allowance, Behavior, Policy, Rules, Select};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Up,
+    Down,
+}
+
+/// Normalises the proposal and remembers it.
+pub fn normalise(asked: Asked, behavior: &Behavior, memory: &mut Memory) -> Normalised {
+    let stabilised = stabilise(asked, behavior, memory);
+    let stability = match asked.raw {
+        raw if raw == stabilised => Stability::Ready,
+        raw if raw >= asked.current => Stability::HeldUp,
+        _ => Stability::HeldDown,
+    };
+    let (desired, limit) = match stabilised.cmp(&asked.current) {
+        std::cmp::Ordering::Greater => bound_up(stabilised, asked, &behavior.up, memory),
+        std::cmp::Ordering::Less => bound_down(stabilised, asked, &behavior.down, memory),
+        std::cmp::Ordering::Equal => (stabilised, Limit::WithinRange),
+    };
+    Normalised { stabilised, stability, desired, limit }
+}
+
+/// The current replicas, moved no further than between the lowest and the highest proposal of the windows.
+fn stabilise(asked: Asked, behavior: &Behavior, memory: &mut Memory) -> i32 {
+    let up_since = cutoff(asked.now, behavior.up.window);
+    let down_since = cutoff(asked.now, behavior.down.window);
+    let (mut lowest, mut highest) = (asked.raw, asked.raw);
+    for recommendation in &memory.recommendations {
+        // HPA: as old as the window is too old, unlike where there is no behavior.
+        if recommendation.at > up_since {
+            lowest = lowest.min(recommendation.replicas);
+        }
+        if recommendation.at > down_since {
+            highest = highest.max(recommendation.replicas);
+        }
+    }
+    memory.recommend(asked.raw, asked.now, up_since.min(down_since));
+    asked.current.max(lowest).min(highest)
+}
+
+fn bound_up(stabilised: i32, asked: Asked, rules: &Rules, memory: &Memory) -> (i32, Limit) {
+    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Up, policy, asked, memory));
+    let rate = match rules.select {
+        Select::Disabled => asked.current,
+        Select::Max => limits.max().unwrap_or(i32::MIN),
+        Select::Min => limits.min().unwrap_or(i32::MAX),
+    };
+    let rate = rate.max(asked.current);
+    let (allowed, limit) = if asked.bounds.max > rate { (rate, Limit::UpRate) } else { (asked.bounds.max, Limit::Max) };
+    if stabilised > allowed { (allowed, limit) } else { (stabilised, Limit::WithinRange) }
+}
+
+fn bound_down(stabilised: i32, asked: Asked, rules: &Rules, memory: &Memory) -> (i32, Limit) {
+    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Down, policy, asked, memory));
+    // The largest change leaves the fewest replicas.
+    let rate = match rules.select {
+        Select::Disabled => asked.current,
+        Select::Max => limits.min().unwrap_or(i32::MAX),
+        Select::Min => limits.max().unwrap_or(i32::MIN),
+    };
+    let rate = rate.min(asked.current);
+    let (allowed, limit) =
+        if asked.bounds.min < rate { (rate, Limit::DownRate) } else { (asked.bounds.min, Limit::Min) };
+    if stabilised < allowed { (allowed, limit) } else { (stabilised, Limit::WithinRange) }
+}
+
+fn limit_of(direction: Direction, policy: &Policy, asked: Asked, memory: &Memory) -> i32 {
+    // HPA: changes of both directions count, so a scale-up makes room for a scale-down and the other way round.
+    let start = memory.period_start(asked.current, policy.period, asked.now);
+    match (policy.allows, direction) {
+        (Allowance::Pods(pods), Direction::Up) => start.wrapping_add(pods),
+        (Allowance::Pods(pods), Direction::Down) => start.wrapping_sub(pods),
+        (Allowance::Percent(percent), _) => percent_limit(direction, start, percent),
+    }
+}
+
+/// The replicas that a percent policy allows when its period started with `start` replicas.
+// HPA: a product of floats, so 10 % of 50 allows 56, and 80 % down from 25 allows 4.
+pub fn percent_limit(direction: Direction, start: i32, percent: i32) -> i32 {
+    let (start, fraction) = (f64::from(start), f64::from(percent) / 100.0);
+    match direction {
+        Direction::Up => to_i32((start * (1.0 + fraction)).ceil()),
+        Direction::Down => to_i32(start * (1.0 - fraction)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta, Utc};
+
+    use super::*;
+    use crate::hpa::model::normalise::Bounds;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap()
+    }
+
+    fn pods_per_two_minutes(pods: i32) -> Rules {
+        let policies = vec![Policy { allows: Allowance::Pods(pods), period: TimeDelta::seconds(120) }];
+        Rules { window: TimeDelta::zero(), select: Select::Max, policies, tolerance: None }
+    }
+
+    #[test]
+    fn a_change_one_way_makes_room_for_the_other() {
+        let behavior = Behavior { up: pods_per_two_minutes(5), down: pods_per_two_minutes(3) };
+        let rows = [
+            // second, current, raw, desired
+            ("up by what is allowed", 0, 10, 30, 15),
+            ("down below where it came from", 30, 15, 1, 7),
+            ("and up again", 60, 7, 30, 15),
+        ];
+        let mut memory = Memory::default();
+        for (name, second, current, raw, desired) in rows {
+            let asked = Asked { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
+            assert_eq!(normalise(asked, &behavior, &mut memory).desired, desired, "{name}");
+            memory.store_change(current, desired, &behavior, at(second));
+        }
+    }
+
+    #[test]
+    fn percents_round_as_floats_do() {
+        let rows = [
+            ("10 % of 50 is a little more than 55", Direction::Up, 50, 10, 56),
+            ("nothing grows out of nothing", Direction::Up, 0, 100, 0),
+            ("one grows at least by one", Direction::Up, 1, 1, 2),
+            ("90 % of 10 leaves a little less than 1", Direction::Down, 10, 90, 0),
+            ("80 % of 25 leaves a little less than 5", Direction::Down, 25, 80, 4),
+        ];
+        for (name, direction, start, percent, limit) in rows {
+            assert_eq!(percent_limit(direction, start, percent), limit, "{name}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a pass has to do, read from the autoscaler: its target, its bounds, its rules, and the course it takes.
+
+use k8s_openapi::api::autoscaling::v2::{CrossVersionObjectReference, MetricSpec};
+
+use super::{ObservedScale, ScaleProblem, Subject};
+use crate::hpa::model::conditions::{SCALED_TO_ZERO, is_true};
+use crate::hpa::model::defaults::fill_defaults;
+use crate::hpa::model::normalise::Bounds;
+use crate::hpa::model::rules::Behavior;
+use crate::hpa::model::settings::{Gate, Settings};
+
+const ABOVE_MAX: &str = "Current number of replicas above Spec.MaxReplicas";
+pub(super) const BELOW_MIN: &str = "Current number of replicas below Spec.MinReplicas";
+
+/// What a pass does once it knows the current replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// The target is at zero, and not by this controller's doing: hands off.
+    Disabled,
+    /// The target is out of bounds: metrics, windows and rates do not matter.
+    Force {
+        to: i32,
+        because: &'static str,
+    },
+    Compute,
+}
+
+/// The autoscaler, read for one pass.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) namespace: String,
+    pub(super) target: CrossVersionObjectReference,
+    pub(super) metrics: Vec<MetricSpec>,
+    pub(super) bounds: Bounds,
+    pub(super) behavior: Option<Behavior>,
+    pub(super) zero: Zero,
+}
+
+/// What matters at zero replicas.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zero {
+    pub(super) gate: Gate,
+    /// Whether the controller itself has brought the target there, and may take it back.
+    pub(super) is_ours: bool,
+    /// Whether some metric can be read without pods.
+    pub(super) has_metric: bool,
+}
+
+/// What is said where there is no scale: by event and condition, and by the error of the pass.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NoScale {
+    pub(super) cause: String,
+    pub(super) error: String,
+}
+
+impl Task {
+    pub(super) fn read(subject: &Subject<'_>, settings: &Settings) -> Self {
+        let spec = fill_defaults(subject.spec);
+        let gate = settings.gates.scale_to_zero;
+        let conditions = subject.status.conditions.as_deref().unwrap_or_default();
+        let metrics = spec.metrics.unwrap_or_default();
+        let zero = Zero {
+            gate,
+            is_ours: gate.is_on() && is_true(conditions, SCALED_TO_ZERO),
+            has_metric: metrics.iter().any(|metric| matches!(metric.type_.as_str(), "Object" | "External")),
+        };
+        Self {
+            namespace: subject.namespace.to_owned(),
+            target: spec.scale_target_ref,
+            metrics,
+            bounds: Bounds { min: spec.min_replicas.unwrap_or(1), max: spec.max_replicas },
+            behavior: spec.behavior.as_ref().map(|behavior| Behavior::read(behavior, settings)),
+            zero,
+        }
+    }
+
+    /// The target as errors name it.
+    pub(super) fn reference(&self) -> String {
+        format!("{}/{}/{}", self.target.kind, self.namespace, self.target.name)
+    }
+
+    pub(super) fn find_scale<'a>(
+        &self,
+        scale: &'a Result<ObservedScale, ScaleProblem>,
+    ) -> Result<&'a ObservedScale, NoScale> {
+        let version = self.target.api_version.as_deref().unwrap_or_default();
+        if version.matches('/').count() > 1 {
+            let cause = format!("unexpected GroupVersion string: {version}");
+            let error = format!("invalid API version in scale target reference: {cause}");
+            return Err(NoScale { cause, error });
+        }
+        scale.as_ref().map_err(|problem| match problem {
+            ScaleProblem::NoMapping { error: cause } => NoScale {
+                cause: cause.clone(),
+                error: format!("unable to determine resource for scale target reference: {cause}"),
+            },
+            ScaleProblem::Query { error: cause } => NoScale {
+                cause: cause.clone(),
+                error: format!("failed to query scale subresource for {}: {cause}", self.reference()),
+            },
+        })
+    }
+
+    pub(super) fn choose_course(&self, current: i32) -> Course {
+        let Bounds { min, max } = self.bounds;
+        match current {
+            // HPA: a minimum does not lift a target from a zero that somebody else has set.
+            0 if self.zero.is_ours && (min != 0 || self.zero.has_metric) => Course::Compute,
+            0 => Course::Disabled,
+            current if current > max => Course::Force { to: max, because: ABOVE_MAX },
+            current if current < min => Course::Force { to: min, because: BELOW_MIN },
+            _ => Course::Compute,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hpa::model::settings::Gate::{Off, On};
+
+    fn task(min: i32, gate: Gate, is_ours: bool) -> Task {
+        Task {
+            namespace: "shop".to_owned(),
+            target: CrossVersionObjectReference::default(),
+            metrics: vec![],
+            bounds: Bounds { min, max: 10 },
+            behavior: None,
+            zero: Zero { gate, is_ours: is_ours && gate.is_on(), has_metric: true },
+        }
+    }
+
+    #[test]
+    fn the_current_replicas_choose_the_course() {
+        let lift = |to| Course::Force { to, because: BELOW_MIN };
+        let rows = [
+            // current, min, gate, whether the controller went to zero, course
+            ("within the bounds metrics decide", 5, 1, Off, false, Course::Compute),
+            ("above the maximum they do not", 11, 1, Off, false, Course::Force { to: 10, because: ABOVE_MAX }),
+            ("nor below the minimum", 1, 3, Off, false, lift(3)),
+            ("a zero without the gate is final", 0, 1, Off, true, Course::Disabled),
+            ("so is one below a stored minimum of zero", 0, 0, Off, true, Course::Disabled),
+            ("so is one that somebody else has set", 0, 0, On, false, Course::Disabled),
+            ("the controller leaves its own zero", 0, 0, On, true, Course::Compute),
+            ("and computes when the minimum was raised since", 0, 2, On, true, Course::Compute),
+        ];
+        for (name, current, min, gate, is_ours, course) in rows {
+            assert_eq!(task(min, gate, is_ours).choose_course(current), course, "{name}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The HPA that belongs to a ScaledObject.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::autoscaling::v2::{
+    CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kedge_api::ScaledObject;
+use kedge_api::names::{self, annotations, labels};
+use kedge_api::scaled_object::{HpaBehavior, HpaScalingRules};
+
+use crate::policy::{Direction, Policy, Steering};
+
+/// The longest value a label can have.
+const LABEL_LENGTH_MAX: usize = 63;
+
+/// The kind of the target, as the cluster resolved it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetKind {
+    pub api_version: String,
+    pub kind: String,
+}
+
+/// Why no HPA can be rendered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    #[error("no metric specs returned from scalers for ScaledObject {namespace}/{name}")]
+    NoMetrics { namespace: String, name: String },
+    #[error("metricName {metric} defined multiple times in ScaledObject {name}")]
+    MetricTwice { metric: String, name: String },
+}
+
+/// The name of the HPA: as the spec says, or made from the object's name.
+pub fn hpa_name(object: &ScaledObject) -> String {
+    let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
+    match config.and_then(|config| config.name.as_ref()).filter(|name| !name.is_empty()) {
+        Some(name) => name.clone(),
+        None => format!("{}{}", names::HPA_NAME_PREFIX, object.metadata.name.as_deref().unwrap_or_default()),
+    }
+}
+
+/// Renders the whole HPA. `metrics` are those of all triggers, in their order.
+pub fn render(
+    object: &ScaledObject,
+    target: &TargetKind,
+    metrics: Vec<MetricSpec>,
+    version: &str,
+) -> Result<HorizontalPodAutoscaler, RenderError> {
+    let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+    Ok(HorizontalPodAutoscaler {
+        metadata: ObjectMeta {
+            name: Some(hpa_name(object)),
+            namespace: object.metadata.namespace.clone(),
+            labels: Some(render_labels(object, version)),
+            annotations: object.metadata.annotations.clone(),
+            owner_references: Some(vec![owner(object)]),
+            ..ObjectMeta::default()
+        },
+        spec: HorizontalPodAutoscalerSpec {
+            scale_target_ref: CrossVersionObjectReference {
+                api_version: Some(target.api_version.clone()),
+                kind: target.kind.clone(),
+                name: object.spec.scale_target_ref.name.clone(),
+            },
+            min_replicas: Some(policy.wake()),
+            max_replicas: policy.max,
+            behavior: render_behavior(object, &policy.steering),
+            metrics: Some(render_metrics(object, metrics)?),
+        },
+        status: None,
+    })
+}
+
+/// The reference by which the HPA is ours, and goes with the object.
+pub fn owner(object: &ScaledObject) -> OwnerReference {
+    OwnerReference {
+        api_version: format!("{}/{}", names::GROUP, names::VERSION),
+        kind: "ScaledObject".to_owned(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+        uid: object.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+fn render_labels(object: &ScaledObject, version: &str) -> BTreeMap<String, String> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let mut rendered: BTreeMap<String, String> = [
+        (labels::NAME, label_value(&hpa_name(object))),
+        (labels::VERSION, version.to_owned()),
+        (labels::PART_OF, name.clone()),
+        (labels::MANAGED_BY, labels::MANAGED_BY_OPERATOR.to_owned()),
+        (labels::SCALED_OBJECT_NAME, name),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into();
+    let notes = object.metadata.annotations.as_ref();
+    let excluded: BTreeSet<&str> = notes
+        .and_then(|notes| notes.get(annotations::HPA_EXCLUDED_LABELS))
+        .into_iter()
+        .flat_map(|list| list.split(','))
+        .collect();
+    // KEDA: the object's own labels win over the ones above.
+    for (key, value) in object.metadata.labels.iter().flatten().filter(|(key, _)| !excluded.contains(key.as_str())) {
+        rendered.insert(key.clone(), value.clone());
+    }
+    rendered
+}
+
+/// A name cut down to what a label can hold.
+fn label_value(name: &str) -> String {
+    let cut: String = name.chars().take(LABEL_LENGTH_MAX).collect();
+    cut.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
+}
+
+fn render_behavior(object: &ScaledObject, steering: &Steering) -> Option<HorizontalPodAutoscalerBehavior> {
+    let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
+    let given = config.and_then(|config| config.behavior.as_ref());
+    let paused = [steering.scale_in, steering.scale_out].contains(&Direction::Paused);
+    if given.is_none() && !paused {
+        return None;
+    }
+    let HpaBehavior { scale_up, scale_down } = given.cloned().unwrap_or_default();
+    Some(HorizontalPodAutoscalerBehavior {
+        scale_up: render_rules(scale_up, steering.scale_out),
+        scale_down: render_rules(scale_down, steering.scale_in),
+    })
+}
+
+/// The rules of one direction; a pause disables it and keeps the rest.
+fn render_rules(given: Option<HpaScalingRules>, direction: Direction) -> Option<HPAScalingRules> {
+    let paused = direction == Direction::Paused;
+    let rules = given.or_else(|| paused.then(HpaScalingRules::default))?;
+    let policies = rules.policies.map(|policies| policies.into_iter().map(render_policy).collect());
+    Some(HPAScalingRules {
+        policies,
+        select_policy: if paused { Some("Disabled".to_owned()) } else { rules.select_policy },
+        stabilization_window_seconds: rules.stabilization_window_seconds,
+        tolerance: rules.tolerance.map(|tolerance| match tolerance {
+            IntOrString::Int(number) => Quantity(number.to_string()),
+            IntOrString::String(text) => Quantity(text),
+        }),
+    })
+}
+
+fn render_policy(policy: kedge_api::scaled_object::HpaScalingPolicy) -> HPAScalingPolicy {
+    HPAScalingPolicy { type_: policy.r#type, value: policy.value, period_seconds: policy.period_seconds }
+}
+
+/// The metrics of all triggers, each external one bound to this object by a selector, in the order of their types.
+fn render_metrics(object: &ScaledObject, mut metrics: Vec<MetricSpec>) -> Result<Vec<MetricSpec>, RenderError> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    if metrics.is_empty() {
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        return Err(RenderError::NoMetrics { namespace, name });
+    }
+    let mut seen = BTreeSet::new();
+    for external in metrics.iter_mut().filter_map(|metric| metric.external.as_mut()) {
+        if !seen.insert(external.metric.name.clone()) {
+            return Err(RenderError::MetricTwice { metric: external.metric.name.clone(), name });
+        }
+        external.metric.selector = Some(LabelSelector {
+            match_labels: Some([(labels::SCALED_OBJECT_NAME.to_owned(), name.clone())].into()),
+            match_expressions: None,
+        });
+    }
+    // KEDA: ContainerResource, External, Resource; within a type the order of the triggers.
+    metrics.sort_by(|a, b| a.type_.cmp(&b.type_));
+    Ok(metrics)
+}
+
+#[cfg(test)]
+mod tests;

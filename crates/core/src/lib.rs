@@ -1,0 +1,24 @@
+//! Everything that decides, as pure functions: values in, values out. No clock, no network, no environment, no async.
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | [`policy`] | what an object asks for, defaults filled in and annotations read |
+//! | [`activity`] | whether there is work, and since when there is none |
+//! | [`decide`] | what to do with the target now |
+//! | [`fallback`] | what counts in place of a source that keeps failing |
+//! | [`validate`] | what makes an object unusable |
+//! | [`conditions`] | what users are told |
+//! | [`hpa`] | the HPA of an object |
+//! | [`cron`] | when a cron window is open |
+//! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
+
+pub mod activity;
+pub mod conditions;
+pub mod cron;
+pub mod decide;
+pub mod fallback;
+pub mod hpa;
+pub mod milli;
+pub mod policy;
+pub mod quantity;
+pub mod validate;

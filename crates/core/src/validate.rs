@@ -1,0 +1,149 @@
+//! What makes a ScaledObject unusable, seen from itself alone. Every problem is named, with what to do about it.
+
+use std::collections::BTreeSet;
+
+use kedge_api::scaled_object::ScaledObjectSpec;
+
+use crate::policy::MAX_REPLICAS_DEFAULT;
+
+/// Something that must be changed before the object can work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("ScaledObject.spec.scaleTargetRef.name is missing")]
+    NoTarget,
+    #[error("MinReplicaCount={min} must be less than MaxReplicaCount={max}")]
+    MinAboveMax { min: i32, max: i32 },
+    #[error("IdleReplicaCount={idle} must be less than MinReplicaCount={min}")]
+    IdleNotBelowMin { idle: i32, min: i32 },
+    #[error("no triggers defined in the ScaledObject/ScaledJob")]
+    NoTriggers,
+    #[error("property \"useCachedMetrics\" is not supported for \"{kind}\" scaler")]
+    CannotCache { kind: String },
+    #[error("triggerName \"{name}\" is defined multiple times in the ScaledObject/ScaledJob, but it must be unique")]
+    NameTwice { name: String },
+}
+
+/// Which step of the check found a problem; its text begins the message of the Ready condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Target,
+    Bounds,
+    Triggers,
+}
+
+impl Problem {
+    pub fn step(&self) -> Step {
+        match self {
+            Self::NoTarget => Step::Target,
+            Self::MinAboveMax { .. } | Self::IdleNotBelowMin { .. } => Step::Bounds,
+            Self::NoTriggers | Self::CannotCache { .. } | Self::NameTwice { .. } => Step::Triggers,
+        }
+    }
+}
+
+impl Step {
+    /// KEDA: the words for a failing step.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::Target => "ScaledObject doesn't have correct scaleTargetRef specification",
+            Self::Bounds => "ScaledObject doesn't have correct Idle/Min/Max Replica Counts specification",
+            Self::Triggers => "ScaledObject doesn't have correct triggers specification",
+        }
+    }
+}
+
+/// Everything that is wrong with a spec, in the order in which KEDA looks.
+pub fn validate(spec: &ScaledObjectSpec) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if spec.scale_target_ref.name.is_empty() {
+        problems.push(Problem::NoTarget);
+    }
+    validate_bounds(spec, &mut problems);
+    validate_triggers(spec, &mut problems);
+    problems
+}
+
+fn validate_bounds(spec: &ScaledObjectSpec, problems: &mut Vec<Problem>) {
+    // KEDA: an explicit 0 counts as 1 here, and an absent minimum as 0.
+    let min = spec.min_replica_count.map_or(0, |min| if min > 0 { min } else { 1 });
+    let max = spec.max_replica_count.unwrap_or(MAX_REPLICAS_DEFAULT);
+    if min > max {
+        problems.push(Problem::MinAboveMax { min, max });
+    }
+    if let Some(idle) = spec.idle_replica_count.filter(|idle| *idle >= min) {
+        problems.push(Problem::IdleNotBelowMin { idle, min });
+    }
+}
+
+fn validate_triggers(spec: &ScaledObjectSpec, problems: &mut Vec<Problem>) {
+    if spec.triggers.is_empty() {
+        problems.push(Problem::NoTriggers);
+    }
+    let mut names = BTreeSet::new();
+    for trigger in &spec.triggers {
+        if trigger.use_cached_metrics == Some(true) && matches!(trigger.r#type.as_str(), "cpu" | "memory" | "cron") {
+            problems.push(Problem::CannotCache { kind: trigger.r#type.clone() });
+        }
+        if let Some(name) = trigger.name.as_ref().filter(|name| !name.is_empty())
+            && !names.insert(name)
+        {
+            problems.push(Problem::NameTwice { name: name.clone() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(min: Option<i32>, max: Option<i32>, idle: Option<i32>) -> ScaledObjectSpec {
+        serde_json::from_value(serde_json::json!({
+            "scaleTargetRef": { "name": "web" },
+            "minReplicaCount": min, "maxReplicaCount": max, "idleReplicaCount": idle,
+            "triggers": [{ "type": "cron", "metadata": {} }],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn bounds_are_judged_as_keda_judges_them() {
+        let above = |min, max| vec![Problem::MinAboveMax { min, max }];
+        let idle = |idle, min| vec![Problem::IdleNotBelowMin { idle, min }];
+        let rows = [
+            ("nothing given", None, None, None, vec![]),
+            ("equal bounds", Some(5), Some(5), None, vec![]),
+            ("minimum above maximum", Some(6), Some(5), None, above(6, 5)),
+            ("minimum above the default maximum", Some(101), None, None, above(101, 100)),
+            ("idle below minimum", Some(3), None, Some(2), vec![]),
+            ("idle at minimum", Some(3), None, Some(3), idle(3, 3)),
+            ("idle without a minimum", None, None, Some(0), idle(0, 0)),
+            ("idle with an explicit minimum of zero", Some(0), None, Some(0), vec![]),
+        ];
+        for (name, min, max, idle, expected) in rows {
+            assert_eq!(validate(&spec(min, max, idle)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_problem_is_named_at_once() {
+        let spec: ScaledObjectSpec = serde_json::from_value(serde_json::json!({
+            "scaleTargetRef": { "name": "" },
+            "minReplicaCount": 9, "maxReplicaCount": 3,
+            "triggers": [
+                { "type": "cron", "name": "a", "metadata": {}, "useCachedMetrics": true },
+                { "type": "prometheus", "name": "a", "metadata": {} },
+            ],
+        }))
+        .unwrap();
+        let texts: Vec<String> = validate(&spec).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "ScaledObject.spec.scaleTargetRef.name is missing",
+                "MinReplicaCount=9 must be less than MaxReplicaCount=3",
+                "property \"useCachedMetrics\" is not supported for \"cron\" scaler",
+                "triggerName \"a\" is defined multiple times in the ScaledObject/ScaledJob, but it must be unique",
+            ]
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Proposals of External and Object metrics.
+
+use kedge_core::hpa::model::external::{
+    Origin, Proposal, propose_by_average, propose_by_value, sum_for_average, sum_for_value,
+};
+use kedge_core::hpa::model::pods::{PodsProblem, ReadyState};
+use kedge_core::hpa::model::tolerance::Tolerances;
+use kedge_core::milli::Milli;
+use kedge_tests::{csv, files};
+
+use super::{Differences, Row, pod, print, read};
+
+#[test]
+fn external_and_object_metrics_propose_what_the_controller_proposes() {
+    let rows = csv::rows(&files::golden("hpa-external-golden.csv"));
+    let mut differences = Differences(Vec::new());
+    for row in &rows {
+        let proposal = propose(row);
+        let modelled = [
+            print(proposal.as_ref().ok().map(|proposal| proposal.replicas)),
+            print(proposal.as_ref().ok().map(|proposal| proposal.reported.0)),
+            print(proposal.as_ref().err()),
+        ];
+        let recorded = ["proposed_replicas", "reported_usage_milli", "error"].map(|column| row[column].clone());
+        differences.note(&row["id"], &recorded, &modelled);
+    }
+    differences.judge(rows.len(), 10);
+}
+
+fn propose(row: &Row) -> Result<Proposal, PodsProblem> {
+    let series: Vec<Milli> = row["metric_values_milli"]
+        .split(';')
+        .filter(|text| !text.is_empty())
+        .map(|text| Milli(text.parse().unwrap()))
+        .collect();
+    let object = series.first().copied().unwrap_or(Milli(0));
+    let target = Milli(read(row, "target_milli"));
+    let tolerances = Tolerances { down: read(row, "tolerance_down"), up: read(row, "tolerance_up") };
+    let (current, reported) = (read(row, "spec_replicas"), read(row, "status_replicas"));
+    let average = |value, origin| Ok(propose_by_average(value, target, reported, tolerances, origin));
+    let by_value = |value| propose_by_value(value, target, current, &pods(row), tolerances);
+    match row["source"].as_str() {
+        "external_value" => by_value(sum_for_value(&series)),
+        "external_average" => average(sum_for_average(&series), Origin::External),
+        "object_value" => by_value(object),
+        "object_average" => average(object, Origin::Object),
+        other => panic!("unknown source {other}"),
+    }
+}
+
+fn pods(row: &Row) -> Vec<kedge_core::hpa::model::pods::ObservedPod> {
+    let ready = (0..read::<usize>(row, "ready_pods")).map(|index| pod(format!("r{index}"), ReadyState::Ready));
+    let unready = (0..read::<usize>(row, "unready_pods")).map(|index| pod(format!("u{index}"), ReadyState::Unready));
+    ready.chain(unready).collect()
+}
