@@ -1,4 +1,7 @@
-//! The HorizontalPodAutoscaler: the one that is rendered for an object, and a model of what its controller will do.
+//! The HorizontalPodAutoscaler: rendering the one of an object, judging one that was found, and a model of what its
+//! controller will do.
 
+pub mod claim;
+pub mod compare;
 pub mod model;
 pub mod render;

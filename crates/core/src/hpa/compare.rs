@@ -1,0 +1,130 @@
+//! Whether an HPA must be written: the one that was found beside the one that was rendered.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use super::model::defaults::fill_defaults;
+use crate::quantity::Quantity;
+
+/// What was rendered last time, where it is known: keys that are rendered no more must go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before<'a> {
+    pub rendered: Option<&'a HorizontalPodAutoscaler>,
+}
+
+/// Whether the HPA that was found differs from the rendered one in anything that we set. What the API server fills in, and
+/// labels and annotations of others, do not count.
+pub fn needs_write(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutoscaler, before: Before<'_>) -> bool {
+    let spec = |hpa: &HorizontalPodAutoscaler| {
+        let mut value = serde_json::to_value(fill_defaults(&hpa.spec)).unwrap_or_default();
+        normalise_quantities(&mut value);
+        value
+    };
+    let labels = |metadata: &ObjectMeta| metadata.labels.clone().unwrap_or_default();
+    let notes = |metadata: &ObjectMeta| metadata.annotations.clone().unwrap_or_default();
+    let old = before.rendered.map(|hpa| &hpa.metadata);
+    spec(found) != spec(rendered)
+        || found.metadata.owner_references != rendered.metadata.owner_references
+        || differ(&labels(&found.metadata), &labels(&rendered.metadata), old.map(labels))
+        || differ(&notes(&found.metadata), &notes(&rendered.metadata), old.map(notes))
+}
+
+/// Whether a rendered entry is missing or other, or one that was rendered before is still there.
+fn differ(
+    found: &BTreeMap<String, String>,
+    rendered: &BTreeMap<String, String>,
+    before: Option<BTreeMap<String, String>>,
+) -> bool {
+    let missing = rendered.iter().any(|(key, value)| found.get(key) != Some(value));
+    let left = before.iter().flatten().any(|(key, _)| !rendered.contains_key(key) && found.contains_key(key));
+    missing || left
+}
+
+/// Writes every quantity in one spelling: `2.500`, `2500m` and `2.5` are the same to the API server.
+fn normalise_quantities(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::String(text) if matches!(key.as_str(), "value" | "averageValue" | "tolerance") => {
+                        if let Ok(quantity) = Quantity::parse(text) {
+                            *text = Quantity::from_milli(quantity.milli_value()).canonical();
+                        }
+                    }
+                    value => normalise_quantities(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalise_quantities),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hpa(value: Value) -> HorizontalPodAutoscaler {
+        let mut whole = json!({
+            "metadata": { "name": "h", "labels": { "a": "1" }, "ownerReferences": [{ "apiVersion": "v", "kind": "k", "name": "n", "uid": "u" }] },
+            "spec": {
+                "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" }, "minReplicas": 1, "maxReplicas": 9,
+                "metrics": [{ "type": "External", "external": { "metric": { "name": "m" }, "target": { "type": "AverageValue", "averageValue": "2.500" } } }],
+            },
+        });
+        json_merge(&mut whole, value);
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn json_merge(whole: &mut Value, part: Value) {
+        match (whole, part) {
+            (Value::Object(whole), Value::Object(part)) => {
+                part.into_iter().for_each(|(key, value)| json_merge(whole.entry(key).or_insert(Value::Null), value));
+            }
+            (whole, part) => *whole = part,
+        }
+    }
+
+    fn external(average: &str) -> Value {
+        json!({ "spec": { "metrics": [{ "type": "External", "external": { "metric": { "name": "m" }, "target": { "type": "AverageValue", "averageValue": average } } }] } })
+    }
+
+    #[test]
+    fn only_what_we_set_counts() {
+        let paused = json!({ "spec": { "behavior": { "scaleDown": { "selectPolicy": "Disabled" } } } });
+        let filled = json!({ "spec": { "behavior": {
+            "scaleDown": { "selectPolicy": "Disabled", "policies": [{ "type": "Percent", "value": 100, "periodSeconds": 15 }] },
+            "scaleUp": { "stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [
+                { "type": "Pods", "value": 4, "periodSeconds": 15 }, { "type": "Percent", "value": 100, "periodSeconds": 15 }] },
+        } } });
+        let rows = [
+            ("the same", json!({}), json!({}), false),
+            ("another spelling of a quantity", external("2500m"), json!({}), false),
+            ("another quantity", external("2600m"), json!({}), true),
+            ("another maximum", json!({ "spec": { "maxReplicas": 50 } }), json!({}), true),
+            ("a label of ours changed", json!({ "metadata": { "labels": { "a": "2" } } }), json!({}), true),
+            ("a label of another", json!({ "metadata": { "labels": { "b": "2" } } }), json!({}), false),
+            ("an owner of another", json!({ "metadata": { "ownerReferences": [] } }), json!({}), true),
+            ("defaults that the server filled in", filled.clone(), paused.clone(), false),
+            ("a behavior that somebody left", filled, json!({}), true),
+            ("a behavior that is missing", json!({}), paused, true),
+            ("a status", json!({ "status": { "desiredReplicas": 3, "currentMetrics": null, "conditions": [] } }), json!({}), false),
+        ];
+        for (name, found, rendered, expected) in rows {
+            assert_eq!(needs_write(&hpa(found), &hpa(rendered), Before::default()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_label_that_is_rendered_no_more_must_go() {
+        let old = hpa(json!({ "metadata": { "labels": { "team": "core" } } }));
+        let new = hpa(json!({}));
+        assert!(needs_write(&old, &new, Before { rendered: Some(&old) }));
+        assert!(!needs_write(&new, &new, Before { rendered: Some(&old) }));
+    }
+}

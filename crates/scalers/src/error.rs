@@ -1,0 +1,83 @@
+//! Why a reading is unknown. Nothing in here can hold a credential: an [`Endpoint`] has lost its user info and query.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A reading that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    #[error("{endpoint} gave no answer within {limit:?}")]
+    Timeout { endpoint: Endpoint, limit: Duration },
+    #[error("{endpoint} cannot be reached: {problem}")]
+    Connect { endpoint: Endpoint, problem: String },
+    #[error("no trusted connection to {endpoint}: {problem}")]
+    Untrusted { endpoint: Endpoint, problem: String },
+    #[error("{endpoint} answered with status {code}")]
+    Status { endpoint: Endpoint, code: u16 },
+    #[error("the answer of {endpoint} cannot be used: {problem}")]
+    Malformed { endpoint: Endpoint, problem: String },
+    #[error("{endpoint} has no value: {problem}")]
+    NoValue { endpoint: Endpoint, problem: String },
+    #[error("`{field}` {problem}; {remedy}")]
+    Config { field: &'static str, problem: String, remedy: &'static str },
+}
+
+impl ReadError {
+    /// The kind of failure, from a closed set: safe as a label.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Timeout { .. } => "SourceTimeout",
+            Self::Connect { .. } => "SourceUnreachable",
+            Self::Untrusted { .. } => "SourceUntrusted",
+            Self::Status { .. } => "SourceRefused",
+            Self::Malformed { .. } => "SourceMalformed",
+            Self::NoValue { .. } => "SourceWithoutValue",
+            Self::Config { .. } => "InvalidTrigger",
+        }
+    }
+}
+
+/// Where a source is, in a form that can be shown: scheme, host, port and path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoint(String);
+
+impl Endpoint {
+    pub fn of(uri: &http::Uri) -> Self {
+        let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        // The last `@` ends the user info: a password may hold another one.
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        Self(format!("{scheme}{host}{}", uri.path()))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_shows_neither_user_nor_query() {
+        let rows = [
+            ("http://prometheus:9090/api/v1/query?query=up", "http://prometheus:9090/api/v1/query"),
+            ("https://user:pa%40ss@host/x?token=secret", "https://host/x"),
+            ("http://[::1]:9090", "http://[::1]:9090/"),
+        ];
+        for (uri, expected) in rows {
+            assert_eq!(Endpoint::of(&uri.parse().unwrap()).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_message_names_the_endpoint_and_the_limit() {
+        let endpoint = Endpoint::of(&"http://p:9090/q".parse().unwrap());
+        let error = ReadError::Timeout { endpoint, limit: Duration::from_secs(3) };
+        assert_eq!(error.to_string(), "http://p:9090/q gave no answer within 3s");
+        assert_eq!(error.reason(), "SourceTimeout");
+    }
+}

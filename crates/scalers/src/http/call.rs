@@ -1,0 +1,154 @@
+//! One request: a deadline over all of it, redirects, one more try on a connection that had died, a bounded body.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::HeaderValue;
+use http::{HeaderMap, Request, Response, header};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper::body::Incoming;
+
+use super::address::Address;
+use super::{HttpClient, KeepAlive};
+use crate::error::{Endpoint, ReadError};
+
+const REDIRECTS_MAX: usize = 10;
+const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
+const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
+
+/// A question to a source.
+#[derive(Clone)]
+pub(crate) struct Get {
+    address: Address,
+    /// Everything the trigger adds. Any of it may be a credential, so none of it goes to another host.
+    headers: HeaderMap,
+    limit: Duration,
+}
+
+impl Get {
+    pub(crate) fn new(address: Address, mut headers: HeaderMap, limit: Duration) -> Self {
+        address.sign(&mut headers);
+        Self { address, headers, limit }
+    }
+
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint::of(&self.address.uri)
+    }
+
+    /// The same question at the address that a redirect named.
+    fn redirected(&self, address: Address) -> Self {
+        let headers = match self.address.may_hand_credentials_to(&address) {
+            true => self.headers.clone(),
+            false => HeaderMap::new(),
+        };
+        Self::new(address, headers, self.limit)
+    }
+
+    fn request(&self, keep_alive: KeepAlive) -> Request<Empty<Bytes>> {
+        let mut request = Request::new(Empty::new());
+        *request.uri_mut() = self.address.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        request.headers_mut().entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
+        if keep_alive == KeepAlive::Off {
+            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        request
+    }
+}
+
+impl HttpClient {
+    /// The body of a successful answer.
+    pub(crate) async fn get(&self, get: &Get) -> Result<Bytes, ReadError> {
+        let endpoint = get.endpoint();
+        match tokio::time::timeout(get.limit, self.follow(get, &endpoint)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(ReadError::Timeout { endpoint, limit: get.limit }),
+        }
+    }
+
+    async fn follow(&self, get: &Get, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
+        let mut get = get.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.send(&get).await.map_err(|error| explain(&error, endpoint))?;
+            let Some(location) = location(&response) else { return read_body(response, endpoint).await };
+            let next = get
+                .address
+                .resolve(location)
+                .map_err(|problem| malformed(endpoint, format!("it redirects to an address that {problem}")))?;
+            get = get.redirected(next);
+        }
+        Err(malformed(endpoint, format!("it redirects more than {REDIRECTS_MAX} times")))
+    }
+
+    async fn send(&self, get: &Get) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+        match self.client.request(get.request(self.keep_alive)).await {
+            // A kept connection may have been closed by the source just now; a question can be asked twice.
+            Err(error) if !error.is_connect() && !is_garbled(&error) => {
+                self.client.request(get.request(self.keep_alive)).await
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+/// Where a redirect leads. One that names no place is an answer like any other.
+fn location(response: &Response<Incoming>) -> Option<&str> {
+    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308)
+        .then(|| response.headers().get(header::LOCATION)?.to_str().ok())
+        .flatten()
+        .filter(|location| !location.is_empty())
+}
+
+async fn read_body(response: Response<Incoming>, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
+    let status = response.status();
+    if !status.is_success() {
+        return Err(ReadError::Status { endpoint: endpoint.clone(), code: status.as_u16() });
+    }
+    match Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(malformed(endpoint, format!("it is longer than {BODY_BYTES_MAX} bytes")))
+        }
+        Err(error) => Err(malformed(endpoint, format!("it broke off: {}", innermost(error.as_ref())))),
+    }
+}
+
+fn malformed(endpoint: &Endpoint, problem: String) -> ReadError {
+    ReadError::Malformed { endpoint: endpoint.clone(), problem }
+}
+
+/// What a failure before the answer means to whoever reads it.
+fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
+    let endpoint = endpoint.clone();
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return ReadError::Untrusted { endpoint, problem: tls.to_string() };
+    }
+    let problem = innermost(error);
+    match is_garbled(error) {
+        true => ReadError::Malformed { endpoint, problem },
+        false => ReadError::Connect { endpoint, problem },
+    }
+}
+
+fn is_garbled(error: &hyper_util::client::legacy::Error) -> bool {
+    find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse)
+}
+
+/// The error that began it: the others only say on whose way it was met.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    chain(error).find_map(|error| error.downcast_ref())
+}
+
+/// An error and its sources. An `io::Error` hides the one it was made from, so that one is asked for by name.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner as &(dyn Error + 'static)),
+        None => error.source(),
+    })
+}

@@ -1,0 +1,129 @@
+//! What TLS is spoken with: which authorities are trusted, which certificate is shown.
+
+mod verify;
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::trigger::{Problem, Secret};
+use verify::{Trust, TrustAlike, TrustAsGiven};
+
+/// What sets one client apart from another. Triggers with the same profile share connections and TLS sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct TlsProfile {
+    pub(crate) verification: Verification,
+    /// Authorities that are trusted beside the usual ones, PEM.
+    pub(crate) ca: Option<Secret>,
+    /// Client certificate and key, PEM.
+    pub(crate) identity: Option<(Secret, Secret)>,
+}
+
+/// Whether the source must prove who it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Verification {
+    #[default]
+    Full,
+    Off,
+}
+
+impl TlsProfile {
+    /// Without credentials: many triggers have it.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        self.ca.is_none() && self.identity.is_none()
+    }
+}
+
+/// The usual authorities.
+#[derive(Clone, Debug)]
+pub(crate) struct Roots {
+    store: RootCertStore,
+    /// Those of them that an administrator gave.
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl Roots {
+    /// Those of the machine, and the given ones.
+    pub(crate) fn load(extra: &[CertificateDer<'static>]) -> Self {
+        let native = rustls_native_certs::load_native_certs();
+        for error in &native.errors {
+            tracing::warn!(%error, "some certificate authorities of this machine cannot be read");
+        }
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(native.certs);
+        store.add_parsable_certificates(extra.iter().cloned());
+        Self { store, given: extra.to_vec() }
+    }
+
+    fn with(&self, ca: &Secret) -> Result<Self, Problem> {
+        let given: Vec<_> = CertificateDer::pem_slice_iter(ca.reveal().as_bytes()).filter_map(Result::ok).collect();
+        let mut roots = self.clone();
+        let (usable, _) = roots.store.add_parsable_certificates(given.iter().cloned());
+        if usable == 0 {
+            return Err(Problem::new("ca", "holds no usable certificate", "give a CA certificate as PEM text"));
+        }
+        roots.given.extend(given);
+        Ok(roots)
+    }
+}
+
+/// The settings for one profile.
+pub(crate) fn client_config(profile: &TlsProfile, roots: &Roots) -> Result<ClientConfig, Problem> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = verifier(profile, roots, &provider)?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring has cipher suites for TLS 1.2 and 1.3")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    match &profile.identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some((cert, key)) => {
+            let (chain, key) = (parse_chain(cert)?, parse_key(key)?);
+            builder.with_client_auth_cert(chain, key).map_err(|_| {
+                Problem::new(
+                    "key",
+                    "does not fit the certificate in `cert`",
+                    "give the key that the certificate was made for",
+                )
+            })
+        }
+    }
+}
+
+fn verifier(
+    profile: &TlsProfile,
+    roots: &Roots,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, Problem> {
+    let roots = match &profile.ca {
+        Some(ca) => roots.with(ca)?,
+        None => roots.clone(),
+    };
+    if profile.verification == Verification::Off {
+        return Ok(Arc::new(TrustAlike::new(Trust::Everybody, provider)));
+    }
+    match WebPkiServerVerifier::builder_with_provider(Arc::new(roots.store), Arc::clone(provider)).build() {
+        Ok(usual) => Ok(Arc::new(TrustAsGiven::new(usual, roots.given))),
+        // It refuses to be built without authorities; a machine that has none trusts nobody.
+        Err(_) => Ok(Arc::new(TrustAlike::new(Trust::Nobody, provider))),
+    }
+}
+
+fn parse_chain(cert: &Secret) -> Result<Vec<CertificateDer<'static>>, Problem> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(cert.reveal().as_bytes()).collect();
+    match chain {
+        Ok(chain) if !chain.is_empty() => Ok(chain),
+        _ => Err(Problem::new("cert", "holds no usable certificate", "give a client certificate as PEM text")),
+    }
+}
+
+fn parse_key(key: &Secret) -> Result<PrivateKeyDer<'static>, Problem> {
+    PrivateKeyDer::from_pem_slice(key.reveal().as_bytes())
+        .map_err(|_| Problem::new("key", "holds no usable private key", "give an unencrypted private key as PEM text"))
+}

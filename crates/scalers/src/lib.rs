@@ -1,0 +1,39 @@
+//! The trigger types: how each reads its part of a manifest, asks its source, and reads the answer.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`scaler`] | what every trigger type offers: its metrics, and readings of them |
+//! | [`registry`] | the trigger types by name |
+//! | [`trigger`] | what a scaler is built from, and all that can be wrong with it |
+//! | [`error`] | why a reading is unknown |
+//! | [`metadata`] | typed parameters: where they may stand, what their text means |
+//! | [`metric_name`], [`target`] | how external metrics are named and what they are compared with |
+//! | [`http`] | shared clients, and the [`http::connector`] through which every connection is made |
+//! | `auth` | the parameters by which triggers that speak HTTP sign in |
+//! | `cron`, `prometheus`, `resource` | the trigger types themselves |
+//!
+//! A new trigger type is a new file and a line in [`registry`]. Everything is resolved before it comes here: secrets,
+//! environment and pod identity are the caller's work, and `now` is given; deadlines follow tokio's clock.
+
+mod auth;
+mod cron;
+pub mod error;
+pub mod http;
+pub mod metadata;
+pub mod metric_name;
+mod prometheus;
+pub mod registry;
+mod resource;
+pub mod scaler;
+pub mod target;
+pub mod trigger;
+
+pub use error::{Endpoint, ReadError};
+pub use http::connector::Connector;
+pub use http::{KeepAlive, Settings};
+pub use registry::Registry;
+pub use scaler::{Activity, BoxFuture, Known, Scaler};
+pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};
+
+#[cfg(test)]
+mod sample;

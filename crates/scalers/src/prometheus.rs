@@ -1,0 +1,66 @@
+//! `prometheus`: the number that a query gives. `config` reads the trigger, `request` asks, `response` reads the answer.
+
+mod config;
+mod request;
+mod response;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use k8s_openapi::api::autoscaling::v2::MetricSpec;
+
+use crate::error::ReadError;
+use crate::http::{Address, Get, HttpClients};
+use crate::metric_name;
+use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::target::External;
+use crate::trigger::{BuildError, TriggerConfig};
+use config::Config;
+use response::Unusable;
+
+/// One query of one Prometheus.
+#[derive(Debug)]
+pub(crate) struct PrometheusScaler {
+    config: Config,
+    metric: External,
+    limit: Duration,
+}
+
+pub(crate) fn build(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<PrometheusScaler, BuildError> {
+    let config = config::parse(trigger, clients)?;
+    let name = metric_name::full_name(trigger.index, "prometheus");
+    let metric = External::float(name, config.target_type, config.threshold);
+    let limit = clients.settings().limit(config.timeout);
+    Ok(PrometheusScaler { config, metric, limit })
+}
+
+impl PrometheusScaler {
+    async fn fetch(&self, now: DateTime<Utc>) -> Result<Known, ReadError> {
+        let url = request::url(&self.config.question, now);
+        let address = Address::parse(&url).map_err(|problem| ReadError::Config {
+            field: "serverAddress",
+            problem: problem.to_owned(),
+            remedy: "write where Prometheus is, as in http://prometheus.monitoring:9090",
+        })?;
+        let get = Get::new(address, self.config.headers.clone(), self.limit);
+        let body = self.config.client.get(&get).await?;
+        let value = response::parse(&body, self.config.nothing).map_err(|unusable| match unusable {
+            Unusable::Malformed(problem) => ReadError::Malformed { endpoint: get.endpoint(), problem },
+            Unusable::NoValue(problem) => ReadError::NoValue { endpoint: get.endpoint(), problem: problem.to_owned() },
+        })?;
+        Ok(Known::above(self.config.activation, value))
+    }
+}
+
+impl Scaler for PrometheusScaler {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(vec![self.metric.spec()]) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        Box::pin(self.fetch(now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

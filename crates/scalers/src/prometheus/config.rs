@@ -1,0 +1,147 @@
+//! What a `prometheus` trigger says, read and checked.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+
+use super::request;
+use crate::auth::{self, Auth};
+use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
+use crate::metadata::{Field, Reader, convert};
+use crate::target::TargetType;
+use crate::trigger::{BuildError, Problem, TriggerConfig};
+
+/// A checked trigger.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    pub(super) question: Question,
+    pub(super) headers: http::HeaderMap,
+    pub(super) threshold: f64,
+    pub(super) activation: f64,
+    pub(super) nothing: Nothing,
+    pub(super) timeout: Option<Duration>,
+    pub(super) client: Arc<HttpClient>,
+    pub(super) target_type: TargetType,
+}
+
+/// The parts of the URL. Users put credentials in all of them.
+#[derive(Clone)]
+pub(super) struct Question {
+    pub(super) server: String,
+    pub(super) query: String,
+    pub(super) namespace: Option<String>,
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question").finish_non_exhaustive()
+    }
+}
+
+/// What an answer without a number means: `ignoreNullValues`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nothing {
+    IsZero,
+    IsAnError,
+}
+
+pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<Config, BuildError> {
+    let mut read = Reader::new(trigger);
+    let question = parse_question(&mut read);
+    let threshold = read.required(Field::metadata(&["threshold"]), convert::float);
+    let activation = read.or(Field::metadata(&["activationThreshold"]), convert::float, 0.0);
+    let ignore_nothing = read.or(Field::metadata(&["ignoreNullValues"]), convert::boolean, true);
+    let timeout = read.optional(Field::metadata(&["timeout"]), convert::duration);
+    let custom_headers = read.or(Field::metadata(&["customHeaders"]).hidden(), convert::map, Vec::new());
+    let auth = auth::parse(&mut read);
+    check_identity(&mut read, trigger, auth.as_ref());
+    let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
+    let profile = parse_tls(&mut read, auth);
+    let client = read.take(clients.client(&profile));
+    let target_type = read.take(TargetType::parse(trigger));
+    let made = (|| {
+        Some(Config {
+            question: question?,
+            headers: headers?,
+            threshold: threshold?,
+            activation,
+            nothing: if ignore_nothing { Nothing::IsZero } else { Nothing::IsAnError },
+            timeout,
+            client: client?,
+            target_type: target_type?,
+        })
+    })();
+    read.finish(made)
+}
+
+fn parse_question(read: &mut Reader<'_>) -> Option<Question> {
+    let server = read.required(Field::metadata(&["serverAddress"]), convert::text);
+    let query = read.required(Field::metadata(&["query"]), convert::text);
+    let namespace = read.optional(Field::metadata(&["namespace"]), convert::text);
+    let parameters = read.or(Field::metadata(&["queryParameters"]).hidden(), convert::map, Vec::new());
+    let question = Question { server: server?, query: query.unwrap_or_default(), namespace, parameters };
+    // Any moment will do: it is the rest of the URL that can be wrong.
+    if let Err(problem) = Address::parse(&request::url(&question, DateTime::UNIX_EPOCH)) {
+        let remedy = "write where Prometheus is, as in http://prometheus.monitoring:9090";
+        read.note(Problem::new("serverAddress", problem, remedy));
+    }
+    Some(question)
+}
+
+pub(super) fn parse_tls(read: &mut Reader<'_>, auth: Option<Auth>) -> TlsProfile {
+    let is_unsafe = read.or(Field::metadata(&["unsafeSsl"]), convert::boolean, false);
+    match auth.and_then(|auth| auth.tls) {
+        // KEDA: with a CA or a client certificate, unsafeSsl does not count.
+        Some(tls) => TlsProfile { verification: Verification::Full, ca: tls.ca, identity: tls.identity },
+        None if is_unsafe => TlsProfile { verification: Verification::Off, ..TlsProfile::default() },
+        None => TlsProfile::default(),
+    }
+}
+
+/// Refuses what would sign requests with a cloud's credentials: unsigned, they would only be turned away.
+fn check_identity(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, auth: Option<&Auth>) {
+    let provider = trigger.pod_identity.filter(|provider| !matches!(*provider, "" | "none"));
+    match (auth, provider) {
+        (Some(_), Some(provider)) => read.note(Problem::new(
+            "authModes",
+            format!("cannot be used together with pod identity {provider}"),
+            "keep one of the two",
+        )),
+        (None, Some(provider)) => read.note(unsupported("podIdentity", &format!("provider {provider}"))),
+        // KEDA: with authModes, no cloud is asked.
+        (Some(_), None) => {}
+        (None, None) => {
+            if let Some((field, cloud)) = cloud_credentials(read) {
+                read.note(unsupported(field, cloud));
+            }
+        }
+    }
+}
+
+fn cloud_credentials(read: &Reader<'_>) -> Option<(&'static str, &'static str)> {
+    let owner = Field::metadata(&["identityOwner"]);
+    let aws = "signing in with AWS credentials";
+    let gcp = "signing in with Google Cloud credentials";
+    let given = [
+        (Field::auth(&["awsRoleArn"]), aws),
+        (Field::auth(&["awsAccessKeyID", "awsAccessKeyId"]), aws),
+        (Field::metadata(&["awsAccessKeyID", "awsAccessKeyIDFromEnv"]), aws),
+        (Field::auth(&["GoogleApplicationCredentials"]), gcp),
+        (Field::metadata(&["credentialsFromEnv"]), gcp),
+        (Field::metadata(&["credentialsFromEnvFile"]), gcp),
+    ];
+    // KEDA: any owner but the pod means the operator's own credentials.
+    let own = read.text(owner).filter(|owner| *owner != "pod").map(|_| (owner.name(), aws));
+    own.or_else(|| {
+        given.into_iter().find(|(field, _)| read.text(*field).is_some()).map(|(field, cloud)| (field.name(), cloud))
+    })
+}
+
+fn unsupported(field: &str, what: &str) -> Problem {
+    let remedy = "remove it and sign in with authModes (bearer, basic, custom or tls), \
+                  or put a proxy that signs between Kedge and this Prometheus";
+    Problem::new(field, format!("asks for {what}, which is not supported yet"), remedy)
+}

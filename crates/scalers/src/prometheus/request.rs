@@ -1,0 +1,172 @@
+//! The request to Prometheus: its URL and its headers.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use form_urlencoded::byte_serialize;
+use http::HeaderMap;
+use http::header::{self, HeaderName, HeaderValue};
+
+use super::config::Question;
+use crate::auth::Auth;
+use crate::http::basic;
+use crate::trigger::Problem;
+
+/// The instant query. What stands in `serverAddress` and `namespace` is taken as it is.
+pub(super) fn url(question: &Question, now: DateTime<Utc>) -> String {
+    let time = now.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let mut url = format!("{}/api/v1/query?query={}&time={time}", question.server, escape(&question.query));
+    if let Some(namespace) = &question.namespace {
+        // KEDA: not escaped, so that further parameters can follow.
+        url.push_str("&namespace=");
+        url.push_str(namespace);
+    }
+    for (name, value) in &question.parameters {
+        url.push_str(&format!("&{}={}", escape(name), escape(value)));
+    }
+    url
+}
+
+fn escape(text: &str) -> String {
+    byte_serialize(text.as_bytes()).collect()
+}
+
+/// Custom headers first; then the one that signs in, which replaces a custom one of its name.
+pub(super) fn headers(custom: &[(String, String)], auth: Option<&Auth>) -> Result<HeaderMap, Problem> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in custom {
+        let flaw = || {
+            Problem::new("customHeaders", "has a name or value that no header can have", "use visible ASCII characters")
+        };
+        let (name, value) = header(name, value).ok_or_else(flaw)?;
+        if !is_ours(&name) {
+            headers.append(name, value);
+        }
+    }
+    if let Some((name, value)) = auth.map(credentials).transpose()?.flatten() {
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// The one header that signs in: bearer, else basic, else custom.
+fn credentials(auth: &Auth) -> Result<Option<(HeaderName, HeaderValue)>, Problem> {
+    let unusable = |field: &str| {
+        Problem::new(field, "has characters that no header can have", "look for line ends and blanks in the secret")
+    };
+    match auth {
+        Auth { bearer: Some(token), .. } => header("authorization", &format!("Bearer {}", token.reveal()))
+            .ok_or_else(|| unusable("bearerToken"))
+            .map(Some),
+        Auth { basic: Some(user), .. } => basic(user.username.reveal().as_bytes(), user.password.reveal().as_bytes())
+            .ok_or_else(|| unusable("username"))
+            .map(|value| Some((header::AUTHORIZATION, value))),
+        Auth { custom: Some(custom), .. } => {
+            header(custom.header.reveal(), custom.value.reveal()).ok_or_else(|| unusable("customAuthHeader")).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    let name = HeaderName::try_from(name).ok()?;
+    let mut value = HeaderValue::try_from(value).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
+}
+
+/// KEDA: Go's client writes these by itself and drops those it is given.
+fn is_ours(name: &HeaderName) -> bool {
+    [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::TRAILER].contains(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::{Basic, Custom};
+    use crate::trigger::Secret;
+
+    fn question(server: &str, query: &str) -> Question {
+        Question { server: server.to_owned(), query: query.to_owned(), namespace: None, parameters: Vec::new() }
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn now() -> DateTime<Utc> {
+        "2026-08-20T10:11:12.9Z".parse().unwrap()
+    }
+
+    #[test]
+    fn urls_are_those_of_keda() {
+        let plain = question("http://p:9090", "sum(rate(x{a=\"b c\"}[2m])) + 1");
+        let rows = [
+            (
+                "the query is escaped as a form, the time has whole seconds",
+                plain.clone(),
+                "http://p:9090/api/v1/query?query=sum%28rate%28x%7Ba%3D%22b+c%22%7D%5B2m%5D%29%29+%2B+1\
+                 &time=2026-08-20T10:11:12Z",
+            ),
+            (
+                "the server stays as it is",
+                question("http://p/", "up"),
+                "http://p//api/v1/query?query=up&time=2026-08-20T10:11:12Z",
+            ),
+            (
+                "the namespace is not escaped, parameters are",
+                Question {
+                    namespace: Some("a&b=c".to_owned()),
+                    parameters: pairs(&[("x y", "1/2"), ("z", "")]),
+                    ..question("http://p", "up")
+                },
+                "http://p/api/v1/query?query=up&time=2026-08-20T10:11:12Z&namespace=a&b=c&x+y=1%2F2&z=",
+            ),
+        ];
+        for (name, question, expected) in rows {
+            assert_eq!(url(&question, now()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn one_header_signs_in() {
+        let bearer = Auth { bearer: Some(Secret::new("t")), ..Auth::default() };
+        let user = Basic { username: Secret::new("u"), password: Secret::new("p") };
+        let basic = Auth { basic: Some(user), ..Auth::default() };
+        let custom = Custom { header: Secret::new("X-Key"), value: Secret::new("v") };
+        let both = Auth { custom: Some(custom.clone()), ..bearer.clone() };
+        let custom = Auth { custom: Some(custom), ..Auth::default() };
+        let rows = [
+            ("bearer", &bearer, vec![("authorization", "Bearer t")]),
+            ("basic", &basic, vec![("authorization", "Basic dTpw")]),
+            ("custom", &custom, vec![("x-key", "v")]),
+            ("bearer goes before custom", &both, vec![("authorization", "Bearer t")]),
+            ("nothing to sign in with", &Auth::default(), vec![]),
+        ];
+        for (name, auth, expected) in rows {
+            let headers = headers(&[], Some(auth)).unwrap();
+            let sent: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+            assert_eq!(sent, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn custom_headers_are_added_and_give_way_to_signing_in() {
+        let bearer = Auth { bearer: Some(Secret::new("t")), ..Auth::default() };
+        let custom =
+            pairs(&[("X-Scope-OrgID", "a"), ("Authorization", "mine"), ("Host", "other"), ("x-scope-orgid", "b")]);
+        let headers = headers(&custom, Some(&bearer)).unwrap();
+        let scopes: Vec<_> = headers.get_all("x-scope-orgid").iter().map(|value| value.to_str().unwrap()).collect();
+        assert_eq!(scopes, ["a", "b"]);
+        assert_eq!(headers.get("authorization").unwrap(), "Bearer t");
+        assert!(!headers.contains_key("host"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_header_is_a_problem_and_not_shown() {
+        let token = Auth { bearer: Some(Secret::new("hunter2\nx")), ..Auth::default() };
+        let problem = headers(&[], Some(&token)).unwrap_err().to_string();
+        assert!(problem.contains("`bearerToken`") && !problem.contains("hunter2"), "{problem}");
+        let problem = headers(&pairs(&[("a b", "hunter2")]), None).unwrap_err().to_string();
+        assert!(problem.contains("`customHeaders`") && !problem.contains("hunter2"), "{problem}");
+        assert!(!format!("{:?}", headers(&pairs(&[("a", "hunter2")]), None)).contains("hunter2"));
+    }
+}

@@ -1,0 +1,178 @@
+//! The answer of Prometheus, read strictly: one number, or none, or a reason why it cannot be known.
+
+use serde_json::Value;
+
+use super::config::Nothing;
+
+/// Why an answer has no number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unusable {
+    /// It is not an answer to this kind of question.
+    Malformed(String),
+    /// It is one, but there is nothing in it, and nothing is an error.
+    NoValue(&'static str),
+}
+
+/// The number in the answer to an instant query.
+pub(super) fn parse(body: &[u8], nothing: Nothing) -> Result<f64, Unusable> {
+    let answer: Value = serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
+    match find_sample(&answer)? {
+        Some(sample) => parse_sample(sample, nothing),
+        None => nothing.value("the result is empty"),
+    }
+}
+
+/// The one element's `value`, if there is an element and it has one.
+// KEDA: `status` is not looked at.
+fn find_sample(answer: &Value) -> Result<Option<&Vec<Value>>, Unusable> {
+    // A list that is null is an empty one to Go, in which servers of this API are written.
+    let elements = match answer.pointer("/data/result") {
+        Some(Value::Array(elements)) => elements.as_slice(),
+        Some(Value::Null) => &[],
+        Some(_) => return Err(malformed("data.result is not a list")),
+        None => return Err(malformed("it has no data.result")),
+    };
+    if !elements.iter().all(Value::is_object) {
+        return Err(malformed("the result is a scalar or a string; the query must give a vector, as vector(...) does"));
+    }
+    match elements {
+        [] => Ok(None),
+        [element] => match element.get("value") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(sample)) if sample.is_empty() => Ok(None),
+            Some(Value::Array(sample)) => Ok(Some(sample)),
+            Some(_) => Err(malformed("the value is not a list")),
+        },
+        more => Err(malformed(format!("the query gives {} elements, and must give one", more.len()))),
+    }
+}
+
+fn parse_sample(sample: &[Value], nothing: Nothing) -> Result<f64, Unusable> {
+    match sample.get(1) {
+        None => Err(malformed("the sample has a time and no number")),
+        // KEDA: published as 0, and active only under a threshold below it.
+        Some(Value::Null) => Ok(-1.0),
+        Some(Value::String(text)) => match parse_number(text) {
+            Some(number) if number.is_finite() => Ok(number),
+            Some(_) => nothing.value("the number is NaN or infinite"),
+            None => Err(malformed("the sample is not a number")),
+        },
+        Some(_) => Err(malformed("the sample is not a text")),
+    }
+}
+
+/// A number as Go reads it: what is too large is an error there, not infinity.
+fn parse_number(text: &str) -> Option<f64> {
+    let number: f64 = text.parse().ok()?;
+    let too_large = number.is_infinite() && text.contains(|c: char| c.is_ascii_digit());
+    (!too_large).then_some(number)
+}
+
+impl Nothing {
+    fn value(self, problem: &'static str) -> Result<f64, Unusable> {
+        match self {
+            Self::IsZero => Ok(0.0),
+            Self::IsAnError => Err(Unusable::NoValue(problem)),
+        }
+    }
+}
+
+fn malformed(problem: impl Into<String>) -> Unusable {
+    Unusable::Malformed(problem.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    enum Expected {
+        Number(f64),
+        /// 0 if nothing is zero, else an error.
+        Nothing,
+        Error,
+    }
+    use Expected::{Error, Nothing as Empty, Number};
+
+    fn one(value: &str) -> String {
+        format!(
+            r#"{{"status":"success","data":{{"resultType":"vector","result":[{{"metric":{{}},"value":{value}}}]}}}}"#
+        )
+    }
+
+    fn with_result(result: &str) -> String {
+        format!(r#"{{"status":"success","data":{{"result":{result}}}}}"#)
+    }
+
+    #[test]
+    fn every_row_of_the_table() {
+        let rows = [
+            ("a number", one(r#"[1714556400.5,"128"]"#), Number(128.0)),
+            ("a fraction", one(r#"[1,"0.25"]"#), Number(0.25)),
+            ("an exponent", one(r#"[1,"1.5e+06"]"#), Number(1_500_000.0)),
+            ("below zero", one(r#"[1,"-2"]"#), Number(-2.0)),
+            ("not JSON", "<html>".to_owned(), Error),
+            ("cut off", r#"{"data":{"result":[{"#.to_owned(), Error),
+            ("nothing at all", String::new(), Error),
+            ("a scalar", with_result(r#"[1714556400,"5"]"#), Error),
+            ("a string", with_result(r#"[1714556400,"text"]"#), Error),
+            ("no list", with_result(r#"{"a":1}"#), Error),
+            ("no result", r#"{"status":"success","data":{}}"#.to_owned(), Error),
+            ("empty", with_result("[]"), Empty),
+            ("null for a list", with_result("null"), Empty),
+            ("two elements", with_result(r#"[{"value":[1,"1"]},{"value":[1,"2"]}]"#), Error),
+            ("a matrix", with_result(r#"[{"metric":{},"values":[[1,"1"]]}]"#), Empty),
+            ("a value that is null", one("null"), Empty),
+            ("a value without entries", one("[]"), Empty),
+            ("a value that is no list", one("5"), Error),
+            ("one entry", one("[1]"), Error),
+            ("null inside a sample", one("[1,null]"), Number(-1.0)),
+            ("a number that is not a text", one("[1,5]"), Error),
+            ("a text that is not a number", one(r#"[1,"five"]"#), Error),
+            ("an empty text", one(r#"[1,""]"#), Error),
+            ("NaN", one(r#"[1,"NaN"]"#), Empty),
+            ("+Inf", one(r#"[1,"+Inf"]"#), Empty),
+            ("-Inf", one(r#"[1,"-Inf"]"#), Empty),
+            ("too large", one(r#"[1,"1e999"]"#), Error),
+            (
+                "the status is not looked at",
+                r#"{"status":"error","data":{"result":[{"value":[1,"3"]}]}}"#.to_owned(),
+                Number(3.0),
+            ),
+        ];
+        for (name, body, expected) in rows {
+            let ignored = parse(body.as_bytes(), Nothing::IsZero);
+            let strict = parse(body.as_bytes(), Nothing::IsAnError);
+            match expected {
+                Number(number) => assert_eq!((ignored, strict), (Ok(number), Ok(number)), "{name}"),
+                Empty => {
+                    assert_eq!(ignored, Ok(0.0), "{name}");
+                    assert!(matches!(strict, Err(Unusable::NoValue(_))), "{name}: {strict:?}");
+                }
+                Error => {
+                    assert!(matches!(ignored, Err(Unusable::Malformed(_))), "{name}: {ignored:?}");
+                    assert!(matches!(strict, Err(Unusable::Malformed(_))), "{name}: {strict:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_it_panic_or_gives_more_than_a_finite_number(body in ".*", sample in ".*") {
+            for body in [body.clone(), with_result(&body), one(&body), one(&format!("[1,{sample:?}]"))] {
+                if let Ok(number) = parse(body.as_bytes(), Nothing::IsZero) {
+                    prop_assert!(number.is_finite());
+                }
+            }
+        }
+
+        #[test]
+        fn every_number_that_prometheus_can_write_is_read(number: f64) {
+            prop_assume!(number.is_finite());
+            prop_assert_eq!(parse(one(&format!("[1,\"{number:e}\"]")).as_bytes(), Nothing::IsAnError), Ok(number));
+        }
+    }
+}

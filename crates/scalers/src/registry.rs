@@ -1,0 +1,119 @@
+//! The trigger types by name, and what their scalers share.
+
+use std::sync::Arc;
+
+use crate::http::connector::Connector;
+use crate::http::{HttpClients, Settings};
+use crate::scaler::Scaler;
+use crate::trigger::{BuildError, Problem, TriggerConfig};
+use crate::{cron, prometheus, resource};
+
+/// Builds scalers. Clones share connections.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    clients: Arc<HttpClients>,
+}
+
+type Build = fn(&HttpClients, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
+
+/// Every trigger type there is.
+const KINDS: &[(&str, Build)] = &[
+    ("cpu", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
+    ("cron", |_, trigger| Ok(Arc::new(cron::build(trigger)?))),
+    ("memory", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
+    ("prometheus", |clients, trigger| Ok(Arc::new(prometheus::build(trigger, clients)?))),
+];
+
+impl Registry {
+    pub fn new(settings: Settings, connector: Connector) -> Self {
+        Self { clients: Arc::new(HttpClients::new(settings, connector)) }
+    }
+
+    /// A scaler for the trigger, or everything that is wrong with it. No source is asked yet.
+    pub fn build(&self, trigger: &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError> {
+        match find(trigger.kind) {
+            Some(build) => build(&self.clients, trigger),
+            None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
+        }
+    }
+
+    /// Whether there is a scaler for the trigger type.
+    pub fn supports(kind: &str) -> bool {
+        find(kind).is_some()
+    }
+
+    /// Every trigger type there is a scaler for.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|(kind, _)| *kind)
+    }
+}
+
+fn find(kind: &str) -> Option<Build> {
+    KINDS.iter().find(|(known, _)| *known == kind).map(|(_, build)| *build)
+}
+
+fn unknown(kind: &str) -> Problem {
+    let kinds: Vec<_> = Registry::kinds().collect();
+    // KEDA: its words for this, which people search for.
+    let problem = format!("is unknown (no scaler found for type: {kind})");
+    Problem::new("type", problem, format!("use one of {}", kinds.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::btree_map;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample::Sample;
+    use crate::trigger::AuthParams;
+
+    fn registry() -> Registry {
+        Registry::new(Settings::default(), Connector::tcp())
+    }
+
+    #[test]
+    fn an_unknown_type_is_named_beside_those_there_are() {
+        let error = registry().build(&Sample::new("cronn").index(4).trigger()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
+             use one of cpu, cron, memory, prometheus"
+        );
+        assert!(Registry::supports("cron") && !Registry::supports("Cron") && !Registry::supports(""));
+    }
+
+    /// Keys that mean something to some trigger type.
+    const KEYS: &str = "timezone|start|end|desiredReplicas|value|type|containerName|serverAddress|query|threshold|\
+        activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
+        bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv";
+
+    fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
+        let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|true|[0-9]{1,3}|bearer,tls|basic|\
+            custom|oauth|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
+        btree_map(KEYS, prop_oneof![".*", likely], 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn no_metadata_makes_it_panic(
+            kind in "cpu|cron|memory|prometheus|.*",
+            metadata in params(),
+            auth in params(),
+            environment in params(),
+            metric_type in proptest::option::of("AverageValue|Value|Utilization|.*"),
+            pod_identity in proptest::option::of("none|aws|azure-workload|.*"),
+        ) {
+            let auth: AuthParams = auth.into_iter().collect();
+            let trigger = TriggerConfig {
+                index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
+                metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_deref(),
+            };
+            if let Err(error) = registry().build(&trigger) {
+                prop_assert!(!error.problems.is_empty(), "{error:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Triggers for tests, which say only what matters.
+
+use std::collections::BTreeMap;
+
+use crate::trigger::{AuthParams, TriggerConfig};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    kind: &'static str,
+    index: usize,
+    metadata: BTreeMap<String, String>,
+    auth: BTreeMap<String, String>,
+    params: AuthParams,
+    environment: BTreeMap<String, String>,
+    metric_type: Option<&'static str>,
+    pod_identity: Option<&'static str>,
+}
+
+impl Sample {
+    pub(crate) fn new(kind: &'static str) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
+    pub(crate) fn index(mut self, index: usize) -> Self {
+        self.index = index;
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.metadata.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.metadata.remove(name);
+        self
+    }
+
+    pub(crate) fn auth(mut self, name: &str, value: &str) -> Self {
+        self.auth.insert(name.to_owned(), value.to_owned());
+        self.params = self.auth.clone().into_iter().collect();
+        self
+    }
+
+    pub(crate) fn metric_type(mut self, metric_type: &'static str) -> Self {
+        self.metric_type = Some(metric_type);
+        self
+    }
+
+    pub(crate) fn pod_identity(mut self, provider: &'static str) -> Self {
+        self.pod_identity = Some(provider);
+        self
+    }
+
+    pub(crate) fn trigger(&self) -> TriggerConfig<'_> {
+        TriggerConfig {
+            index: self.index,
+            kind: self.kind,
+            name: None,
+            metadata: &self.metadata,
+            auth: &self.params,
+            environment: &self.environment,
+            metric_type: self.metric_type,
+            namespace: "default",
+            object: "web",
+            pod_identity: self.pod_identity,
+        }
+    }
+}

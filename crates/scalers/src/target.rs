@@ -1,0 +1,77 @@
+//! The metric as the HPA wants it: what `metricType` means for external metrics, and how targets are written.
+
+use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricIdentifier, MetricSpec, MetricTarget};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use crate::trigger::{Problem, TriggerConfig};
+
+/// How the HPA compares an external metric with its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetType {
+    AverageValue,
+    Value,
+}
+
+impl TargetType {
+    /// Reads `triggers[].metricType` of a trigger with external metrics.
+    pub fn parse(trigger: &TriggerConfig<'_>) -> Result<Self, Problem> {
+        match trigger.metric_type.unwrap_or_default() {
+            "" | "AverageValue" => Ok(Self::AverageValue),
+            "Value" => Ok(Self::Value),
+            "Utilization" => Err(Problem::new(
+                "metricType",
+                "'Utilization' metric type is unsupported for external metrics, \
+                 allowed values are 'Value' or 'AverageValue'",
+                "leave it out for AverageValue",
+            )),
+            // KEDA passes other texts on, and the API server refuses the HPA; said here, the author learns it sooner.
+            other => Err(Problem::new(
+                "metricType",
+                format!("{other:?} is unknown"),
+                "use AverageValue or Value, or leave it out for AverageValue",
+            )),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::AverageValue => "AverageValue",
+            Self::Value => "Value",
+        }
+    }
+}
+
+/// The one metric of a scaler: its full name and its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct External {
+    pub name: String,
+    pub target_type: TargetType,
+    target: String,
+}
+
+impl External {
+    /// A metric with a target that is a float: three decimals, and 0 for what cannot be a target.
+    pub fn float(name: String, target_type: TargetType, target: f64) -> Self {
+        Self { name, target_type, target: kedge_core::quantity::format_float(target) }
+    }
+
+    /// A metric whose target is one a replica.
+    pub fn one_each(name: String, target_type: TargetType) -> Self {
+        Self { name, target_type, target: "1".to_owned() }
+    }
+
+    pub fn spec(&self) -> MetricSpec {
+        let mut target = MetricTarget { type_: self.target_type.name().to_owned(), ..MetricTarget::default() };
+        let amount = Some(Quantity(self.target.clone()));
+        match self.target_type {
+            TargetType::AverageValue => target.average_value = amount,
+            TargetType::Value => target.value = amount,
+        }
+        let metric = MetricIdentifier { name: self.name.clone(), selector: None };
+        MetricSpec {
+            type_: "External".to_owned(),
+            external: Some(ExternalMetricSource { metric, target }),
+            ..MetricSpec::default()
+        }
+    }
+}

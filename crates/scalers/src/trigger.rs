@@ -1,0 +1,135 @@
+//! What a scaler is built from, and everything that can be wrong with it, in one error.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a scaler is built from: everything resolved by the caller.
+#[derive(Clone, Copy, Debug)]
+pub struct TriggerConfig<'a> {
+    /// The position in `spec.triggers`.
+    pub index: usize,
+    /// The trigger type.
+    pub kind: &'a str,
+    pub name: Option<&'a str>,
+    pub metadata: &'a BTreeMap<String, String>,
+    pub auth: &'a AuthParams,
+    /// The environment of the target's container.
+    pub environment: &'a BTreeMap<String, String>,
+    pub metric_type: Option<&'a str>,
+    pub namespace: &'a str,
+    /// The object that the trigger stands in.
+    pub object: &'a str,
+    pub pod_identity: Option<&'a str>,
+}
+
+/// The parameters that authentication gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuthParams(BTreeMap<String, Secret>);
+
+impl AuthParams {
+    pub fn new(params: BTreeMap<String, Secret>) -> Self {
+        Self(params)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Secret> {
+        self.0.get(name)
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for AuthParams {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(params: I) -> Self {
+        Self(params.into_iter().map(|(name, value)| (name.into(), Secret::new(value))).collect())
+    }
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// One mistake in a trigger, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub field: String,
+    pub problem: String,
+    pub remedy: String,
+}
+
+impl Problem {
+    pub fn new(field: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into(), remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}; {}", self.field, self.problem, self.remedy)
+    }
+}
+
+/// A trigger that no scaler can be built from, with all of its mistakes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    pub index: usize,
+    pub kind: String,
+    pub problems: Vec<Problem>,
+}
+
+impl BuildError {
+    pub fn new(trigger: &TriggerConfig<'_>, problems: Vec<Problem>) -> Self {
+        Self { index: trigger.index, kind: trigger.kind.to_owned(), problems }
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trigger {} ({}): ", self.index, self.kind)?;
+        for (position, problem) in self.problems.iter().enumerate() {
+            let joint = if position == 0 { "" } else { ", and " };
+            write!(f, "{joint}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_does_not_show_itself() {
+        let auth: AuthParams = [("token", "hunter2")].into_iter().collect();
+        assert_eq!(format!("{auth:?}"), r#"AuthParams({"token": ***})"#);
+        assert_eq!(auth.get("token").unwrap().reveal(), "hunter2");
+    }
+
+    #[test]
+    fn a_build_error_names_the_trigger_and_every_problem() {
+        let error = BuildError {
+            index: 2,
+            kind: "cron".to_owned(),
+            problems: vec![
+                Problem::new("start", "is missing", "add it"),
+                Problem::new("end", "is wrong", "correct it"),
+            ],
+        };
+        assert_eq!(error.to_string(), "trigger 2 (cron): `start` is missing; add it, and `end` is wrong; correct it");
+    }
+}

@@ -1,0 +1,159 @@
+//! Whom TLS trusts, and whom it shows a certificate.
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::RootCertStore;
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+
+use super::*;
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+/// A certificate and its key.
+struct Identity {
+    cert: rcgen::Certificate,
+    key: KeyPair,
+}
+
+impl Identity {
+    fn der(&self) -> CertificateDer<'static> {
+        self.cert.der().clone()
+    }
+
+    fn key_der(&self) -> PrivateKeyDer<'static> {
+        PrivateKeyDer::try_from(self.key.serialize_der()).unwrap()
+    }
+
+    fn server(&self) -> ServerConfig {
+        server_config().with_no_client_auth().with_single_cert(vec![self.der()], self.key_der()).unwrap()
+    }
+}
+
+fn server_config() -> rustls::ConfigBuilder<ServerConfig, rustls::WantsVerifier> {
+    ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+}
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn signed_by(authority: &Authority, name: &str) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let cert = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, authority).unwrap();
+    Identity { cert, key }
+}
+
+/// Signed by itself and marked as an authority, as `openssl req -x509` makes them.
+fn self_signed(name: &str, change: impl Fn(&mut CertificateParams)) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    change(&mut params);
+    Identity { cert: params.self_signed(&key).unwrap(), key }
+}
+
+fn with_ca(server: &Server, pem: &str) -> Query {
+    Query::of_tls(server).with("authModes", "bearer").auth("token", "t").auth("ca", pem)
+}
+
+async fn serve(config: ServerConfig) -> Server {
+    Server::tls(config, |_| Reply::value("1")).await
+}
+
+#[tokio::test]
+async fn an_authority_is_believed_when_it_is_given_and_only_then() {
+    let (known, stranger) = (authority(), authority());
+    let server = serve(signed_by(&known, "127.0.0.1").server()).await;
+    let elsewhere = serve(signed_by(&known, "prometheus").server()).await;
+    let given = with_ca(&server, &known.pem());
+    let rows = [
+        ("the right CA", given.clone(), true),
+        ("the right CA beside another", with_ca(&server, &format!("{}\n{}", stranger.pem(), known.pem())), true),
+        ("another CA", with_ca(&server, &stranger.pem()), false),
+        ("no CA", Query::of_tls(&server), false),
+        ("a CA without authModes is ignored", Query::of_tls(&server).auth("ca", &known.pem()), false),
+        ("the right CA, another name", with_ca(&elsewhere, &known.pem()), false),
+        ("unsafeSsl", Query::of_tls(&server).with("unsafeSsl", "true"), true),
+        ("unsafeSsl does not count with a CA", with_ca(&server, &stranger.pem()).with("unsafeSsl", "true"), false),
+    ];
+    for (name, query, trusted) in rows {
+        match query.read().await {
+            Ok(known) => assert!(trusted, "{name}: {known:?}"),
+            Err(error) => {
+                assert!(!trusted, "{name}: {error}");
+                assert_eq!(error.reason(), "SourceUntrusted", "{name}: {error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_is_believed_when_it_is_itself_the_ca() {
+    let good = self_signed("127.0.0.1", |_| {});
+    let leaf = self_signed("127.0.0.1", |params| params.is_ca = IsCa::NoCa);
+    let other_name = self_signed("prometheus", |_| {});
+    let expired = self_signed("127.0.0.1", |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    let impostor = self_signed("127.0.0.1", |_| {});
+    let rows = [
+        ("itself, marked as authority", &good, &good, true),
+        ("itself, not marked", &leaf, &leaf, true),
+        ("with another name", &other_name, &other_name, false),
+        ("expired", &expired, &expired, false),
+        ("another of the same name", &impostor, &good, false),
+    ];
+    for (name, shown, given, trusted) in rows {
+        let server = serve(shown.server()).await;
+        let outcome = with_ca(&server, &given.cert.pem()).read().await;
+        assert_eq!(outcome.is_ok(), trusted, "{name}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_operators_own_authorities_are_believed_everywhere() {
+    let authority = authority();
+    let server = serve(signed_by(&authority, "127.0.0.1").server()).await;
+    let settings = Settings { extra_roots: vec![authority.der().clone()], ..Settings::default() };
+    let registry = Registry::new(settings, Connector::tcp());
+    assert_eq!(Query::of_tls(&server).read_with(&registry).await, Ok(known(1.0, Activity::Active)));
+    let with_other_ca = with_ca(&server, &self::authority().pem());
+    assert!(with_other_ca.read_with(&registry).await.is_ok(), "a CA is added to the others, and replaces none");
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown_where_it_is_asked_for() {
+    let authority = authority();
+    let (server, client) = (signed_by(&authority, "127.0.0.1"), signed_by(&authority, "kedge"));
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+    let config = server_config().with_client_cert_verifier(verifier);
+    let server = serve(config.with_single_cert(vec![server.der()], server.key_der()).unwrap()).await;
+
+    let tls = Query::of_tls(&server).with("authModes", "tls").auth("ca", &authority.pem());
+    let tls = tls.auth("cert", &client.cert.pem()).auth("key", &client.key.serialize_pem());
+    assert_eq!(tls.read().await, Ok(known(1.0, Activity::Active)));
+    let shown = server.requests().pop().unwrap().client_certificate;
+    assert_eq!(shown.as_deref(), Some(client.der().as_ref()));
+
+    let error = with_ca(&server, &authority.pem()).read().await.unwrap_err();
+    assert!(["SourceUntrusted", "SourceUnreachable"].contains(&error.reason()), "{error}");
+}
+
+#[tokio::test]
+async fn triggers_with_one_ca_share_one_connection() {
+    let authority = authority();
+    let server = serve(signed_by(&authority, "127.0.0.1").server()).await;
+    let registry = registry();
+    let one = with_ca(&server, &authority.pem()).build(&registry).unwrap();
+    let other = with_ca(&server, &authority.pem()).with("query", "other").build(&registry).unwrap();
+    for scaler in [one, other] {
+        scaler.read("s0-prometheus", now()).await.unwrap();
+    }
+    assert_eq!(server.connections(), 1);
+}
