@@ -8,6 +8,7 @@
 //! | [`trigger`] | the trigger, shared by the first two |
 //! | [`condition`] | the condition that all of them report |
 //! | [`names`] | every word users can see that is not a field: annotations, labels, reasons, messages |
+//! | [`time`] | Kubernetes' times, and ours |
 //! | [`crd`] | the CustomResourceDefinitions, generated from these types |
 //!
 //! Optional fields are `Option`s here and stay unset when they were unset: reading a manifest and writing it back loses
@@ -19,6 +20,7 @@ pub mod crd;
 pub mod names;
 pub mod scaled_job;
 pub mod scaled_object;
+pub mod time;
 pub mod trigger;
 
 pub use authentication::{ClusterTriggerAuthentication, TriggerAuthentication};

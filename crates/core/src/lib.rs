@@ -9,6 +9,7 @@
 //! | [`validate`] | what makes an object unusable |
 //! | [`conditions`] | what users are told |
 //! | [`hpa`] | the HPA of an object |
+//! | [`simulate`] | all of it, in virtual time |
 //! | [`cron`] | when a cron window is open |
 //! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
 
@@ -21,4 +22,5 @@ pub mod hpa;
 pub mod milli;
 pub mod policy;
 pub mod quantity;
+pub mod simulate;
 pub mod validate;

@@ -1,6 +1,7 @@
 //! The `kedge` binary: reads flags and environment, wires the crates together, and is the only place that does either.
 
 mod crds;
+mod operator;
 
 use std::process::ExitCode;
 
@@ -18,11 +19,14 @@ struct Cli {
 enum Command {
     /// Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`
     Crds(crds::Args),
+    /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
+    Operator(operator::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+        Command::Operator(args) => operator::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,7 +20,8 @@ pub fn claim(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> Claim {
     let name = found.metadata.name.as_deref().unwrap_or_default();
     let owners = found.metadata.owner_references.iter().flatten();
     if let Some(owner) = owners.into_iter().find(|owner| owner.controller == Some(true)) {
-        let is_scaled_object = owner.kind == "ScaledObject" && owner.api_version.starts_with(&format!("{}/", names::GROUP));
+        let is_scaled_object =
+            owner.kind == "ScaledObject" && owner.api_version.starts_with(&format!("{}/", names::GROUP));
         let is_this = Some(&owner.name) == object.metadata.name.as_ref();
         return if is_scaled_object && is_this {
             Claim::Ours
@@ -31,11 +32,14 @@ pub fn claim(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> Claim {
     let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
     if config.and_then(|config| config.name.as_deref()) != Some(name) {
         let remedy = "name it in advanced.horizontalPodAutoscalerConfig.name to take it over, or delete it";
-        return Claim::Foreign { because: format!("HPA {name} exists and was not made for this ScaledObject; {remedy}") };
+        return Claim::Foreign {
+            because: format!("HPA {name} exists and was not made for this ScaledObject; {remedy}"),
+        };
     }
     let target = &found.spec.scale_target_ref.name;
     if *target != object.spec.scale_target_ref.name {
-        let because = format!("HPA {name} scales {target}, not the target of this ScaledObject; choose another name for it");
+        let because =
+            format!("HPA {name} scales {target}, not the target of this ScaledObject; choose another name for it");
         return Claim::Foreign { because };
     }
     Claim::Adoptable
@@ -68,9 +72,7 @@ mod tests {
 
     #[test]
     fn only_what_is_ours_or_free_and_named_is_touched() {
-        let owner = |kind: &str, group: &str, name: &str| {
-            json!([{ "apiVersion": format!("{group}/v1"), "kind": kind, "name": name, "uid": "u", "controller": true }])
-        };
+        let owner = |kind: &str, group: &str, name: &str| json!([{ "apiVersion": format!("{group}/v1"), "kind": kind, "name": name, "uid": "u", "controller": true }]);
         let rows = [
             ("ours", owner("ScaledObject", "keda.sh", "so"), "web", None, "ours"),
             ("another object's", owner("ScaledObject", "keda.sh", "other"), "web", Some("mine"), "foreign"),

@@ -113,7 +113,12 @@ mod tests {
             ("defaults that the server filled in", filled.clone(), paused.clone(), false),
             ("a behavior that somebody left", filled, json!({}), true),
             ("a behavior that is missing", json!({}), paused, true),
-            ("a status", json!({ "status": { "desiredReplicas": 3, "currentMetrics": null, "conditions": [] } }), json!({}), false),
+            (
+                "a status",
+                json!({ "status": { "desiredReplicas": 3, "currentMetrics": null, "conditions": [] } }),
+                json!({}),
+                false,
+            ),
         ];
         for (name, found, rendered, expected) in rows {
             assert_eq!(needs_write(&hpa(found), &hpa(rendered), Before::default()), expected, "{name}");

@@ -42,5 +42,4 @@ pub mod samples;
 mod selector_text;
 pub mod settings;
 pub mod status;
-mod times;
 pub mod tolerance;

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerCondition as Condition;
 
 use super::normalise::{Limit, Stability};
-use super::times::to_time;
+use kedge_api::time::to_time;
 
 pub const ABLE_TO_SCALE: &str = "AbleToScale";
 pub const SCALING_ACTIVE: &str = "ScalingActive";

@@ -6,8 +6,8 @@ use k8s_openapi::api::autoscaling::v2::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource as api;
 
-use super::times::to_time;
 use crate::quantity::Quantity;
+use kedge_api::time::to_time;
 
 /// Whether the status is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::api::resource;
 
 use super::{Container, ObservedPod, Phase, Readiness, ReadyState, Requests};
-use crate::hpa::model::times::from_time;
 use crate::milli::Milli;
 use crate::quantity::Quantity;
+use kedge_api::time::from_time;
 
 impl From<&v1::Pod> for ObservedPod {
     fn from(pod: &v1::Pod) -> Self {

@@ -1,4 +1,4 @@
-//! Times of the API, whose crate speaks jiff, and times of this crate, which speaks chrono.
+//! Times of the API, whose crate speaks jiff, and our own, which speak chrono: the way between them, and nowhere else.
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -7,14 +7,14 @@ use k8s_openapi::jiff::Timestamp;
 const NANOS: i128 = 1_000_000_000;
 
 /// What lies beyond the years that the API can hold becomes the nearest end.
-pub(super) fn to_time(at: DateTime<Utc>) -> Time {
+pub fn to_time(at: DateTime<Utc>) -> Time {
     let nanos = i128::from(at.timestamp()) * NANOS + i128::from(at.timestamp_subsec_nanos());
     let end = if nanos < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Time(Timestamp::from_nanosecond(nanos).unwrap_or(end))
 }
 
 /// Every time of the API fits: chrono counts many more years.
-pub(super) fn from_time(time: &Time) -> DateTime<Utc> {
+pub fn from_time(time: &Time) -> DateTime<Utc> {
     let nanos = time.0.as_nanosecond();
     let seconds = i64::try_from(nanos.div_euclid(NANOS)).unwrap_or_default();
     let rest = u32::try_from(nanos.rem_euclid(NANOS)).unwrap_or_default();

@@ -1,0 +1,91 @@
+//! The HPA controller's side of a run: its passes over one autoscaler, and what it remembers between them.
+
+use chrono::{DateTime, Utc};
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus};
+
+use super::happening::{Actor, Change, HpaCondition};
+use super::pods::Pods;
+use crate::hpa::model::conditions::{SCALING_ACTIVE, SCALING_LIMITED};
+use crate::hpa::model::memory::Memory;
+use crate::hpa::model::metric::MetricReading;
+use crate::hpa::model::reconcile::{
+    Course, Observation, ObservedScale, Selection, Step, Subject, choose_course, reconcile,
+};
+use crate::hpa::model::settings::Settings;
+
+#[derive(Debug)]
+pub(super) struct Autoscaler<'a> {
+    namespace: &'a str,
+    spec: &'a HorizontalPodAutoscalerSpec,
+    status: HorizontalPodAutoscalerStatus,
+    memory: Memory,
+    settings: Settings,
+}
+
+/// What a pass did.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// The replicas that it wrote, and why.
+    pub(super) rescaled: Option<(i32, Actor)>,
+    /// Conditions that changed.
+    pub(super) changes: Vec<Change>,
+}
+
+impl<'a> Autoscaler<'a> {
+    pub(super) fn new(namespace: &'a str, spec: &'a HorizontalPodAutoscalerSpec) -> Self {
+        Self {
+            namespace,
+            spec,
+            status: HorizontalPodAutoscalerStatus::default(),
+            memory: Memory::default(),
+            settings: Settings::default(),
+        }
+    }
+
+    /// Whether a pass would ask for metrics.
+    pub(super) fn asks(&self, current: i32) -> bool {
+        choose_course(self.subject(), current, &self.settings) == Course::Compute
+    }
+
+    pub(super) fn pass(&mut self, readings: &[MetricReading], pods: &Pods, now: DateTime<Utc>) -> Pass {
+        let current = pods.current();
+        let scale = Ok(ObservedScale { current, reported: current, selection: Selection::Clear });
+        let seen = Observation { now, scale, readings, pods: &pods.observe(now) };
+        let memory = std::mem::take(&mut self.memory);
+        let step = reconcile(self.subject(), &seen, memory, &self.settings);
+        let reason = match &step {
+            Step::Write(rescale) => rescale.reason().to_owned(),
+            Step::Done(_) => String::new(),
+        };
+        let outcome = step.settle();
+        let changes = changed_conditions(&self.status, &outcome.status);
+        self.memory = outcome.memory;
+        self.status = outcome.status;
+        let rescaled = outcome.rescaled_to.map(|to| (to, Actor::Hpa { reason, workings: outcome.workings }));
+        Pass { rescaled, changes }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject { namespace: self.namespace, spec: self.spec, status: &self.status }
+    }
+}
+
+fn changed_conditions(old: &HorizontalPodAutoscalerStatus, new: &HorizontalPodAutoscalerStatus) -> Vec<Change> {
+    let watched =
+        [(SCALING_ACTIVE, HpaCondition::ScalingActive), (SCALING_LIMITED, HpaCondition::ScalingLimited)].into_iter();
+    let find = |status: &HorizontalPodAutoscalerStatus, name: &str| {
+        status.conditions.iter().flatten().find(|known| known.type_ == name).cloned()
+    };
+    let changed = |(name, condition): (&str, HpaCondition)| {
+        let after = find(new, name)?;
+        let before = find(old, name);
+        let same = before.is_some_and(|before| before.status == after.status && before.reason == after.reason);
+        (!same).then(|| Change::Condition {
+            condition,
+            is_true: after.status == "True",
+            reason: after.reason.unwrap_or_default(),
+            message: after.message.unwrap_or_default(),
+        })
+    };
+    watched.filter_map(changed).collect()
+}

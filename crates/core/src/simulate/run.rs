@@ -1,0 +1,217 @@
+//! A run: what is due next, Kedge's polls, and the list of what happened.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::autoscaler::Autoscaler;
+use super::happening::{Actor, Change, Happening};
+use super::load::{Load, Reading};
+use super::pods::Pods;
+use super::sources::{Replicas, SourceChange, Sources};
+use super::{Pace, Plan};
+use crate::activity::{Activity, Past, activity};
+use crate::conditions::is_fully_paused;
+use crate::decide::{Current, Decision, Hold, Observation, decide};
+use crate::policy::Policy;
+
+const SECOND: TimeDelta = TimeDelta::seconds(1);
+
+pub(super) struct Run<'a> {
+    policy: Policy,
+    pace: Pace,
+    start_at: DateTime<Utc>,
+    end_at: DateTime<Utc>,
+    load: &'a dyn Load,
+    plan: &'a Plan<'a>,
+    autoscaler: Autoscaler<'a>,
+    sources: Sources,
+    pods: Pods,
+    past: Past,
+    activity: Option<Activity>,
+    hold: Option<Hold>,
+    polled_at: Option<DateTime<Utc>>,
+    waiting: Waiting,
+    happenings: Vec<Happening>,
+}
+
+/// Whether the target has no ready pod and is to get one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    No,
+    ForPod,
+    /// Work has been there since this instant.
+    WithWork {
+        since: DateTime<Utc>,
+    },
+}
+
+/// What is due, in the order in which it is done at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Ready,
+    Poll,
+    Pass,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(plan: &'a Plan<'a>, load: &'a dyn Load) -> Self {
+        let Plan { object, hpa, start_at, length, replicas, pace } = plan;
+        let pace = Pace {
+            polling_interval: pace.polling_interval.max(SECOND),
+            sync_period: pace.sync_period.max(SECOND),
+            pod_start_up: pace.pod_start_up.max(TimeDelta::zero()),
+        };
+        Self {
+            policy: Policy::of(&object.spec, object.metadata.annotations.as_ref()),
+            pace,
+            start_at: *start_at,
+            end_at: add(*start_at, *length),
+            load,
+            plan,
+            autoscaler: Autoscaler::new(object.metadata.namespace.as_deref().unwrap_or("default"), hpa),
+            sources: Sources::new(&object.spec, hpa),
+            pods: Pods::ready_since(*start_at, *replicas, pace.pod_start_up),
+            past: Past::NeverActive,
+            activity: None,
+            hold: None,
+            polled_at: None,
+            waiting: Waiting::No,
+            happenings: Vec::new(),
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Happening> {
+        let mut poll_at = self.start_at;
+        let mut pass_at = add(self.start_at, self.pace.sync_period);
+        loop {
+            let ready = self.pods.first_ready_at().filter(|_| self.waiting != Waiting::No);
+            let due = [(poll_at, Due::Poll), (pass_at, Due::Pass)].into_iter().chain(ready.map(|at| (at, Due::Ready)));
+            let Some((now, due)) = due.min().filter(|(now, _)| *now < self.end_at) else {
+                return self.happenings;
+            };
+            match due {
+                Due::Ready => self.become_ready(now),
+                Due::Poll => {
+                    self.poll(now);
+                    poll_at = add(now, self.pace.polling_interval);
+                }
+                Due::Pass => {
+                    self.pass(now);
+                    pass_at = add(now, self.pace.sync_period);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, now: DateTime<Utc>) {
+        // A full pause: the sources are not asked.
+        if !is_fully_paused(&self.policy.steering) {
+            let (contributions, changes) = self.sources.poll(self.load.read(now), self.replicas(now));
+            self.tell_sources(now, changes);
+            let activity = activity(&contributions);
+            self.past = self.past.after(activity, now);
+            if self.activity.replace(activity) != Some(activity) {
+                self.tell(now, Change::Activity(activity));
+            }
+            self.watch_work(activity, now);
+        }
+        self.polled_at = Some(now);
+        let seen = Observation {
+            activity: self.activity.unwrap_or(Activity::Unknown),
+            past: self.past,
+            current: Current::Replicas(self.pods.current()),
+            created_at: self.start_at,
+        };
+        match decide(&self.policy, &seen, now) {
+            Decision::ScaleTo { replicas, because } => {
+                self.hold = None;
+                self.scale(now, replicas, Actor::Kedge(because));
+            }
+            Decision::Hold(hold) => {
+                if self.hold.replace(hold) != Some(hold) {
+                    self.tell(now, Change::Hold(hold));
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, now: DateTime<Utc>) {
+        // A full pause takes the HPA away.
+        if is_fully_paused(&self.policy.steering) {
+            return;
+        }
+        let readings = if self.autoscaler.asks(self.pods.current()) {
+            let (readings, changes) = self.sources.serve(self.plan.hpa, &self.load.read(now), self.replicas(now));
+            self.tell_sources(now, changes);
+            readings
+        } else {
+            vec![]
+        };
+        let pass = self.autoscaler.pass(&readings, &self.pods, now);
+        if let Some((to, by)) = pass.rescaled {
+            self.scale(now, to, by);
+        }
+        for change in pass.changes {
+            self.tell(now, change);
+        }
+    }
+
+    /// Remembers since when work waits for a pod.
+    fn watch_work(&mut self, activity: Activity, now: DateTime<Utc>) {
+        match (activity, self.waiting) {
+            (Activity::Active, Waiting::No | Waiting::ForPod) if self.pods.ready(now) == 0 => {
+                self.waiting = Waiting::WithWork { since: self.find_arrival(now) };
+            }
+            (Activity::Inactive, Waiting::WithWork { .. }) => {
+                self.waiting = if self.pods.current() > 0 { Waiting::ForPod } else { Waiting::No };
+            }
+            _ => {}
+        }
+    }
+
+    /// When the work that this poll sees arrived, to the second.
+    fn find_arrival(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let contributions = |readings: Vec<Reading>| readings.iter().map(|one| one.contribution).collect::<Vec<_>>();
+        let has_work = |at: &DateTime<Utc>| activity(&contributions(self.load.read(*at))) == Activity::Active;
+        let Some(polled_at) = self.polled_at else { return now };
+        let seconds = std::iter::successors(Some(add(polled_at, SECOND)), |at| Some(add(*at, SECOND)));
+        seconds.take_while(|at| *at < now).find(has_work).unwrap_or(now)
+    }
+
+    fn become_ready(&mut self, now: DateTime<Utc>) {
+        let waited = match std::mem::replace(&mut self.waiting, Waiting::No) {
+            Waiting::WithWork { since } => Some(now - since),
+            Waiting::ForPod | Waiting::No => None,
+        };
+        self.tell(now, Change::Ready { waited });
+    }
+
+    fn scale(&mut self, now: DateTime<Utc>, to: i32, by: Actor) {
+        let from = self.pods.current();
+        self.pods.scale(to, now);
+        self.waiting = match self.waiting {
+            Waiting::ForPod if to == 0 => Waiting::No,
+            Waiting::No if to > 0 && self.pods.ready(now) == 0 => Waiting::ForPod,
+            waiting => waiting,
+        };
+        self.tell(now, Change::Replicas { from, to, by });
+    }
+
+    fn replicas(&self, now: DateTime<Utc>) -> Replicas {
+        Replicas { current: self.pods.current(), ready: self.pods.ready(now) }
+    }
+
+    fn tell_sources(&mut self, now: DateTime<Utc>, changes: Vec<SourceChange>) {
+        for (trigger, state) in changes {
+            self.tell(now, Change::Source { trigger, state });
+        }
+    }
+
+    fn tell(&mut self, at: DateTime<Utc>, what: Change) {
+        let Replicas { current, ready } = self.replicas(at);
+        self.happenings.push(Happening { at, current, ready, what });
+    }
+}
+
+fn add(at: DateTime<Utc>, delta: TimeDelta) -> DateTime<Utc> {
+    at.checked_add_signed(delta).unwrap_or(DateTime::<Utc>::MAX_UTC)
+}

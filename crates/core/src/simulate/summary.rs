@@ -1,0 +1,62 @@
+//! What a run comes to.
+
+use chrono::TimeDelta;
+
+use super::Plan;
+use super::happening::{Change, Happening};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The most replicas there were at once.
+    pub replicas_max: i32,
+    /// The time of all replicas together.
+    pub used: TimeDelta,
+    /// The same, had there always been `replicas_max`.
+    pub always_on: TimeDelta,
+    /// The time with no replicas.
+    pub asleep: TimeDelta,
+    /// How often the replicas changed.
+    pub changes: usize,
+    /// The longest that work waited for a pod to be ready, where there was none.
+    pub waited_max: Option<TimeDelta>,
+}
+
+impl Summary {
+    pub fn of(plan: &Plan<'_>, happenings: &[Happening]) -> Self {
+        let mut summary = Self {
+            replicas_max: plan.replicas,
+            used: TimeDelta::zero(),
+            always_on: TimeDelta::zero(),
+            asleep: TimeDelta::zero(),
+            changes: 0,
+            waited_max: None,
+        };
+        let (mut since, mut replicas) = (plan.start_at, plan.replicas);
+        for happening in happenings {
+            match &happening.what {
+                Change::Replicas { to, .. } => {
+                    summary.add(replicas, happening.at - since);
+                    (since, replicas) = (happening.at, *to);
+                    summary.changes += 1;
+                    summary.replicas_max = summary.replicas_max.max(*to);
+                }
+                Change::Ready { waited } => summary.waited_max = summary.waited_max.max(*waited),
+                _ => {}
+            }
+        }
+        summary.add(replicas, plan.length - (since - plan.start_at));
+        summary.always_on = times(plan.length, summary.replicas_max);
+        summary
+    }
+
+    fn add(&mut self, replicas: i32, time: TimeDelta) {
+        self.used = self.used.checked_add(&times(time, replicas)).unwrap_or(TimeDelta::MAX);
+        if replicas == 0 {
+            self.asleep += time;
+        }
+    }
+}
+
+fn times(time: TimeDelta, replicas: i32) -> TimeDelta {
+    time.checked_mul(replicas).unwrap_or(TimeDelta::MAX)
+}

@@ -1,0 +1,127 @@
+//! Who asks. Steps in order, the first that knows the caller wins: the front proxy's word, a client certificate, a
+//! bearer token. A caller who presented nothing is anonymous; one who presented only what was refused is nobody at
+//! all.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `config` | whom to trust, read from what kube-apiserver publishes |
+//! | `trust` | the same, fetched and kept fresh |
+//! | `front_proxy` | the headers by which the front proxy names the caller |
+//! | `certificate` | chains of client certificates, and the names inside |
+//! | `token` | the bearer token |
+
+mod certificate;
+mod config;
+mod front_proxy;
+mod token;
+mod trust;
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use rustls::pki_types::CertificateDer;
+use rustls::time_provider::TimeProvider;
+
+use crate::identity::Identity;
+use crate::review::{ReviewError, Reviews};
+use certificate::{CaPool, Subject};
+use config::FrontProxyConfig;
+
+pub use config::{ConfigError, TrustConfig};
+pub use token::BearerToken;
+pub use trust::{CONFIG_MAP, CONFIG_NAMESPACE, Trust, TrustError};
+
+/// Why a step did not believe what was presented. It is logged; the caller only learns that nobody believed it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Disbelief {
+    #[error("the client certificate is not trusted: {0}")]
+    Certificate(#[from] rustls::Error),
+    #[error("the subject of the client certificate cannot be read")]
+    Subject,
+    #[error("{0:?} is not among the names of the front proxy")]
+    FrontProxyName(String),
+    #[error("the header {0} is not text")]
+    Header(String),
+    #[error("the token was rejected")]
+    Token,
+    #[error("the token could not be reviewed: {0}")]
+    Review(#[from] ReviewError),
+}
+
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    trust: Trust,
+    reviews: Arc<Reviews>,
+    wall_clock: Arc<dyn TimeProvider>,
+}
+
+impl Authenticator {
+    pub(crate) fn new(trust: Trust, reviews: Arc<Reviews>, wall_clock: Arc<dyn TimeProvider>) -> Self {
+        Self { trust, reviews, wall_clock }
+    }
+
+    /// Names the caller, or says why nothing that was presented is believed.
+    pub(crate) async fn authenticate(
+        &self,
+        chain: &[CertificateDer<'static>],
+        headers: &HeaderMap,
+    ) -> Result<Identity, Vec<Disbelief>> {
+        let mut disbelief = Vec::new();
+        let mut note = |step: Result<Option<Identity>, Disbelief>| match step {
+            Ok(identity) => identity,
+            Err(reason) => {
+                disbelief.push(reason);
+                None
+            }
+        };
+        let config = self.trust.current();
+        let mut found = config.front_proxy.as_ref().and_then(|proxy| note(self.by_front_proxy(proxy, chain, headers)));
+        if found.is_none() {
+            found = config.client_ca.as_ref().and_then(|ca| note(self.by_certificate(ca, chain)));
+        }
+        if found.is_none() {
+            found = note(self.by_token(headers).await);
+        }
+        match found {
+            Some(identity) => Ok(identity.marked_authenticated()),
+            None if disbelief.is_empty() => Ok(Identity::anonymous()),
+            None => Err(disbelief),
+        }
+    }
+
+    /// Believes the headers only from a peer that proved to be the front proxy: anyone can write them.
+    fn by_front_proxy(
+        &self,
+        proxy: &FrontProxyConfig,
+        chain: &[CertificateDer<'static>],
+        headers: &HeaderMap,
+    ) -> Result<Option<Identity>, Disbelief> {
+        let Some(subject) = self.verify(&proxy.ca, chain)? else { return Ok(None) };
+        if !proxy.allows(&subject.common_name) {
+            return Err(Disbelief::FrontProxyName(subject.common_name));
+        }
+        proxy.identify(headers)
+    }
+
+    fn by_certificate(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Identity>, Disbelief> {
+        let subject = self.verify(ca, chain)?.filter(|subject| !subject.common_name.is_empty());
+        Ok(subject.map(|Subject { common_name, organizations }| Identity {
+            user: common_name,
+            groups: organizations,
+            ..Identity::default()
+        }))
+    }
+
+    /// Verifies a chain, if there is one. It is done anew for each request: a connection outlives certificates and CAs.
+    fn verify(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Subject>, Disbelief> {
+        let [leaf, intermediates @ ..] = chain else { return Ok(None) };
+        let now = self.wall_clock.current_time().ok_or(rustls::Error::FailedToGetCurrentTime)?;
+        ca.verify(leaf, intermediates, now)?;
+        Subject::parse(leaf).ok_or(Disbelief::Subject).map(Some)
+    }
+
+    async fn by_token(&self, headers: &HeaderMap) -> Result<Option<Identity>, Disbelief> {
+        let Some(token) = BearerToken::find(headers)? else { return Ok(None) };
+        self.reviews.token(&token).await?.ok_or(Disbelief::Token).map(Some)
+    }
+}

@@ -1,0 +1,113 @@
+//! Verdicts, remembered for a short time under the hash of what they are about. What was asked is not kept: one of the
+//! questions is a credential.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    pub(super) fn of(question: &[u8]) -> Self {
+        Self(Sha256::digest(question).into())
+    }
+}
+
+/// A bounded memory: when it is full, the oldest verdict goes.
+#[derive(Debug)]
+pub(super) struct VerdictCache<V> {
+    ttl: Duration,
+    entries_max: usize,
+    memory: Mutex<Memory<V>>,
+}
+
+#[derive(Debug)]
+struct Memory<V> {
+    verdicts: HashMap<Key, V>,
+    /// In the order in which they end, which is the order in which they came: all live equally long.
+    ends: VecDeque<(Instant, Key)>,
+}
+
+impl<V> Memory<V> {
+    fn forget_ended(&mut self, now: Instant) {
+        while self.ends.front().is_some_and(|(ends_at, _)| *ends_at <= now) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, key)) = self.ends.pop_front() {
+            self.verdicts.remove(&key);
+        }
+    }
+}
+
+impl<V: Clone> VerdictCache<V> {
+    pub(super) fn new(ttl: Duration, entries_max: usize) -> Self {
+        Self { ttl, entries_max, memory: Mutex::new(Memory { verdicts: HashMap::new(), ends: VecDeque::new() }) }
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<V> {
+        let mut memory = self.lock();
+        memory.forget_ended(Instant::now());
+        memory.verdicts.get(key).cloned()
+    }
+
+    /// Remembers a verdict. Where two were asked for at once, the one that came first stays.
+    pub(super) fn put(&self, key: Key, verdict: V) {
+        let now = Instant::now();
+        let mut memory = self.lock();
+        memory.forget_ended(now);
+        if self.entries_max == 0 || memory.verdicts.contains_key(&key) {
+            return;
+        }
+        if memory.verdicts.len() == self.entries_max {
+            memory.forget_oldest();
+        }
+        memory.verdicts.insert(key, verdict);
+        memory.ends.push_back((now + self.ttl, key));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory<V>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        Key::of(text.as_bytes())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn verdicts_are_forgotten_when_their_time_is_over() {
+        let cache = VerdictCache::new(Duration::from_secs(10), 8);
+        cache.put(key("a"), 1);
+        advance(Duration::from_millis(9_999)).await;
+        assert_eq!(cache.get(&key("a")), Some(1));
+        cache.put(key("a"), 2);
+        assert_eq!(cache.get(&key("a")), Some(1), "the first stays, and so does its end");
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(cache.get(&key("a")), None);
+        cache.put(key("a"), 3);
+        assert_eq!(cache.get(&key("a")), Some(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_memory_loses_its_oldest() {
+        let cache = VerdictCache::new(Duration::from_secs(10), 2);
+        for (name, verdict) in [("a", 1), ("b", 2), ("c", 3)] {
+            cache.put(key(name), verdict);
+        }
+        assert_eq!((cache.get(&key("a")), cache.get(&key("b")), cache.get(&key("c"))), (None, Some(2), Some(3)));
+        assert_eq!(cache.lock().ends.len(), 2);
+    }
+}

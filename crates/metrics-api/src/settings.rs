@@ -1,0 +1,53 @@
+//! What may be chosen about the server. It is never read from the environment here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+
+/// Limits of one server. The defaults suit a cluster of any size.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long one request may take, from its headers to its answer.
+    pub request_limit: Duration,
+    /// How many metrics are read at once. A read beyond that waits, within its own deadline.
+    pub reads_max: usize,
+    /// How many questions to the API server are open at once: callers are not trusted to be few.
+    pub reviews_max: usize,
+    /// How many connections are open at once. Beyond that, new ones wait to be accepted.
+    pub connections_max: usize,
+    /// How long a client may take for the TLS handshake.
+    pub handshake_limit: Duration,
+    /// How long a client may take for the head of a request, or stay silent on an HTTP/1 connection.
+    pub header_read_limit: Duration,
+    /// How long open connections may take to end once the server stops.
+    pub drain_limit: Duration,
+    /// How long the verdict on a token, or on what a caller may do, is remembered.
+    pub review_ttl: Duration,
+    /// How many verdicts are remembered, of each of the two kinds.
+    pub verdicts_max: usize,
+    /// Says what day it is, which certificates depend on.
+    pub wall_clock: Arc<dyn TimeProvider>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let request_limit = Duration::from_secs(10);
+        Self {
+            request_limit,
+            // HPA: five workers ask at once in a cluster, unless it was told otherwise; people and dashboards come on
+            // top.
+            reads_max: 64,
+            reviews_max: 64,
+            // kube-apiserver needs a few, HTTP/2 carries the rest.
+            connections_max: 512,
+            handshake_limit: Duration::from_secs(10),
+            header_read_limit: Duration::from_secs(30),
+            // A request accepted in the last moment still gets its whole time.
+            drain_limit: request_limit + Duration::from_secs(2),
+            review_ttl: Duration::from_secs(10),
+            verdicts_max: 4096,
+            wall_clock: Arc::new(DefaultTimeProvider),
+        }
+    }
+}

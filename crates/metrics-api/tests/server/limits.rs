@@ -1,0 +1,103 @@
+//! What does not come in time, or comes too often.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http::StatusCode;
+use kedge_metrics_api::Settings;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::support::{Caller, Http, TestServer, connect_tls, metric};
+
+/// Short to wait for, and long enough for a request that waits for nothing.
+const SHORT: Duration = Duration::from_millis(250);
+const AS_ANN: [(&str, &str); 1] = [("X-Remote-User", "ann")];
+
+#[tokio::test]
+async fn a_slow_source_costs_the_deadline_and_no_more() {
+    let server = TestServer::start_with(Settings { request_limit: SHORT, ..Settings::default() }).await;
+    for http in [Http::One, Http::Two] {
+        let mut client = server.front_proxy(http).await;
+        let answer = client.ask("GET", &metric("stuck"), &AS_ANN).await;
+        assert_eq!(answer.code, 503, "{http:?}");
+        let expected = "no answer within 250ms: still waiting for metric stuck of ScaledObject shop/web";
+        assert_eq!(answer.message(), expected);
+        assert!(!answer.headers.contains_key(http::header::RETRY_AFTER));
+        assert_eq!(client.ask("GET", "/version", &AS_ANN).await.code, 200, "the connection goes on");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_review_costs_the_deadline_and_no_more() {
+    let server = TestServer::start_with(Settings { request_limit: SHORT, ..Settings::default() }).await;
+    server.reviewer.hanging.store(true, Ordering::SeqCst);
+    let answer = server.front_proxy(Http::One).await.ask("GET", &metric("queue"), &AS_ANN).await;
+    assert_eq!(answer.code, 503);
+    assert_eq!(answer.message(), "no answer within 250ms: still waiting for the review of the caller's rights");
+}
+
+#[tokio::test]
+async fn reads_beyond_the_limit_take_turns() {
+    let server = TestServer::start_with(Settings { reads_max: 2, ..Settings::default() }).await;
+    let mut reads = JoinSet::new();
+    for _ in 0..6 {
+        let mut client = server.front_proxy(Http::Two).await;
+        reads.spawn(async move { client.ask("GET", &metric("gated"), &AS_ANN).await.code });
+    }
+    for _ in 0..6 {
+        server.source.one_entered().await;
+        server.source.gate.add_permits(1);
+    }
+    assert_eq!(reads.join_all().await, [StatusCode::OK; 6]);
+    assert_eq!(server.source.under_way_max.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_read_without_a_turn_is_told_so_and_discovery_needs_none() {
+    let settings = Settings { reads_max: 0, request_limit: SHORT, ..Settings::default() };
+    let server = TestServer::start_with(settings).await;
+    let mut client = server.front_proxy(Http::One).await;
+    let answer = client.ask("GET", &metric("queue"), &AS_ANN).await;
+    assert_eq!(answer.code, 503);
+    assert_eq!(answer.message(), "no answer within 250ms: still waiting for a turn among 0 reads at once");
+    assert_eq!(client.ask("GET", "/apis", &AS_ANN).await.code, 200);
+}
+
+#[tokio::test]
+async fn a_client_that_never_shakes_hands_is_left() {
+    let server = TestServer::start_with(Settings { handshake_limit: SHORT, ..Settings::default() }).await;
+    let mut stream = TcpStream::connect(server.address).await.expect("a connection");
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.expect("the end");
+    assert!(rest.is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_never_asks_is_left() {
+    let server = TestServer::start_with(Settings { header_read_limit: SHORT, ..Settings::default() }).await;
+    let caller = Caller::default();
+    let mut stream = connect_tls(server.address, &server.cluster.servers, caller).await.expect("a connection");
+    let mut rest = Vec::new();
+    // A client that said nothing is owed no farewell, not even TLS's.
+    if let Err(error) = stream.read_to_end(&mut rest).await {
+        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
+    }
+    assert!(rest.is_empty(), "{rest:?}");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_to_be_accepted() {
+    let server = TestServer::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
+    let mut first = server.anyone().await;
+    assert_eq!(first.get("/livez").await.code, 200);
+    let mut waiting = Box::pin(server.anyone());
+    tokio::select! {
+        biased;
+        _ = &mut waiting => panic!("there was no place for a second connection"),
+        answer = first.get("/livez") => assert_eq!(answer.code, 200),
+    }
+    drop(first);
+    assert_eq!(waiting.await.get("/livez").await.code, 200);
+}

@@ -1,0 +1,66 @@
+//! A reviewer that knows one token, lets everyone in but `bob`, and counts.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use k8s_openapi::api::authentication::v1::{TokenReviewStatus, UserInfo};
+use k8s_openapi::api::authorization::v1::{SubjectAccessReviewSpec, SubjectAccessReviewStatus};
+use kedge_metrics_api::authentication::BearerToken;
+use kedge_metrics_api::review::{ReviewError, ReviewFuture, Reviewer};
+
+#[derive(Default)]
+pub(crate) struct TestReviewer {
+    pub(crate) token_reviews: AtomicUsize,
+    /// Every access that was asked about.
+    pub(crate) access: Mutex<Vec<SubjectAccessReviewSpec>>,
+    /// Whether questions about access are refused.
+    pub(crate) failing: AtomicBool,
+    /// Whether questions about access are never answered.
+    pub(crate) hanging: AtomicBool,
+}
+
+impl TestReviewer {
+    pub(crate) const GOOD_TOKEN: &str = "good-token";
+
+    pub(crate) fn access_count(&self) -> usize {
+        self.access.lock().expect("not poisoned").len()
+    }
+
+    /// Whose access was asked about last.
+    pub(crate) fn last_access(&self) -> SubjectAccessReviewSpec {
+        self.access.lock().expect("not poisoned").last().cloned().expect("an access that was asked about")
+    }
+
+    async fn judge(&self, spec: &SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, ReviewError> {
+        self.access.lock().expect("not poisoned").push(spec.clone());
+        if self.hanging.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        if self.failing.load(Ordering::SeqCst) {
+            return Err(ReviewError::Refused("subjectaccessreviews is forbidden".to_owned()));
+        }
+        let allowed = spec.user.as_deref() != Some("bob");
+        Ok(SubjectAccessReviewStatus { allowed, ..SubjectAccessReviewStatus::default() })
+    }
+}
+
+impl Reviewer for TestReviewer {
+    fn token_review<'a>(&'a self, token: &'a BearerToken) -> ReviewFuture<'a, TokenReviewStatus> {
+        self.token_reviews.fetch_add(1, Ordering::SeqCst);
+        let authenticated = token.expose() == Self::GOOD_TOKEN;
+        let user = authenticated.then(|| UserInfo {
+            username: Some("system:serviceaccount:monitoring:prometheus".to_owned()),
+            groups: Some(vec!["system:serviceaccounts".to_owned()]),
+            ..UserInfo::default()
+        });
+        let status = TokenReviewStatus { authenticated: Some(authenticated), user, ..TokenReviewStatus::default() };
+        Box::pin(async { Ok(status) })
+    }
+
+    fn subject_access_review<'a>(
+        &'a self,
+        spec: &'a SubjectAccessReviewSpec,
+    ) -> ReviewFuture<'a, SubjectAccessReviewStatus> {
+        Box::pin(self.judge(spec))
+    }
+}

@@ -1,0 +1,86 @@
+//! Events: what happened to an object, for people to read. Each is written once, by itself, so that each is seen.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::jiff::Timestamp;
+use kedge_api::ScaledObject;
+use kedge_api::names::{self, labels};
+use kube::api::{Api, PostParams};
+use kube::{Client, Resource};
+use tracing::warn;
+
+use crate::clock::Clock;
+
+/// What the API server takes as an event's note at most.
+const NOTE_LENGTH_MAX: usize = 1024;
+
+/// Whether an event is as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Normal,
+    Warning,
+}
+
+/// Writes events.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Events {
+    client: Client,
+    clock: Clock,
+    instance: String,
+    count: AtomicU64,
+}
+
+impl Events {
+    /// `instance` tells replicas of the operator apart.
+    pub fn new(client: Client, clock: Clock, instance: String) -> Self {
+        Self { client, clock, instance, count: AtomicU64::new(0) }
+    }
+
+    /// Tells of something. An event that cannot be written is logged; nothing depends on it.
+    pub async fn tell(&self, object: &ScaledObject, tone: Tone, reason: &str, note: &str) {
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        let event = self.event(object, tone, reason, note);
+        let api: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
+        if let Err(error) = api.create(&PostParams::default(), &event).await {
+            warn!(namespace, name = object.metadata.name, reason, error = %error, "event not written");
+        }
+    }
+
+    fn event(&self, object: &ScaledObject, tone: Tone, reason: &str, note: &str) -> Event {
+        let now = self.clock.now();
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let at = Timestamp::from_microsecond(now.timestamp_micros()).unwrap_or_default();
+        Event {
+            metadata: ObjectMeta {
+                // Unique to this instance and instant, so that a repeated write does not become a second event.
+                name: Some(format!("{name}.{:x}.{number:x}", now.timestamp_micros())),
+                namespace: object.metadata.namespace.clone(),
+                ..ObjectMeta::default()
+            },
+            type_: Some(match tone {
+                Tone::Normal => "Normal".to_owned(),
+                Tone::Warning => "Warning".to_owned(),
+            }),
+            reason: Some(reason.to_owned()),
+            action: Some(reason.to_owned()),
+            note: Some(note.chars().take(NOTE_LENGTH_MAX).collect()),
+            event_time: Some(MicroTime(at)),
+            reporting_controller: Some(labels::MANAGED_BY_OPERATOR.to_owned()),
+            reporting_instance: Some(self.instance.clone()),
+            regarding: Some(ObjectReference {
+                api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
+                kind: Some(ScaledObject::kind(&()).into_owned()),
+                name: Some(name),
+                namespace: object.metadata.namespace.clone(),
+                uid: object.metadata.uid.clone(),
+                resource_version: object.metadata.resource_version.clone(),
+                ..ObjectReference::default()
+            }),
+            ..Event::default()
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The operator: it watches ScaledObjects and acts on them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`run`] | the whole: watches fill the queue, passes empty it |
+//! | [`pass`] | one pass over one object: check, HPA, poll, decision, status, events |
+//! | [`board`] | the newest reading of every trigger, and the one place where sources are asked |
+//! | [`source`] | the board's answers to the metrics API |
+//! | [`build`] | building the triggers of an object |
+//! | [`world`] | what is known of the cluster |
+//! | [`watches`], [`watch`] | keeping it fresh |
+//! | [`target`] | the thing being scaled |
+//! | [`queue`] | who is due when |
+//! | [`events`] | what users are told happened |
+//! | [`clock`] | the one source of time |
+//!
+//! It holds no rule of scaling: those are in `kedge-core`.
+
+pub mod board;
+pub mod build;
+pub mod clock;
+pub mod events;
+pub mod key;
+pub mod merge;
+pub mod pass;
+pub mod queue;
+pub mod run;
+pub mod source;
+pub mod target;
+pub mod watch;
+pub mod watches;
+pub mod world;
+
+pub use clock::Clock;
+pub use run::{Operator, Settings};
+pub use source::BoardSource;

@@ -1,0 +1,293 @@
+//! One pass over one object: look at it, think, write what must change, tell what happened. Every pass starts from what is
+//! observed now; a pass that is interrupted anywhere is made good by the next.
+
+mod finish;
+mod hpa;
+mod mark;
+mod pause;
+mod poll;
+mod report;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_api::ScaledObject;
+use kedge_api::names::conditions;
+use kedge_core::activity::Past;
+use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy};
+use kedge_core::validate::validate;
+use kube::Client;
+use tokio::time::Instant;
+use tracing::{debug, warn};
+
+use crate::board::{Board, ObjectBoard};
+use crate::build::build;
+use crate::clock::Clock;
+use crate::events::{Events, Tone};
+use crate::key::Key;
+use crate::queue::phase;
+use crate::target::{Target, TargetError, Targets};
+use crate::watches::Watches;
+use crate::world::{TargetSeen, World};
+use poll::Poll;
+
+/// The first and the longest pause before a failed pass is tried again.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Everything a pass needs.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Passes {
+    pub client: Client,
+    pub clock: Clock,
+    pub world: Arc<World>,
+    pub board: Arc<Board>,
+    pub targets: Targets,
+    pub registry: kedge_scalers::Registry,
+    pub events: Events,
+    pub watches: Arc<Watches>,
+    /// The version that HPAs are labelled with.
+    pub version: String,
+}
+
+/// What is remembered of an object between passes. It may be lost at any time: what must survive is in the status.
+#[derive(Debug, Default)]
+pub struct Memory {
+    uid: String,
+    past: Option<Past>,
+    next_poll_at: Option<Instant>,
+    failures: u32,
+    rendered: Option<HorizontalPodAutoscaler>,
+    target: Option<Target>,
+    /// The metrics that failed at the last poll, so that each failure is told once.
+    failing: BTreeMap<String, ()>,
+}
+
+impl Memory {
+    /// Whether there is anything in it.
+    pub(crate) fn is_of_use(&self) -> bool {
+        !self.uid.is_empty()
+    }
+
+    /// When the object was last seen active, if it is active.
+    pub(crate) fn last_seen_active(&self) -> Option<chrono::DateTime<chrono::Utc>> {
+        match self.past {
+            Some(Past::Active { last_seen_at }) => last_seen_at,
+            _ => None,
+        }
+    }
+}
+
+/// What a pass found, for its report.
+#[derive(Debug, Default)]
+struct Findings {
+    problem: Option<String>,
+    target: Option<Target>,
+    original_replicas: Option<i32>,
+    hpa_name: Option<String>,
+    board: Option<Arc<ObjectBoard>>,
+    poll: Option<Poll>,
+}
+
+/// Why a pass could not be finished. It is tried again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassError {
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error("{what}: {source}")]
+    Api { what: &'static str, source: Box<kube::Error> },
+}
+
+impl PassError {
+    fn api(what: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |error| Self::Api { what, source: Box::new(error) }
+    }
+}
+
+impl Passes {
+    /// Makes a pass, and answers when the next is due.
+    pub async fn pass(&self, key: &Key, memory: &mut Memory) -> Option<Instant> {
+        let Some(object) = self.world.object(key) else {
+            self.forget(key, memory);
+            return None;
+        };
+        if object.metadata.uid.as_deref() != Some(memory.uid.as_str()) {
+            self.meet(key, &object, memory);
+        }
+        match self.look(key, object, memory).await {
+            Ok(next) => {
+                memory.failures = 0;
+                next
+            }
+            Err(error) => {
+                memory.failures += 1;
+                let pause = RETRY.0.saturating_mul(1 << memory.failures.min(8)).min(RETRY.1);
+                warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "pass failed; trying again");
+                Some(Instant::now() + pause)
+            }
+        }
+    }
+
+    /// Begins with an object that was not known: new, or known to an earlier process.
+    fn meet(&self, key: &Key, object: &ScaledObject, memory: &mut Memory) {
+        self.forget(key, memory);
+        let status = object.status.clone().unwrap_or_default();
+        let active = status.conditions.iter().flatten().find(|condition| condition.r#type == conditions::ACTIVE);
+        let was_active = active.is_some_and(|condition| condition.status == "True");
+        let last = status.last_active_time.as_ref().map(kedge_api::time::from_time);
+        memory.uid = object.metadata.uid.clone().unwrap_or_default();
+        memory.past = Some(match (was_active, last) {
+            (true, _) => Past::Active { last_seen_at: None },
+            (false, Some(at)) => Past::Ended { at },
+            (false, None) => Past::NeverActive,
+        });
+        // A new object is looked at once; those of an earlier process are spread over their period.
+        let wait = if status.hpa_name.is_some() { phase(&memory.uid, interval(object)) } else { Duration::ZERO };
+        memory.next_poll_at = Some(Instant::now() + wait);
+    }
+
+    fn forget(&self, key: &Key, memory: &mut Memory) {
+        self.board.remove(key);
+        if let Some(target) = memory.target.take() {
+            self.world.untrack(&target);
+        }
+        *memory = Memory::default();
+    }
+
+    async fn look(
+        &self,
+        key: &Key,
+        object: Arc<ScaledObject>,
+        memory: &mut Memory,
+    ) -> Result<Option<Instant>, PassError> {
+        if object.metadata.deletion_timestamp.is_some() {
+            self.finish(key, &object, memory).await?;
+            return Ok(None);
+        }
+        let object = self.mark(object).await?;
+        let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+        if policy.steering.pause != Pause::No {
+            return self.hold_paused(key, &object, &policy, memory).await;
+        }
+        let mut findings = Findings::default();
+        let outcome = self.scale(key, &object, &policy, memory, &mut findings).await;
+        if let Err(error) = &outcome {
+            findings.problem.get_or_insert_with(|| error.to_string());
+        }
+        self.report(&object, &policy, memory, &findings).await?;
+        outcome?;
+        Ok(self.next_look(&object, memory, &findings))
+    }
+
+    /// Checks the object, keeps its HPA, and looks at its triggers when it is time.
+    async fn scale(
+        &self,
+        key: &Key,
+        object: &ScaledObject,
+        policy: &Policy,
+        memory: &mut Memory,
+        findings: &mut Findings,
+    ) -> Result<(), PassError> {
+        if let Some(first) = validate(&object.spec).first() {
+            findings.problem = Some(format!("{}: {first}", first.step().message()));
+            return Ok(());
+        }
+        if let Some(rival) = self.world.rivals(object).first() {
+            let target = &object.spec.scale_target_ref.name;
+            findings.problem = Some(format!(
+                "the workload '{target}' is already managed by the ScaledObject '{rival}'; delete one of them, or choose another target"
+            ));
+            return Ok(());
+        }
+        let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
+        let board = self.board_for(key, object).await;
+        findings.problem = board.triggers.iter().find_map(|trigger| trigger.scaler.as_ref().err().cloned());
+        findings.board = Some(board.clone());
+        self.keep_hpa(object, &target, &board, memory, findings).await?;
+        if memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
+            memory.next_poll_at = Some(Instant::now() + interval(object));
+            findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);
+        }
+        Ok(())
+    }
+
+    /// The target, if it is there; else the problem is noted.
+    async fn find_target(
+        &self,
+        object: &ScaledObject,
+        memory: &mut Memory,
+        findings: &mut Findings,
+    ) -> Result<Option<Target>, PassError> {
+        let trouble = |error: &TargetError| {
+            let message = kedge_core::validate::Step::Target.message();
+            format!("{message}: {error}")
+        };
+        let kind = match self.targets.resolve(&object.spec.scale_target_ref).await {
+            Ok(kind) => kind,
+            Err(error @ TargetError::UnknownKind { .. }) => {
+                findings.problem = Some(trouble(&error));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        let target = Target { kind, key: Key::new(namespace, &object.spec.scale_target_ref.name) };
+        if memory.target.as_ref() != Some(&target) {
+            if let Some(old) = memory.target.replace(target.clone()) {
+                self.world.untrack(&old);
+            }
+        }
+        self.watches.ensure(&target.kind);
+        let first = object.status.as_ref().and_then(|status| status.original_replica_count).is_none();
+        let seen = self.world.track(&target);
+        if first || seen == TargetSeen::Unread || seen == TargetSeen::Missing {
+            match self.targets.scale(&target).await {
+                Ok(scale) => {
+                    let replicas = crate::target::replicas(&scale);
+                    self.world.read_target(&target, TargetSeen::Replicas(replicas));
+                    findings.original_replicas = Some(replicas);
+                }
+                Err(error @ (TargetError::Missing { .. } | TargetError::NoScale { .. })) => {
+                    self.world.read_target(&target, TargetSeen::Missing);
+                    findings.problem = Some(trouble(&error));
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        findings.target = Some(target.clone());
+        Ok(Some(target))
+    }
+
+    /// The triggers of the object, built for its generation.
+    async fn board_for(&self, key: &Key, object: &ScaledObject) -> Arc<ObjectBoard> {
+        let fits = |board: &Arc<ObjectBoard>| {
+            Some(board.generation) == object.metadata.generation && Some(&board.uid) == object.metadata.uid.as_ref()
+        };
+        if let Some(board) = self.board.get(key).filter(fits) {
+            return board;
+        }
+        let board = build(&self.registry, object).await;
+        debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
+        self.board.put(key.clone(), board.clone());
+        for trigger in &board.triggers {
+            if let Err(problem) = &trigger.scaler {
+                self.events.tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, problem).await;
+            }
+        }
+        board
+    }
+
+    /// When to look again: at the next poll, or sooner to see whether a problem is gone.
+    fn next_look(&self, object: &ScaledObject, memory: &Memory, findings: &Findings) -> Option<Instant> {
+        let stuck = findings.problem.is_some() && findings.board.is_none();
+        if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at }
+    }
+}
+
+/// How often the object asks to be looked at.
+fn interval(object: &ScaledObject) -> Duration {
+    let seconds = object.spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT).max(1);
+    Duration::from_secs(seconds.unsigned_abs().into())
+}

@@ -1,0 +1,141 @@
+//! The HPA of an object: made, kept as it must be, renamed, adopted, and never somebody else's.
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_api::ScaledObject;
+use kedge_core::hpa::claim::{Claim, claim};
+use kedge_core::hpa::compare::{Before, needs_write};
+use kedge_core::hpa::render::{self, TargetKind, render};
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+
+use super::{Findings, Memory, PassError, Passes};
+use crate::board::ObjectBoard;
+use crate::key::Key;
+use crate::target::Target;
+
+impl Passes {
+    /// Makes the HPA what it must be. A foreign HPA in its place is a problem, not an error.
+    pub(super) async fn keep_hpa(
+        &self,
+        object: &ScaledObject,
+        target: &Target,
+        board: &ObjectBoard,
+        memory: &mut Memory,
+        findings: &mut Findings,
+    ) -> Result<(), PassError> {
+        let metrics: Vec<_> = board
+            .triggers
+            .iter()
+            .filter_map(|trigger| trigger.scaler.as_ref().ok())
+            .flat_map(|built| built.specs.clone())
+            .collect();
+        if metrics.is_empty() {
+            return Ok(());
+        }
+        let kind = TargetKind { api_version: target.kind.api_version(), kind: target.kind.kind.clone() };
+        let rendered = match render(object, &kind, metrics, &self.version) {
+            Ok(rendered) => rendered,
+            Err(error) => {
+                findings.problem.get_or_insert_with(|| error.to_string());
+                return Ok(());
+            }
+        };
+        self.drop_renamed(object, &rendered).await?;
+        let key = Key::of(&rendered.metadata);
+        let written = match self.world.hpa(&key) {
+            None => self.create_hpa(&key, &rendered).await?,
+            Some(found) => match claim(object, &found) {
+                Claim::Foreign { because } => {
+                    findings.problem.get_or_insert_with(|| {
+                        format!("failed to ensure HPA is correctly created for ScaledObject: {because}")
+                    });
+                    return Ok(());
+                }
+                Claim::Ours | Claim::Adoptable => {
+                    let before = Before { rendered: memory.rendered.as_ref() };
+                    if needs_write(&found, &rendered, before) {
+                        Some(self.replace_hpa(&found, &rendered).await?)
+                    } else {
+                        None
+                    }
+                }
+            },
+        };
+        if let Some(written) = written {
+            self.world.wrote_hpa(written);
+        }
+        findings.hpa_name = rendered.metadata.name.clone();
+        memory.rendered = Some(rendered);
+        Ok(())
+    }
+
+    fn hpas(&self, namespace: &str) -> Api<HorizontalPodAutoscaler> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Creates the HPA. One that the watch has not shown yet is fetched instead, and judged in the next pass.
+    async fn create_hpa(
+        &self,
+        key: &Key,
+        rendered: &HorizontalPodAutoscaler,
+    ) -> Result<Option<HorizontalPodAutoscaler>, PassError> {
+        let api = self.hpas(&key.namespace);
+        match api.create(&PostParams::default(), rendered).await {
+            Ok(created) => Ok(Some(created)),
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                let found = api.get(&key.name).await.map_err(PassError::api("cannot read the HPA"))?;
+                self.world.wrote_hpa(found);
+                Err(PassError::Api { what: "the HPA exists already", source: Box::new(kube::Error::Api(status)) })
+            }
+            Err(error) => Err(PassError::api("cannot create the HPA")(error)),
+        }
+    }
+
+    /// Writes the whole HPA, provided that nobody wrote it since it was read: what others left in it goes.
+    async fn replace_hpa(
+        &self,
+        found: &HorizontalPodAutoscaler,
+        rendered: &HorizontalPodAutoscaler,
+    ) -> Result<HorizontalPodAutoscaler, PassError> {
+        let mut whole = rendered.clone();
+        whole.metadata.resource_version = found.metadata.resource_version.clone();
+        let key = Key::of(&whole.metadata);
+        let replaced = self.hpas(&key.namespace).replace(&key.name, &PostParams::default(), &whole).await;
+        if let Err(kube::Error::Api(status)) = &replaced
+            && status.code == 404
+        {
+            self.world.deleted_hpa(&key);
+        }
+        replaced.map_err(PassError::api("cannot update the HPA"))
+    }
+
+    /// Deletes the HPA that had another name.
+    async fn drop_renamed(&self, object: &ScaledObject, rendered: &HorizontalPodAutoscaler) -> Result<(), PassError> {
+        let old = object.status.as_ref().and_then(|status| status.hpa_name.clone());
+        match old.filter(|old| Some(old) != rendered.metadata.name.as_ref()) {
+            Some(old) => self.delete_hpa(object, &old).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes the object's HPA, if it is ours.
+    pub(super) async fn delete_own_hpa(&self, object: &ScaledObject) -> Result<(), PassError> {
+        let name = object.status.as_ref().and_then(|status| status.hpa_name.clone());
+        self.delete_hpa(object, &name.unwrap_or_else(|| render::hpa_name(object))).await
+    }
+
+    async fn delete_hpa(&self, object: &ScaledObject, name: &str) -> Result<(), PassError> {
+        let key = Key::new(object.metadata.namespace.clone().unwrap_or_default(), name);
+        let Some(found) = self.world.hpa(&key).filter(|found| claim(object, found) == Claim::Ours) else {
+            return Ok(());
+        };
+        let exactly = Preconditions { uid: found.metadata.uid.clone(), resource_version: None };
+        let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
+        match self.hpas(&key.namespace).delete(name, &params).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(PassError::api("cannot delete the HPA")(error)),
+        }
+        self.world.deleted_hpa(&key);
+        Ok(())
+    }
+}

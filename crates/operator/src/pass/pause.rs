@@ -1,0 +1,69 @@
+//! A full pause: no HPA, no looks at the triggers, and the replicas stay, or are set once to a given number.
+
+use kedge_api::ScaledObject;
+use kedge_api::names::events;
+use kedge_core::conditions::{Check, Facts, FallbackState, HpaState, conditions};
+use kedge_core::policy::{Pause, Policy};
+use tokio::time::Instant;
+
+use super::{Memory, PassError, Passes};
+use crate::events::Tone;
+use crate::key::Key;
+use crate::target::{Target, replicas};
+
+impl Passes {
+    pub(super) async fn hold_paused(
+        &self,
+        key: &Key,
+        object: &ScaledObject,
+        policy: &Policy,
+        memory: &mut Memory,
+    ) -> Result<Option<Instant>, PassError> {
+        if self.board.remove(key).is_some() {
+            self.events.tell(object, Tone::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+        }
+        self.delete_own_hpa(object).await?;
+        let old = object.status.clone().unwrap_or_default();
+        let mut new = old.clone();
+        let mut problem = None;
+        match &policy.steering.pause {
+            Pause::At(wanted) => {
+                // KEDA: drift is left alone once the number was reached.
+                if old.paused_replica_count != Some(*wanted) {
+                    self.set_replicas(object, *wanted).await?;
+                }
+                new.paused_replica_count = Some(*wanted);
+            }
+            Pause::Unreadable(text) => {
+                problem = Some(format!(
+                    "failed to scale target to paused replica count: failed to parse paused replica count: `{text}` is not a whole number"
+                ));
+            }
+            Pause::AsIs | Pause::No => new.paused_replica_count = None,
+        }
+        let facts = Facts {
+            steering: &policy.steering,
+            problem: problem.as_deref(),
+            check: Check::Paused,
+            fallback: if object.spec.fallback.is_some() { FallbackState::NotYetKnown } else { FallbackState::Absent },
+            hpa: HpaState::Unknown,
+        };
+        new.conditions = Some(conditions(old.conditions.as_deref().unwrap_or_default(), &facts));
+        self.write_status(object, &old, &new).await?;
+        // When the pause ends, everything is looked at at once.
+        memory.next_poll_at = Some(Instant::now());
+        Ok(None)
+    }
+
+    /// Sets the replicas of the target, whatever they are.
+    pub(super) async fn set_replicas(&self, object: &ScaledObject, wanted: i32) -> Result<(), PassError> {
+        let kind = self.targets.resolve(&object.spec.scale_target_ref).await?;
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        let target = Target { kind, key: Key::new(namespace, &object.spec.scale_target_ref.name) };
+        let scale = self.targets.scale(&target).await?;
+        if replicas(&scale) != wanted {
+            self.targets.set_scale(&target, scale, wanted).await?;
+        }
+        Ok(())
+    }
+}

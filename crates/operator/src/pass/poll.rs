@@ -1,0 +1,210 @@
+//! A look at the triggers, the decision that follows, and the step it asks for.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use kedge_api::ScaledObject;
+use kedge_api::names::events;
+use kedge_core::activity::{Activity, Contribution, Past, activity};
+use kedge_core::conditions::Triggers;
+use kedge_core::decide::{Cause, Current, Decision, Observation, decide};
+use kedge_core::policy::Policy;
+use kedge_core::{fallback, policy::Activation};
+use kedge_scalers::Activity as Answer;
+use tracing::{debug, info};
+
+use super::{Memory, PassError, Passes};
+use crate::board::{FRESH, ObjectBoard, Reading};
+use crate::events::Tone;
+use crate::target::{Target, TargetError, replicas};
+use crate::world::TargetSeen;
+
+/// What a poll found and did.
+#[derive(Debug)]
+pub(super) struct Poll {
+    pub(super) activity: Activity,
+    pub(super) triggers: Triggers,
+    pub(super) decision: Decision,
+    /// Which metrics are active, by name.
+    pub(super) active: BTreeMap<String, bool>,
+}
+
+impl Passes {
+    pub(super) async fn poll(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        target: &Target,
+        board: &ObjectBoard,
+        memory: &mut Memory,
+    ) -> Result<Poll, PassError> {
+        let metrics: Vec<_> = board.metrics().collect();
+        let readings =
+            join_all(metrics.iter().map(|(_, built, metric)| board.read(built, metric, FRESH, self.clock))).await;
+        let current = match self.world.track(target) {
+            TargetSeen::Replicas(replicas) => Some(replicas),
+            TargetSeen::Unread | TargetSeen::Missing => None,
+        };
+        let mut active = BTreeMap::new();
+        let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
+        for ((trigger, _, metric), reading) in metrics.iter().zip(&readings) {
+            let contribution = contribution(board, metric.failures(), reading, current);
+            let works = matches!(contribution, Contribution::Active)
+                || matches!(contribution, Contribution::FallenBack { replicas } if replicas > 0);
+            active.insert(metric.name.clone(), works);
+            by_trigger.entry(trigger.index).or_default().push(contribution);
+        }
+        self.tell_failures(object, memory, metrics.iter().map(|(_, _, metric)| metric.name.as_str()).zip(&readings))
+            .await;
+        let contributions: Vec<Contribution> = board
+            .triggers
+            .iter()
+            .map(|trigger| combine(trigger.scaler.is_ok(), by_trigger.get(&trigger.index)))
+            .collect();
+        let now = self.clock.now();
+        let activity = activity(&contributions);
+        let past = memory.past.unwrap_or(Past::NeverActive).after(activity, now);
+        memory.past = Some(past);
+        let created_at = object.metadata.creation_timestamp.as_ref().map_or(now, kedge_api::time::from_time);
+        let seen = |current: Option<i32>| Observation {
+            activity,
+            past,
+            current: current.map_or(Current::Unknown, Current::Replicas),
+            created_at,
+        };
+        let decision = self.apply(object, policy, target, seen, current, &active).await?;
+        let failed = contributions.iter().any(|one| matches!(one, Contribution::Unknown));
+        let triggers = if failed { Triggers::SomeFailed } else { Triggers::AllAnswered };
+        Ok(Poll { activity, triggers, decision, active })
+    }
+
+    /// Takes the step that was decided. The live scale is read first, and the decision made again on it.
+    async fn apply(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        target: &Target,
+        seen: impl Fn(Option<i32>) -> Observation,
+        current: Option<i32>,
+        active: &BTreeMap<String, bool>,
+    ) -> Result<Decision, PassError> {
+        let now = self.clock.now();
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let first = decide(policy, &seen(current), now);
+        debug!(namespace = target.key.namespace, name, decision = ?first, "decided");
+        let Decision::ScaleTo { .. } = first else { return Ok(first) };
+        let scale = match self.targets.scale(target).await {
+            Ok(scale) => scale,
+            Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => {
+                self.world.read_target(target, TargetSeen::Missing);
+                return Ok(decide(policy, &seen(None), now));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let live = replicas(&scale);
+        self.world.read_target(target, TargetSeen::Replicas(live));
+        let decision = decide(policy, &seen(Some(live)), now);
+        let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
+        let written = self.targets.set_scale(target, scale, wanted).await;
+        self.tell_step(object, target, live, wanted, because, active, written.is_ok()).await;
+        written?;
+        info!(namespace = target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
+        self.world.read_target(target, TargetSeen::Replicas(wanted));
+        Ok(decision)
+    }
+
+    /// KEDA's words for a step. Lifting a target to its minimum is not told.
+    #[allow(clippy::too_many_arguments)] // each is a word of the sentence
+    async fn tell_step(
+        &self,
+        object: &ScaledObject,
+        target: &Target,
+        from: i32,
+        to: i32,
+        because: Cause,
+        active: &BTreeMap<String, bool>,
+        done: bool,
+    ) {
+        let word = target.word();
+        let names: Vec<&str> = active.iter().filter(|(_, works)| **works).map(|(name, _)| name.as_str()).collect();
+        let (tone, reason, note) = match (because, done) {
+            (Cause::BelowMinimum, _) => return,
+            (Cause::TriggerActive, true) => (
+                Tone::Normal,
+                events::SCALE_TARGET_ACTIVATED,
+                format!("Scaled {word} from {from} to {to}, triggered by {}", names.join(";")),
+            ),
+            (Cause::ForcedActive, true) => (
+                Tone::Normal,
+                events::SCALE_TARGET_ACTIVATED,
+                format!("Scaled {word} from {from} to {to}, caused by forced activation annotation"),
+            ),
+            (Cause::TriggerActive | Cause::ForcedActive, false) => (
+                Tone::Warning,
+                events::SCALE_TARGET_ACTIVATION_FAILED,
+                format!("Failed to scale {word} from {from} to {to}"),
+            ),
+            (Cause::CooldownPassed, true) => {
+                (Tone::Normal, events::SCALE_TARGET_DEACTIVATED, format!("Deactivated {word} from {from} to {to}"))
+            }
+            (Cause::CooldownPassed, false) => (
+                Tone::Warning,
+                events::SCALE_TARGET_DEACTIVATION_FAILED,
+                format!("Failed to deactivate {word} from {from} to {to}"),
+            ),
+        };
+        self.events.tell(object, tone, reason, &note).await;
+    }
+
+    /// Tells of each metric that begins to fail, once.
+    async fn tell_failures<'a>(
+        &self,
+        object: &ScaledObject,
+        memory: &mut Memory,
+        readings: impl Iterator<Item = (&'a str, &'a Reading)>,
+    ) {
+        for (metric, reading) in readings {
+            match &reading.answer {
+                Ok(_) => drop(memory.failing.remove(metric)),
+                Err(error) => {
+                    if memory.failing.insert(metric.to_owned(), ()).is_none() {
+                        let note = format!("{metric}: {error}");
+                        self.events.tell(object, Tone::Warning, events::SCALER_FAILED, &note).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What one metric contributes.
+fn contribution(
+    board: &ObjectBoard,
+    failures: fallback::Failures,
+    reading: &Reading,
+    current: Option<i32>,
+) -> Contribution {
+    match (&reading.answer, &board.fallback) {
+        (Ok(known), _) if known.activity == Answer::Active => Contribution::Active,
+        (Ok(_), _) => Contribution::Inactive,
+        (Err(_), Some(fallback)) if failures.is_past(fallback) => fallback::replicas(fallback, current)
+            .map_or(Contribution::Unknown, |replicas| Contribution::FallenBack { replicas }),
+        (Err(_), _) => Contribution::Unknown,
+    }
+}
+
+/// What a trigger contributes with all of its metrics.
+fn combine(is_built: bool, metrics: Option<&Vec<Contribution>>) -> Contribution {
+    let Some(metrics) = metrics else { return if is_built { Contribution::LeftToHpa } else { Contribution::Unknown } };
+    let first = |wanted: fn(&Contribution) -> bool| metrics.iter().copied().find(wanted);
+    first(|one| matches!(one, Contribution::Active))
+        .or_else(|| first(|one| matches!(one, Contribution::FallenBack { replicas } if *replicas > 0)))
+        .or_else(|| first(|one| matches!(one, Contribution::Unknown)))
+        .or_else(|| metrics.first().copied())
+        .unwrap_or(Contribution::LeftToHpa)
+}
+
+/// Whether an annotation says that there is work.
+pub(super) fn is_forced(policy: &Policy) -> bool {
+    policy.steering.activation == Activation::Forced
+}

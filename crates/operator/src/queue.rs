@@ -1,0 +1,142 @@
+//! One timer queue for all objects: who is due when. No task waits for an idle object.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Keys with the instants at which they are due. A key is in it at most once.
+#[derive(Debug)]
+pub struct Queue<K> {
+    entries: Mutex<Entries<K>>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Entries<K> {
+    due: HashMap<K, Instant>,
+    order: BTreeSet<(Instant, K)>,
+}
+
+impl<K: Clone + Eq + Hash + Ord> Queue<K> {
+    pub fn new() -> Self {
+        Self { entries: Mutex::new(Entries { due: HashMap::new(), order: BTreeSet::new() }), changed: Notify::new() }
+    }
+
+    /// Makes a key due at this instant, or leaves it due earlier.
+    pub fn add(&self, key: K, at: Instant) {
+        let mut entries = self.lock();
+        if let Some(due) = entries.due.get(&key).copied() {
+            if due <= at {
+                return;
+            }
+            entries.order.remove(&(due, key.clone()));
+        }
+        entries.due.insert(key.clone(), at);
+        entries.order.insert((at, key));
+        drop(entries);
+        self.changed.notify_one();
+    }
+
+    /// Makes a key due at once.
+    pub fn add_now(&self, key: K) {
+        self.add(key, Instant::now());
+    }
+
+    /// Waits for the key that is due first, and takes it out. Keys due at the same instant come in their order.
+    pub async fn next(&self) -> K {
+        loop {
+            let wait = {
+                let mut entries = self.lock();
+                match entries.order.first().cloned() {
+                    Some((at, key)) if at <= Instant::now() => {
+                        entries.order.remove(&(at, key.clone()));
+                        entries.due.remove(&key);
+                        return key;
+                    }
+                    Some((at, _)) => Some(at),
+                    None => None,
+                }
+            };
+            let changed = self.changed.notified();
+            match wait {
+                Some(at) => {
+                    tokio::select! {
+                        biased;
+                        () = changed => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries<K>> {
+        self.entries.lock().expect("nobody panics holding it")
+    }
+}
+
+impl<K: Clone + Eq + Hash + Ord> Default for Queue<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A share of a period, the same for the same text every time: where in its period an object is looked at after a restart.
+pub fn phase(text: &str, period: Duration) -> Duration {
+    // FNV-1a, 64 bits: spread well enough, and the same in every build.
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let share = (hash >> 11) as f64 / (1_u64 << 53) as f64;
+    period.mul_f64(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_come_when_they_are_due_and_earlier_wins() {
+        let queue = Queue::new();
+        let start = Instant::now();
+        let second = Duration::from_secs(1);
+        queue.add("later", start + 9 * second);
+        queue.add("sooner", start + 5 * second);
+        queue.add("later", start + 7 * second);
+        queue.add("sooner", start + 8 * second);
+        assert_eq!((queue.next().await, start.elapsed()), ("sooner", 5 * second));
+        assert_eq!((queue.next().await, start.elapsed()), ("later", 7 * second));
+        queue.add_now("b");
+        queue.add_now("a");
+        assert_eq!((queue.next().await, queue.next().await), ("a", "b"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_key_wakes_a_waiting_queue() {
+        let queue = std::sync::Arc::new(Queue::new());
+        let waiting = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.next().await }
+        });
+        tokio::task::yield_now().await;
+        queue.add_now(7);
+        assert_eq!(waiting.await.unwrap(), 7);
+    }
+
+    #[test]
+    fn phases_are_spread_over_the_period() {
+        let period = Duration::from_secs(30);
+        let mut thirds = [0; 3];
+        for index in 0..300 {
+            let phase = phase(&format!("uid-{index}"), period);
+            assert!(phase < period);
+            thirds[(phase.as_secs() / 10) as usize] += 1;
+        }
+        assert!(thirds.iter().all(|count| *count > 60), "{thirds:?}");
+    }
+}

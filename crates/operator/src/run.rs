@@ -1,0 +1,170 @@
+//! The operator as a whole: watches fill the queue, and passes empty it, a bounded number at a time, one for each object.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_api::ScaledObject;
+use kedge_scalers::Registry;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::board::Board;
+use crate::clock::Clock;
+use crate::events::Events;
+use crate::key::Key;
+use crate::pass::{Memory, Passes};
+use crate::queue::Queue;
+use crate::target::Targets;
+use crate::watches::Watches;
+use crate::world::{Scope, World};
+
+/// How long passes that are under way may take to end when the operator stops.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// What may be chosen about the operator.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to look for objects; empty means everywhere.
+    pub namespaces: Vec<String>,
+    /// Which objects to look after, as a label selector.
+    pub selector: Option<String>,
+    /// How many objects are looked at at once.
+    pub concurrency: usize,
+    /// The name of this replica, in events.
+    pub instance: String,
+    /// The version that HPAs are labelled with.
+    pub version: String,
+}
+
+/// The operator, ready to run.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Operator {
+    passes: Arc<Passes>,
+    queue: Arc<Queue<Key>>,
+    watches: Arc<Watches>,
+    concurrency: usize,
+}
+
+/// Why the operator ended by itself: an invariant of ours is broken.
+#[derive(Debug, thiserror::Error)]
+#[error("a pass over an object ended abnormally: {0}")]
+pub struct Broken(String);
+
+impl Operator {
+    /// Starts watching; nothing is written before [`Operator::run`].
+    pub fn start(client: Client, clock: Clock, registry: Registry, settings: Settings) -> Self {
+        let queue = Arc::new(Queue::new());
+        let world = Arc::new(World::new(queue.clone()));
+        let scopes = match settings.namespaces.as_slice() {
+            [] => vec![Scope::Cluster],
+            names => names.iter().cloned().map(Scope::Namespace).collect(),
+        };
+        let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes, settings.selector));
+        let passes = Arc::new(Passes {
+            targets: Targets::new(client.clone()),
+            events: Events::new(client.clone(), clock, settings.instance),
+            board: Arc::new(Board::default()),
+            version: settings.version,
+            watches: watches.clone(),
+            client,
+            clock,
+            world,
+            registry,
+        });
+        Self { passes, queue, watches, concurrency: settings.concurrency.max(1) }
+    }
+
+    /// What the metrics API asks.
+    pub fn board(&self) -> (Arc<Board>, Arc<World>) {
+        (self.passes.board.clone(), self.passes.world.clone())
+    }
+
+    /// Works until told to stop, then finishes what is under way.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), Broken> {
+        tokio::pin!(stop);
+        tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            () = self.watches.listed() => info!("everything is listed; starting"),
+        }
+        let mut crew = Crew::default();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                Some(done) = crew.running.join_next(), if !crew.running.is_empty() => {
+                    crew.take_back(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
+                }
+                key = self.queue.next(), if crew.running.len() < self.concurrency => crew.send(key, &self.passes),
+            }
+        }
+        self.stop(crew).await;
+        Ok(())
+    }
+
+    /// Lets passes end, and writes down when active objects were last active: the next process counts from there.
+    async fn stop(&self, mut crew: Crew) {
+        let rest = async {
+            while let Some(done) = crew.running.join_next().await {
+                if let Ok((key, memory, _)) = done {
+                    crew.memories.insert(key, memory);
+                }
+            }
+        };
+        if tokio::time::timeout(STOP_WITHIN, rest).await.is_err() {
+            warn!("some objects were still being looked at");
+        }
+        for (key, memory) in &crew.memories {
+            let Some(at) = memory.last_seen_active() else { continue };
+            let patch = json!({ "status": { "lastActiveTime": kedge_api::time::to_time(at) } });
+            let api: Api<ScaledObject> = Api::namespaced(self.passes.client.clone(), &key.namespace);
+            if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+                warn!(namespace = key.namespace, name = key.name, error = %error, "last activity not written");
+            }
+        }
+    }
+}
+
+/// The passes under way, and what is remembered of the objects that are not being looked at.
+#[derive(Default)]
+struct Crew {
+    running: JoinSet<(Key, Memory, Option<Instant>)>,
+    busy: HashSet<Key>,
+    /// Objects that became due while they were being looked at.
+    again: HashSet<Key>,
+    memories: HashMap<Key, Memory>,
+}
+
+impl Crew {
+    fn send(&mut self, key: Key, passes: &Arc<Passes>) {
+        if !self.busy.insert(key.clone()) {
+            self.again.insert(key);
+            return;
+        }
+        let mut memory = self.memories.remove(&key).unwrap_or_default();
+        let passes = passes.clone();
+        self.running.spawn(async move {
+            let next = passes.pass(&key, &mut memory).await;
+            (key, memory, next)
+        });
+    }
+
+    fn take_back(&mut self, (key, memory, next): (Key, Memory, Option<Instant>), queue: &Queue<Key>) {
+        self.busy.remove(&key);
+        if self.again.remove(&key) {
+            queue.add_now(key.clone());
+        }
+        if let Some(next) = next {
+            queue.add(key.clone(), next);
+        }
+        if memory.is_of_use() {
+            self.memories.insert(key, memory);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Listing and watching a kind of objects, for ever: a lost watch, an expired version, an API server that is away and an
+//! object that cannot be read are all normal.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use kube::Client;
+use kube::core::Request;
+use kube::core::params::{ListParams, WatchParams};
+use kube::core::watch::WatchEvent;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tracing::{debug, warn};
+
+use crate::queue::phase;
+
+/// The first and the longest pause after a failure.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// Objects a page of a list; the API server's own clients take this many.
+const PAGE: u32 = 500;
+
+/// What is told of the objects of a kind.
+#[derive(Debug)]
+pub enum Seen<T> {
+    /// All there are, after a list: whatever is not among them is gone.
+    All(Vec<T>),
+    /// One was created or changed.
+    Applied(T),
+    /// One was deleted.
+    Deleted(T),
+}
+
+/// How much of each object is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    Metadata,
+}
+
+/// What to list and watch.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The path of the resource, e.g. `/apis/apps/v1/deployments`.
+    pub path: String,
+    pub selector: Option<String>,
+    pub extent: Extent,
+}
+
+/// Lists and watches, and tells what it sees. Never returns.
+pub async fn watch<T>(client: Client, subject: Subject, mut tell: impl FnMut(Seen<T>))
+where
+    T: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut failures = 0;
+    loop {
+        match list_and_watch(&client, &subject, &mut tell).await {
+            Ok(()) => failures = 0,
+            Err(error) => {
+                failures += 1;
+                let pause = backoff(&subject.path, failures);
+                warn!(resource = subject.path, error = %error, ?pause, "watch failed; listing again");
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// Lists once, then watches until the watch ends. `Ok` when it ended as watches do.
+async fn list_and_watch<T>(
+    client: &Client,
+    subject: &Subject,
+    tell: &mut impl FnMut(Seen<T>),
+) -> Result<(), kube::Error>
+where
+    T: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let path = subject.path.as_str();
+    let request = Request::new(path);
+    let (all, mut version) = list::<T>(client, &request, subject).await?;
+    tell(Seen::All(all));
+    loop {
+        let mut params = WatchParams::default().timeout(290);
+        params.label_selector = subject.selector.clone();
+        let watch = match subject.extent {
+            Extent::Whole => request.watch(&params, &version),
+            Extent::Metadata => request.watch_metadata(&params, &version),
+        };
+        let watch = watch.map_err(kube::Error::BuildRequest)?;
+        let mut events = client.request_events::<Box<RawValue>>(watch).await?.boxed();
+        while let Some(event) = events.try_next().await? {
+            match event {
+                WatchEvent::Added(raw) | WatchEvent::Modified(raw) => {
+                    note_version(&raw, &mut version);
+                    decode(&raw, path).map(|object| tell(Seen::Applied(object)));
+                }
+                WatchEvent::Deleted(raw) => {
+                    note_version(&raw, &mut version);
+                    decode(&raw, path).map(|object| tell(Seen::Deleted(object)));
+                }
+                WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
+                WatchEvent::Error(status) if status.code == 410 => {
+                    debug!(resource = path, "version is too old; listing again");
+                    return Ok(());
+                }
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+            }
+        }
+    }
+}
+
+/// A page of a list, its objects not yet read.
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    items: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    resource_version: Option<String>,
+    r#continue: Option<String>,
+}
+
+async fn list<T: DeserializeOwned>(
+    client: &Client,
+    request: &Request,
+    subject: &Subject,
+) -> Result<(Vec<T>, String), kube::Error> {
+    let mut params = ListParams::default().limit(PAGE);
+    params.label_selector = subject.selector.clone();
+    let mut all = Vec::new();
+    loop {
+        let page = match subject.extent {
+            Extent::Whole => request.list(&params),
+            Extent::Metadata => request.list_metadata(&params),
+        };
+        let page = page.map_err(kube::Error::BuildRequest)?;
+        let page: Page = client.request(page).await?;
+        all.extend(page.items.iter().filter_map(|raw| decode(raw, &subject.path)));
+        match page.metadata.r#continue.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok((all, page.metadata.resource_version.unwrap_or_default())),
+        }
+    }
+}
+
+/// Reads one object. One that cannot be read is reported and left out; the others go on.
+fn decode<T: DeserializeOwned>(raw: &RawValue, path: &str) -> Option<T> {
+    match serde_json::from_str(raw.get()) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            warn!(resource = path, error = %error, "an object cannot be read and is left alone");
+            None
+        }
+    }
+}
+
+/// Follows the version that the watch has reached.
+fn note_version(raw: &RawValue, version: &mut String) {
+    #[derive(Deserialize)]
+    struct Versioned {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        resource_version: Option<String>,
+    }
+    if let Ok(Versioned { metadata: Metadata { resource_version: Some(reached) } }) = serde_json::from_str(raw.get()) {
+        *version = reached;
+    }
+}
+
+/// Doubles from half a second to half a minute; which share of it depends on the resource, so that not all come at once.
+fn backoff(path: &str, failures: u32) -> Duration {
+    let full = BACKOFF.0.saturating_mul(1 << failures.min(10)).min(BACKOFF.1);
+    full / 2 + phase(path, full / 2)
+}

@@ -1,0 +1,348 @@
+//! What the operator knows of the cluster, kept fresh by watches: the objects, the HPAs, and the replicas of targets.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_api::ScaledObject;
+use kedge_api::names;
+use serde::Deserialize;
+
+use crate::key::Key;
+use crate::queue::Queue;
+use crate::target::{Target, TargetKind};
+use crate::watch::Seen;
+
+/// The known part of the cluster. Changes wake the objects that they concern.
+#[derive(Debug)]
+pub struct World {
+    known: Mutex<Known>,
+    queue: Arc<Queue<Key>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    objects: BTreeMap<Key, Arc<ScaledObject>>,
+    hpas: BTreeMap<Key, Arc<HorizontalPodAutoscaler>>,
+    /// Only targets of objects are kept, so that this does not grow with the cluster.
+    targets: HashMap<Target, TargetSeen>,
+}
+
+/// What is known of a target's replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetSeen {
+    /// To be read: it changed, or was never read.
+    Unread,
+    Replicas(i32),
+    Missing,
+}
+
+/// Where a watch looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Cluster,
+    Namespace(String),
+}
+
+/// What a watched workload tells of its replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// `spec.replicas` is what `/scale` says.
+    Replicas,
+    /// Only that something changed.
+    Change,
+}
+
+impl Scope {
+    fn holds(&self, key: &Key) -> bool {
+        match self {
+            Self::Cluster => true,
+            Self::Namespace(namespace) => key.namespace == *namespace,
+        }
+    }
+
+    /// The path of a resource of this group and version within the scope.
+    pub fn path(&self, prefix: &str, resource: &str) -> String {
+        match self {
+            Self::Cluster => format!("{prefix}/{resource}"),
+            Self::Namespace(namespace) => format!("{prefix}/namespaces/{namespace}/{resource}"),
+        }
+    }
+
+    /// Takes everything within the scope out of a map.
+    fn take_from<T>(&self, map: &mut BTreeMap<Key, T>) -> BTreeMap<Key, T> {
+        let (inside, outside) = std::mem::take(map).into_iter().partition(|(key, _)| self.holds(key));
+        *map = outside;
+        inside
+    }
+}
+
+/// As much of a workload as is needed: who it is, and how many replicas it asks for.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Workload {
+    metadata: WorkloadMetadata,
+    #[serde(default)]
+    spec: WorkloadSpec,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct WorkloadMetadata {
+    name: String,
+    namespace: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct WorkloadSpec {
+    replicas: Option<i32>,
+}
+
+impl World {
+    pub fn new(queue: Arc<Queue<Key>>) -> Self {
+        Self { known: Mutex::default(), queue }
+    }
+
+    pub fn object(&self, key: &Key) -> Option<Arc<ScaledObject>> {
+        self.lock().objects.get(key).cloned()
+    }
+
+    pub fn hpa(&self, key: &Key) -> Option<Arc<HorizontalPodAutoscaler>> {
+        self.lock().hpas.get(key).cloned()
+    }
+
+    /// Other objects of the namespace that scale the same target.
+    pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
+        let own = Key::of(&object.metadata);
+        let same = |other: &ScaledObject| {
+            let (a, b) = (&object.spec.scale_target_ref, &other.spec.scale_target_ref);
+            a.name == b.name && kind_of(a) == kind_of(b)
+        };
+        let known = self.lock();
+        let others = known.objects.iter().filter(|(key, other)| {
+            key.namespace == own.namespace && **key != own && other.metadata.deletion_timestamp.is_none() && same(other)
+        });
+        // The older object keeps the target.
+        others
+            .filter(|(key, other)| {
+                (other.metadata.creation_timestamp.as_ref().map(|time| time.0), &key.name)
+                    < (object.metadata.creation_timestamp.as_ref().map(|time| time.0), &own.name)
+            })
+            .map(|(key, _)| key.name.clone())
+            .collect()
+    }
+
+    /// Takes an object that we wrote, without waiting for the watch.
+    pub fn wrote_object(&self, object: ScaledObject) {
+        let key = Key::of(&object.metadata);
+        self.lock().objects.insert(key, Arc::new(object));
+    }
+
+    /// Takes an HPA that we wrote, without waiting for the watch.
+    pub fn wrote_hpa(&self, hpa: HorizontalPodAutoscaler) {
+        let key = Key::of(&hpa.metadata);
+        self.lock().hpas.insert(key, Arc::new(hpa));
+    }
+
+    pub fn deleted_hpa(&self, key: &Key) {
+        self.lock().hpas.remove(key);
+    }
+
+    /// Keeps an eye on a target from now on, and answers what is known of it.
+    pub fn track(&self, target: &Target) -> TargetSeen {
+        *self.lock().targets.entry(target.clone()).or_insert(TargetSeen::Unread)
+    }
+
+    /// The replicas of an object's target, if they are known.
+    pub fn current_replicas(&self, object: &Key) -> Option<i32> {
+        let known = self.lock();
+        let name = &known.objects.get(object)?.spec.scale_target_ref.name;
+        let status = known.objects.get(object)?.status.as_ref()?.scale_target_gvkr.as_ref()?;
+        let same = |target: &&Target| {
+            let kind = &target.kind;
+            target.key.namespace == object.namespace && target.key.name == *name && kind.gvkr() == *status
+        };
+        match known.targets.iter().find(|(target, _)| same(target))?.1 {
+            TargetSeen::Replicas(replicas) => Some(*replicas),
+            TargetSeen::Unread | TargetSeen::Missing => None,
+        }
+    }
+
+    /// Takes what was read of a target.
+    pub fn read_target(&self, target: &Target, seen: TargetSeen) {
+        if let Some(known) = self.lock().targets.get_mut(target) {
+            *known = seen;
+        }
+    }
+
+    pub fn untrack(&self, target: &Target) {
+        self.lock().targets.remove(target);
+    }
+
+    /// Takes what the watch of ScaledObjects saw in this scope.
+    pub fn see_object(&self, scope: &Scope, seen: Seen<ScaledObject>) {
+        match seen {
+            Seen::All(all) => {
+                let all: BTreeMap<Key, Arc<ScaledObject>> =
+                    all.into_iter().map(|object| (Key::of(&object.metadata), Arc::new(object))).collect();
+                let old = {
+                    let mut known = self.lock();
+                    let old = scope.take_from(&mut known.objects);
+                    known.objects.extend(all.clone());
+                    old
+                };
+                old.keys().filter(|key| !all.contains_key(*key)).for_each(|key| self.queue.add_now(key.clone()));
+                for (key, object) in &all {
+                    if old.get(key).is_none_or(|old| concerns_us(old, object)) {
+                        self.queue.add_now(key.clone());
+                    }
+                }
+            }
+            Seen::Applied(object) => {
+                let key = Key::of(&object.metadata);
+                let object = Arc::new(object);
+                let old = self.lock().objects.insert(key.clone(), object.clone());
+                if old.is_none_or(|old| concerns_us(&old, &object)) {
+                    self.queue.add_now(key);
+                }
+            }
+            Seen::Deleted(object) => {
+                let key = Key::of(&object.metadata);
+                self.lock().objects.remove(&key);
+                self.queue.add_now(key);
+            }
+        }
+    }
+
+    /// Takes what the watch of HPAs saw in this scope. Those that no ScaledObject controls are not kept: one that stands in
+    /// the way of ours is found when ours is created.
+    pub fn see_hpa(&self, scope: &Scope, seen: Seen<HorizontalPodAutoscaler>) {
+        let mut known = self.lock();
+        let woken: Vec<Key> = match seen {
+            Seen::All(all) => {
+                let ours = all.into_iter().filter(|hpa| owner(hpa).is_some());
+                let all: BTreeMap<_, _> = ours.map(|hpa| (Key::of(&hpa.metadata), Arc::new(hpa))).collect();
+                let old = scope.take_from(&mut known.hpas);
+                known.hpas.extend(all.clone());
+                old.values().chain(all.values()).filter_map(|hpa| owner(hpa)).collect()
+            }
+            Seen::Applied(hpa) if owner(&hpa).is_none() && !known.hpas.contains_key(&Key::of(&hpa.metadata)) => {
+                Vec::new()
+            }
+            Seen::Applied(hpa) => {
+                let owner = owner(&hpa);
+                let hpa = Arc::new(hpa);
+                let old = known.hpas.insert(Key::of(&hpa.metadata), hpa.clone());
+                let changed = old.as_ref().is_none_or(|old| says_other(old, &hpa));
+                let before = old.as_deref().and_then(self::owner);
+                owner.into_iter().chain(before).filter(|_| changed).collect()
+            }
+            Seen::Deleted(hpa) => {
+                known.hpas.remove(&Key::of(&hpa.metadata));
+                owner(&hpa).into_iter().collect()
+            }
+        };
+        drop(known);
+        woken.into_iter().for_each(|key| self.queue.add_now(key));
+    }
+
+    /// Takes what the watch of a kind of workloads saw in this scope.
+    pub fn see_workload(&self, scope: &Scope, kind: &TargetKind, trust: Trust, seen: Seen<Workload>) {
+        let target = |workload: &Workload| Target {
+            kind: kind.clone(),
+            key: Key::new(&workload.metadata.namespace, &workload.metadata.name),
+        };
+        let replicas = |workload: &Workload| match trust {
+            Trust::Replicas => TargetSeen::Replicas(workload.spec.replicas.unwrap_or(1)),
+            Trust::Change => TargetSeen::Unread,
+        };
+        let changes: Vec<(Target, TargetSeen)> = match seen {
+            Seen::All(all) => {
+                let all: HashMap<Target, TargetSeen> = all.iter().map(|one| (target(one), replicas(one))).collect();
+                let known = self.lock();
+                let tracked = known.targets.keys().filter(|target| target.kind == *kind && scope.holds(&target.key));
+                tracked.map(|one| (one.clone(), all.get(one).copied().unwrap_or(TargetSeen::Missing))).collect()
+            }
+            Seen::Applied(workload) => vec![(target(&workload), replicas(&workload))],
+            Seen::Deleted(workload) => vec![(target(&workload), TargetSeen::Missing)],
+        };
+        for (target, seen) in changes {
+            self.see_target(&target, seen);
+        }
+    }
+
+    /// Takes what a watch says of one target, and wakes its objects when it appears or disappears.
+    pub fn see_target(&self, target: &Target, seen: TargetSeen) {
+        let mut known = self.lock();
+        let Some(before) = known.targets.get_mut(target) else { return };
+        let appears = (*before == TargetSeen::Missing) != (seen == TargetSeen::Missing) || seen == TargetSeen::Unread;
+        *before = seen;
+        if !appears {
+            return;
+        }
+        let concerned = known.objects.iter().filter(|(key, object)| {
+            key.namespace == target.key.namespace && object.spec.scale_target_ref.name == target.key.name
+        });
+        let concerned: Vec<Key> = concerned.map(|(key, _)| key.clone()).collect();
+        drop(known);
+        concerned.into_iter().for_each(|key| self.queue.add_now(key));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("nobody panics holding it")
+    }
+}
+
+/// Whether a change of an object is a reason to look at it: anything but its status.
+fn concerns_us(old: &ScaledObject, new: &ScaledObject) -> bool {
+    let of = |object: &ScaledObject| {
+        let meta = &object.metadata;
+        (
+            meta.uid.clone(),
+            meta.generation,
+            meta.annotations.clone(),
+            meta.labels.clone(),
+            meta.finalizers.clone(),
+            meta.deletion_timestamp.is_some(),
+        )
+    };
+    of(old) != of(new)
+}
+
+/// Whether an HPA says something else, apart from numbers that move all the time.
+fn says_other(old: &HorizontalPodAutoscaler, new: &HorizontalPodAutoscaler) -> bool {
+    let of = |hpa: &HorizontalPodAutoscaler| {
+        let meta = &hpa.metadata;
+        (
+            hpa.spec.clone(),
+            meta.uid.clone(),
+            meta.labels.clone(),
+            meta.annotations.clone(),
+            meta.owner_references.clone(),
+            scaling_active(hpa),
+        )
+    };
+    of(old) != of(new)
+}
+
+/// The HPA's own word on whether it scales: status, reason, message.
+pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(String, String, String)> {
+    let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions.iter().find(|condition| condition.type_ == "ScalingActive")?;
+    Some((found.status.clone(), found.reason.clone().unwrap_or_default(), found.message.clone().unwrap_or_default()))
+}
+
+/// The ScaledObject that controls an HPA.
+fn owner(hpa: &HorizontalPodAutoscaler) -> Option<Key> {
+    let owners = hpa.metadata.owner_references.iter().flatten();
+    let prefix = format!("{}/", names::GROUP);
+    let owner =
+        owners.into_iter().find(|owner| owner.kind == "ScaledObject" && owner.api_version.starts_with(&prefix))?;
+    Some(Key::new(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
+}
+
+fn kind_of(reference: &kedge_api::scaled_object::ScaleTargetRef) -> (String, String) {
+    let given = |text: &Option<String>, default: &str| match text.as_deref() {
+        None | Some("") => default.to_owned(),
+        Some(text) => text.to_owned(),
+    };
+    (given(&reference.api_version, "apps/v1"), given(&reference.kind, "Deployment"))
+}
