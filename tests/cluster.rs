@@ -11,6 +11,8 @@ mod keda;
 mod prometheus;
 #[path = "cluster/rig.rs"]
 mod rig;
+#[path = "cluster/scaling.rs"]
+mod scaling;
 #[path = "cluster/shared.rs"]
 mod shared;
 #[path = "cluster/users_see.rs"]

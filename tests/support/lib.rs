@@ -7,11 +7,15 @@
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
+//! | [`operator`] | the operator, running beside a cluster |
+//! | [`story`] | a namespace in which a test tells a story |
 //! | [`xtask`] | the `cargo xtask` of this checkout, as a program to run |
 
 pub mod csv;
 pub mod descriptors;
 pub mod exposition;
 pub mod files;
+pub mod operator;
 pub mod schema;
+pub mod story;
 pub mod xtask;

@@ -2,6 +2,7 @@
 
 mod crds;
 mod operator;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,8 @@ struct Cli {
 enum Command {
     /// Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`
     Crds(crds::Args),
+    /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
+    Simulate(simulate::Args),
     /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
     Operator(operator::Args),
 }
@@ -26,6 +29,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Operator(args) => operator::run(&args),
     };
     match done {

@@ -16,15 +16,17 @@
 //! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
 //! | [`prometheus`] | a real Prometheus server |
 //! | `components` | the command line of each program |
-//! | `process` | child processes that end when their owner ends, however it ends |
+//! | [`process`] | child processes that end when their owner ends, however it ends |
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
-//! | `ports` | ports that no other cluster on this machine gets |
+//! | [`ports`] | ports that no other cluster on this machine gets |
 //! | `certificates` | keys, certificates and kubeconfigs |
 //! | [`wait`] | waiting for a condition with a deadline |
 //!
 //! Linux only: clearing up after a killed owner reads `/proc`.
 
 pub mod cluster;
+pub mod ports;
+pub mod process;
 pub mod prometheus;
 pub mod tools;
 pub mod wait;
@@ -33,8 +35,6 @@ mod cache;
 mod certificates;
 mod components;
 mod nodes;
-mod ports;
-mod process;
 mod state;
 
 pub use cluster::{Cluster, ClusterBuilder};

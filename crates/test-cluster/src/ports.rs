@@ -15,14 +15,14 @@ const RANGE: Range<u16> = 20_000..30_000;
 
 /// A port of the loopback address, reserved until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Port {
-    pub(crate) number: u16,
+pub struct Port {
+    pub number: u16,
     _reservation: File,
 }
 
 impl Port {
     /// Reserves a port that nobody listens on.
-    pub(crate) fn reserve() -> anyhow::Result<Self> {
+    pub fn reserve() -> anyhow::Result<Self> {
         let folder = cache::folder()?.join("ports");
         fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
         for number in RANGE {

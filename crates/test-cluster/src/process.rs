@@ -18,7 +18,7 @@ use crate::state::MARK;
 
 /// The group of processes of one owner.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub struct Group {
     guardian: Child,
     lifeline: Option<ChildStdin>,
     members: Vec<Member>,
@@ -33,7 +33,7 @@ struct Member {
 
 impl Group {
     /// Starts the guardian of the cluster, or server, that keeps its state in this folder.
-    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+    pub fn start(folder: &Path) -> anyhow::Result<Self> {
         let logs = folder.join("logs");
         fs::create_dir_all(&logs).with_context(|| format!("cannot create the folder {}", logs.display()))?;
         let mut guardian = Command::new("sh")
@@ -50,7 +50,7 @@ impl Group {
     }
 
     /// Starts a program as a member; what it prints goes to `logs/NAME.log`.
-    pub(crate) fn spawn(
+    pub fn spawn(
         &mut self,
         name: &str,
         program: &Path,
@@ -72,7 +72,7 @@ impl Group {
     }
 
     /// Fails, with the end of its log, if a member has ended.
-    pub(crate) fn check(&mut self) -> anyhow::Result<()> {
+    pub fn check(&mut self) -> anyhow::Result<()> {
         for member in &mut self.members {
             if let Some(status) = member.child.try_wait()? {
                 let log = log_path(&self.folder, &member.name);
@@ -83,7 +83,7 @@ impl Group {
     }
 
     /// Kills every member and waits until all are gone.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         drop(self.lifeline.take());
         if let Some(group) = i32::try_from(self.guardian.id()).ok().and_then(Pid::from_raw) {
             // Fails only when the guardian has killed the group already.

@@ -61,7 +61,8 @@ impl<'a> Autoscaler<'a> {
         let changes = changed_conditions(&self.status, &outcome.status);
         self.memory = outcome.memory;
         self.status = outcome.status;
-        let rescaled = outcome.rescaled_to.map(|to| (to, Actor::Hpa { reason, workings: outcome.workings }));
+        let by = |workings| Actor::Hpa { reason, told: readings.to_vec(), workings };
+        let rescaled = outcome.rescaled_to.map(|to| (to, by(outcome.workings)));
         Pass { rescaled, changes }
     }
 

@@ -4,6 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::activity::Activity;
 use crate::decide::{Cause, Hold};
+use crate::hpa::model::metric::MetricReading;
 use crate::hpa::model::reconcile::Workings;
 
 /// Something that changed.
@@ -41,7 +42,9 @@ pub enum Actor {
     Hpa {
         /// In the controller's words; empty where a bound, a window or a rate is the only reason.
         reason: String,
-        /// What each metric of the HPA proposed, and what became of that.
+        /// What it was told of each of its metrics.
+        told: Vec<MetricReading>,
+        /// What each of them proposed, and what became of that.
         workings: Workings,
     },
 }

@@ -54,8 +54,10 @@ fn plan<'a>(object: &'a ScaledObject, hpa: &'a HorizontalPodAutoscaler, seconds:
     }
 }
 
-/// A queue that has this length from this second on; `None` is no answer.
-fn queue(steps: &[(i64, Option<i64>)]) -> impl Fn(DateTime<Utc>) -> Vec<Reading> {
+/// The length of a queue from this second on; `None` is no answer.
+type QueueStep = (i64, Option<i64>);
+
+fn queue(steps: &[QueueStep]) -> impl Fn(DateTime<Utc>) -> Vec<Reading> {
     let steps = steps.to_vec();
     move |now| {
         let length = steps.iter().rev().find(|(from, _)| at(*from) <= now).map_or(Some(0), |(_, length)| *length);
@@ -113,7 +115,7 @@ fn replicas_follow_the_object_and_its_sources() {
     let fallback = |replicas| json!({ "fallback": { "failureThreshold": 3, "replicas": replicas } });
     let cached = json!({ "pollingInterval": 300, "triggers": [
         { "type": "queue", "metadata": {}, "useCachedMetrics": true }] });
-    let rows: [(&str, Value, &[(i64, Option<i64>)], &[i32]); 10] = [
+    let rows: [(&str, Value, &[QueueStep], &[i32]); 10] = [
         ("no work, no change", json!({}), &[], &[]),
         ("a failing source holds the replicas", json!({}), &busy, &[1, 3]),
         ("also those of a sleeping target", json!({}), &[(0, None)], &[]),
@@ -216,7 +218,7 @@ fn a_summary_adds_up() {
 }
 
 /// Lengths of a queue in steps of a minute and more, and failures.
-fn steps() -> impl Strategy<Value = Vec<(i64, Option<i64>)>> {
+fn steps() -> impl Strategy<Value = Vec<QueueStep>> {
     let length = prop_oneof![2 => Just(Some(0)), 4 => (0..500_i64).prop_map(Some), 1 => Just(None)];
     vec((60..900_i64, length), 0..12).prop_map(|steps| {
         steps

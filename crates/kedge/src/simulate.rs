@@ -1,0 +1,153 @@
+//! `kedge simulate`: a ScaledObject in virtual time, shown as a timeline. What happens is decided by `kedge_core::simulate`;
+//! here a manifest becomes a plan, a load is made up, and the run is put into words.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `manifest` | the ScaledObject of a file, or the sample |
+//! | `sources` | its triggers as sources that answer from a load |
+//! | `load` | the shapes a load can have |
+//! | `spans` | durations and instants, read and written |
+//! | `words` | what happened, in words |
+//! | `text`, `json` | the two formats |
+
+mod json;
+mod load;
+mod manifest;
+mod sources;
+mod spans;
+mod text;
+mod words;
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::ValueEnum;
+use kedge_api::ScaledObject;
+use kedge_core::hpa::render::{TargetKind, render};
+use kedge_core::policy::Policy;
+use kedge_core::simulate::{Happening, Pace, Plan, Summary, resting_replicas, simulate};
+
+use load::Shape;
+use sources::Sources;
+
+/// A Monday: the sample has office hours.
+const START_DEFAULT: &str = "2026-01-05T00:00:00Z";
+
+const EXAMPLES: &str = "\
+Loads:
+  day                   a working day with a lunch dip and a burst in the evening, each day again
+  constant:N            always N
+  ramp:A..B             from A to B over the whole run
+  wave:MIN..MAX/PERIOD  up and down again in each period, beginning at MIN
+  spike:N@AT+LEN        N for LEN, beginning at AT after the start; otherwise nothing
+  FILE.csv              rows of time,value; the value holds until the next row. Times are 90s or
+                        1h30m after the start, or RFC 3339; `error` is a source that fails
+
+Examples:
+  kedge simulate
+  kedge simulate worker.yaml --load spike:500@10m+5m --duration 1h
+  kedge simulate worker.yaml --load wave:0..300/6h --start 2026-03-02T06:00:00Z --pod-start-up 40s
+  kedge simulate worker.yaml --load last-week.csv --hours 168 --format json";
+
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A YAML file with a ScaledObject; without it, a sample is simulated
+    file: Option<PathBuf>,
+
+    /// Which ScaledObject of the file, where it holds several
+    #[arg(long)]
+    name: Option<String>,
+
+    /// How many hours to simulate [default: 24]
+    #[arg(long, value_name = "H", value_parser = spans::parse_hours)]
+    hours: Option<TimeDelta>,
+
+    /// The same as a duration, e.g. 90m or 2h
+    #[arg(long, value_name = "TIME", value_parser = spans::parse_span, conflicts_with = "hours")]
+    duration: Option<TimeDelta>,
+
+    /// When the run begins and the object is created, as RFC 3339
+    #[arg(long, value_name = "INSTANT", value_parser = spans::parse_instant, default_value = START_DEFAULT)]
+    start: DateTime<Utc>,
+
+    /// What the sources report: day, constant:N, ramp:A..B, wave:MIN..MAX/PERIOD, spike:N@AT+LEN, or a CSV file
+    #[arg(long, default_value = "day")]
+    load: String,
+
+    /// How long a pod takes from its creation until it is ready
+    #[arg(long, value_name = "TIME", value_parser = spans::parse_span, default_value = "5s")]
+    pod_start_up: TimeDelta,
+
+    /// Another seed, another day; the same seed, the same day
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A timeline to read
+    Text,
+    /// One JSON object
+    Json,
+}
+
+/// A run with everything that is said about it.
+struct Report<'a> {
+    origin: &'a str,
+    load: &'a str,
+    plan: &'a Plan<'a>,
+    sources: &'a Sources,
+    happenings: &'a [Happening],
+    summary: Summary,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let (origin, text) = manifest::read_text(args.file.as_deref())?;
+    let object = manifest::parse(&text, args.name.as_deref()).with_context(|| origin.clone())?;
+    let length = args.hours.or(args.duration).unwrap_or(TimeDelta::hours(24));
+    let shape = Shape::parse(&args.load, args.start, length, args.seed).context("--load")?;
+    let (load, policy) = (shape.to_string(), Policy::of(&object.spec, object.metadata.annotations.as_ref()));
+    let sources = Sources::build(&object, shape, args.start, policy.max).with_context(|| origin.clone())?;
+    let hpa = render(&object, &target_kind(&object), sources.metrics(), env!("CARGO_PKG_VERSION"))
+        .with_context(|| origin.clone())?;
+    let plan = Plan {
+        object: &object,
+        hpa: &hpa.spec,
+        start_at: args.start,
+        length,
+        replicas: resting_replicas(&policy),
+        pace: Pace::of(&object.spec, args.pod_start_up),
+    };
+    let happenings = simulate(&plan, &sources);
+    let summary = Summary::of(&plan, &happenings);
+    let (sources, happenings) = (&sources, happenings.as_slice());
+    let report = Report { origin: &origin, load: &load, plan: &plan, sources, happenings, summary };
+    let printed = match args.format {
+        Format::Text => text::render(&report),
+        Format::Json => json::render(&report),
+    };
+    match std::io::stdout().write_all(printed.as_bytes()) {
+        // Whoever reads has seen enough, as in `kedge simulate | head`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot write to standard output"),
+    }
+}
+
+fn target_kind(object: &ScaledObject) -> TargetKind {
+    let target = &object.spec.scale_target_ref;
+    TargetKind {
+        api_version: target.api_version.clone().unwrap_or_else(|| "apps/v1".to_owned()),
+        kind: target.kind.clone().unwrap_or_else(|| "Deployment".to_owned()),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,164 @@
+//! What happened, in words: those of the table of scale decisions where it is about Kedge.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+use kedge_core::activity::Activity;
+use kedge_core::decide::{Cause, Hold};
+use kedge_core::hpa::model::external::sum_for_average;
+use kedge_core::hpa::model::metric::MetricReading;
+use kedge_core::hpa::model::normalise::{Limit, Normalised, Stability};
+use kedge_core::hpa::model::reconcile::Workings;
+use kedge_core::milli::Milli;
+use kedge_core::simulate::{Actor, Change, Happening, HpaCondition, SourceState};
+
+use super::Report;
+use super::sources::metric_name;
+use super::spans::show;
+
+/// Who does it, and what it is.
+pub(super) struct Line {
+    pub(super) who: &'static str,
+    pub(super) what: String,
+}
+
+/// A decision by its name, and what the name means.
+struct Term(&'static str, &'static str);
+
+pub(super) fn explain(report: &Report<'_>, happening: &Happening) -> Line {
+    let (who, what) = match &happening.what {
+        Change::Replicas { from, to, by: Actor::Kedge(cause) } => {
+            let Term(name, meaning) = explain_cause(*cause);
+            let whose = if *cause == Cause::TriggerActive { active(report, happening.at) } else { String::new() };
+            ("Kedge", format!("{from} → {to}  {name}: {whose}{meaning}"))
+        }
+        Change::Replicas { from, to, by: Actor::Hpa { reason, told, workings } } => {
+            ("HPA", format!("{from} → {to}  {}", explain_workings(report, reason, told, workings)))
+        }
+        Change::Activity(activity) => ("Kedge", explain_activity(*activity).to_owned()),
+        Change::Hold(Hold::CoolingDown { until }) => {
+            let until = until.format("%H:%M:%S");
+            ("Kedge", format!("cooling down: there is no work; the target may sleep after {until}"))
+        }
+        Change::Hold(hold) => {
+            let Term(name, meaning) = explain_hold(*hold);
+            ("Kedge", format!("{name}: {meaning}"))
+        }
+        Change::Source { trigger, state } => ("source", explain_source(report.sources.label(*trigger), state)),
+        Change::Condition { condition, is_true, reason, .. } => {
+            ("HPA", format!("{}: {reason}", explain_condition(*condition, *is_true)))
+        }
+        Change::Ready { waited } => (
+            "pod",
+            match waited {
+                Some(waited) => format!("the first pod is ready, {} after the work arrived", show(*waited)),
+                None => "the first pod is ready".to_owned(),
+            },
+        ),
+    };
+    Line { who, what }
+}
+
+fn active(report: &Report<'_>, at: DateTime<Utc>) -> String {
+    let active = report.sources.active(at);
+    match active.as_slice() {
+        [] => "its fallback asks for it".to_owned(),
+        [one] => format!("{one} has work"),
+        several => format!("{} have work", several.join(" and ")),
+    }
+}
+
+fn explain_cause(cause: Cause) -> Term {
+    match cause {
+        Cause::TriggerActive => Term("trigger active", ", and the target sleeps"),
+        Cause::ForcedActive => Term("forced active", "an annotation stands in for a trigger"),
+        Cause::CooldownPassed => {
+            Term("cooldown passed", "every source answered, none has work, and that for the whole cooldown")
+        }
+        Cause::BelowMinimum => Term("below minimum", "there is no work, and fewer replicas than minReplicaCount"),
+    }
+}
+
+fn explain_hold(hold: Hold) -> Term {
+    match hold {
+        Hold::Paused => Term("paused", "an annotation says so"),
+        Hold::ReplicasUnknown => Term("replicas unknown", "the target's replicas could not be read"),
+        Hold::Blind => {
+            Term("blind", "a source did not answer and no other has work; nothing is done until something is known")
+        }
+        Hold::ScaleOutPaused => Term("scale-out paused", "there is work, and an annotation keeps the target asleep"),
+        Hold::ScaleInPaused => Term("scale-in paused", "there is no work, and an annotation keeps the target awake"),
+        Hold::CoolingDown { .. } => {
+            Term("cooling down", "there is no work; the target may sleep when the cooldown is over")
+        }
+        Hold::AtRest => Term("at rest", "there is no work, and the target is where it should be"),
+        Hold::LeftToHpa => Term("left to HPA", "the target is awake; the HPA chooses"),
+    }
+}
+
+fn explain_activity(activity: Activity) -> &'static str {
+    match activity {
+        Activity::Active => "active: there is work",
+        Activity::Inactive => "inactive: every source answered, none has work",
+        Activity::Unknown => "unknown: a source did not answer, and no other has work",
+    }
+}
+
+fn explain_condition(condition: HpaCondition, is_true: bool) -> &'static str {
+    match (condition, is_true) {
+        (HpaCondition::ScalingActive, true) => "scales",
+        (HpaCondition::ScalingActive, false) => "does not scale",
+        (HpaCondition::ScalingLimited, true) => "is limited",
+        (HpaCondition::ScalingLimited, false) => "is not limited",
+    }
+}
+
+fn explain_source(label: &str, state: &SourceState) -> String {
+    match state {
+        SourceState::Answers => format!("{label} answers again"),
+        SourceState::Fails { error } => format!("{label} fails: {error}"),
+        SourceState::FellBack { replicas } => {
+            format!("{label} has failed for too long: its fallback counts, {replicas} replicas")
+        }
+    }
+}
+
+fn explain_workings(report: &Report<'_>, reason: &str, told: &[MetricReading], workings: &Workings) -> String {
+    let Workings::Decided { proposals, raw, normalised } = workings else { return reason.to_owned() };
+    let metrics = report.plan.hpa.metrics.iter().flatten();
+    // The first of those that ask for the most.
+    let leader = proposals.iter().zip(told).zip(metrics).min_by_key(|((asked, _), _)| Reverse(**asked));
+    let asks = leader.map_or_else(String::new, |((_, told), metric)| {
+        let label = report.sources.label_of_metric(metric_name(metric));
+        match told {
+            MetricReading::Series(Ok(series)) => format!("{label} is at {}, which asks for {raw}", sum(series)),
+            _ => format!("{label} asks for {raw}"),
+        }
+    });
+    format!("{asks}{}{}", explain_stability(normalised), explain_limit(normalised))
+}
+
+/// To one decimal, where it has any.
+fn sum(series: &[Milli]) -> String {
+    let sum = sum_for_average(series).0 as f64 / 1000.0;
+    format!("{sum:.1}").trim_end_matches(".0").to_owned()
+}
+
+fn explain_stability(normalised: &Normalised) -> String {
+    match normalised.stability {
+        Stability::Ready => String::new(),
+        Stability::HeldDown | Stability::HeldUp => {
+            format!("; {} within the stabilization window", normalised.stabilised)
+        }
+    }
+}
+
+fn explain_limit(normalised: &Normalised) -> &'static str {
+    match normalised.limit {
+        Limit::WithinRange => "",
+        Limit::UpRate => "; no more are added at once",
+        Limit::DownRate => "; no more are removed at once",
+        Limit::Max => "; the maximum holds",
+        Limit::Min => "; the minimum holds",
+    }
+}

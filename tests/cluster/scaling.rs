@@ -1,0 +1,35 @@
+//! ScaledObjects on a real cluster: the operator, the real HPA controller, a real Prometheus.
+
+#[path = "scaling/bad_input.rs"]
+mod bad_input;
+#[path = "scaling/hpas.rs"]
+mod hpas;
+#[path = "scaling/load.rs"]
+mod load;
+#[path = "scaling/steps.rs"]
+mod steps;
+#[path = "scaling/targets.rs"]
+mod targets;
+
+use std::time::Duration;
+
+use kedge_test_cluster::Cluster;
+use kedge_tests::files;
+use kedge_tests::operator::RunningOperator;
+use tokio::sync::OnceCell;
+
+static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
+
+/// The cluster that these tests share, each in a namespace of its own, with the operator beside it.
+async fn cluster() -> &'static Cluster {
+    let start = async || {
+        let cluster =
+            Cluster::builder("scaling").nodes(3).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+        let crds = files::workspace().join("crds").display().to_string();
+        cluster.kubectl(["apply", "--server-side", "--filename", &crds]).unwrap();
+        cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]).unwrap();
+        let operator = RunningOperator::start(&cluster).await.unwrap();
+        (cluster, operator)
+    };
+    &RUNNING.get_or_init(start).await.0
+}

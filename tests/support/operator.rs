@@ -1,0 +1,155 @@
+//! The operator of this checkout, running beside a cluster and registered with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::Context;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kedge_test_cluster::Cluster;
+use kedge_test_cluster::ports::Port;
+use kedge_test_cluster::process::Group;
+use kedge_test_cluster::wait::wait_for;
+use serde_json::{Value, json};
+
+use crate::files::workspace;
+
+/// Who the operator is to the API server, in the audit log.
+pub const IDENTITY: &str = "system:serviceaccount:kedge:kedge";
+
+/// A running operator. It ends when this value is dropped, and when this process ends in any way.
+#[derive(Debug)]
+pub struct RunningOperator {
+    group: Group,
+    folder: PathBuf,
+    _ports: [Port; 2],
+}
+
+impl RunningOperator {
+    /// Builds it, starts it with an identity of its own, and returns when the API server reads metrics from it.
+    pub async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+        let folder = cluster.folder().join("operator");
+        fs::create_dir_all(&folder)?;
+        let ports = [Port::reserve()?, Port::reserve()?];
+        let authority = write_certificate(&folder)?;
+        register(cluster, ports[0].number, &authority)?;
+        let kubeconfig = write_kubeconfig(cluster, &folder)?;
+        let mut group = Group::start(&folder)?;
+        let flags = [
+            "operator".to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--metrics-api-bind-address=127.0.0.1:{}", ports[0].number),
+            format!("--health-probe-bind-address=127.0.0.1:{}", ports[1].number),
+            format!("--tls-cert-file={}", folder.join("tls.crt").display()),
+            format!("--tls-private-key-file={}", folder.join("tls.key").display()),
+        ];
+        group.spawn("kedge", &program(), flags)?;
+        let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
+        wait_for("the metrics API is available", Duration::from_secs(30), async || {
+            group.check().map_err(|error| error.to_string())?;
+            let asked =
+                cluster.kubectl(["get", "apiservice", "v1beta1.external.metrics.k8s.io", "--output", available]);
+            match asked.as_deref() {
+                Ok("True") => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await?;
+        Ok(Self { group, folder, _ports: ports })
+    }
+
+    /// Fails, with the end of its log, if it has ended.
+    pub fn check(&mut self) -> anyhow::Result<()> {
+        self.group.check()
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("logs/kedge.log")).unwrap_or_default()
+    }
+}
+
+/// The path of the program, built first.
+pub fn program() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let built = Command::new(env!("CARGO"))
+                .args(["build", "--quiet", "--package", "kedge"])
+                .current_dir(workspace())
+                .status()
+                .expect("cargo starts");
+            assert!(built.success(), "kedge does not build");
+            let own = std::env::current_exe().expect("a program has a path");
+            own.ancestors().nth(2).expect("a test lies in target/PROFILE/deps").join("kedge")
+        })
+        .clone()
+}
+
+/// Writes the serving certificate and its key, and answers what signs it: itself.
+fn write_certificate(folder: &Path) -> anyhow::Result<String> {
+    let names = vec!["kedge-metrics.kedge.svc".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names)?;
+    let certificate = made.cert.pem();
+    fs::write(folder.join("tls.crt"), &certificate)?;
+    fs::write(folder.join("tls.key"), made.signing_key.serialize_pem())?;
+    Ok(certificate)
+}
+
+/// Tells the API server where the metrics are, and makes the operator's account.
+fn register(cluster: &Cluster, port: u16, authority: &str) -> anyhow::Result<()> {
+    let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
+        { "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "kedge", "namespace": "kedge" } },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "kedge" },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": [{ "kind": "ServiceAccount", "name": "kedge", "namespace": "kedge" }],
+        },
+        {
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "kedge-metrics", "namespace": "kedge" },
+            "spec": { "type": "ExternalName", "externalName": "localhost" },
+        },
+        {
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
+            "spec": {
+                "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+                "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
+                "caBundle": STANDARD.encode(authority),
+            },
+        },
+    ]});
+    apply(cluster, &objects)
+}
+
+fn write_kubeconfig(cluster: &Cluster, folder: &Path) -> anyhow::Result<PathBuf> {
+    let token = cluster.kubectl(["create", "token", "kedge", "--namespace=kedge", "--duration=24h"])?;
+    let admin: Value = serde_json::from_str(&fs::read_to_string(cluster.kubeconfig())?)?;
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "clusters": admin["clusters"],
+        "users": [{ "name": "kedge", "user": { "token": token.trim() } }],
+        "contexts": [{ "name": "kedge", "context": { "cluster": "kedge", "user": "kedge" } }],
+        "current-context": "kedge",
+    });
+    let path = folder.join("kubeconfig");
+    fs::write(&path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// Applies objects as the administrator.
+pub fn apply(cluster: &Cluster, objects: &Value) -> anyhow::Result<()> {
+    let file = tempfile::NamedTempFile::with_suffix(".json")?;
+    fs::write(file.path(), objects.to_string())?;
+    cluster.kubectl([
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--filename",
+        &file.path().display().to_string(),
+    ])?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! A namespace of its own in which a test tells a story: builders that say only what matters, and waiting for what must come.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use kedge_test_cluster::Cluster;
+use kedge_test_cluster::wait::wait_for;
+use serde_json::{Value, json};
+
+use crate::operator::apply;
+
+/// Longer than any single step takes on a busy machine.
+const STEP_LIMIT: Duration = Duration::from_secs(60);
+
+/// One story.
+#[derive(Debug)]
+pub struct Story<'a> {
+    pub cluster: &'a Cluster,
+    pub namespace: String,
+}
+
+impl<'a> Story<'a> {
+    /// Begins in a new namespace.
+    pub fn begin(cluster: &'a Cluster, title: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let namespace = format!("{title}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        cluster.kubectl(["create", "namespace", &namespace]).expect("a namespace");
+        Self { cluster, namespace }
+    }
+
+    /// Applies objects, in this namespace.
+    pub fn apply(&self, objects: impl IntoIterator<Item = Value>) {
+        let place = |mut object: Value| {
+            object["metadata"]["namespace"] = json!(self.namespace);
+            object
+        };
+        let items: Vec<Value> = objects.into_iter().map(place).collect();
+        apply(self.cluster, &json!({ "apiVersion": "v1", "kind": "List", "items": items })).expect("applied");
+    }
+
+    /// Runs kubectl in this namespace.
+    pub fn kubectl<const N: usize>(&self, arguments: [&str; N]) -> String {
+        let namespace = format!("--namespace={}", self.namespace);
+        self.cluster.kubectl(arguments.into_iter().chain([namespace.as_str()])).expect("kubectl")
+    }
+
+    /// An object as JSON; null if it is not there.
+    pub fn get(&self, kind: &str, name: &str) -> Value {
+        let text = self.kubectl(["get", kind, name, "--ignore-not-found", "--output=json"]);
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// The replicas that a workload asks for.
+    pub fn replicas(&self, kind: &str, name: &str) -> Option<i64> {
+        self.get(kind, name)["spec"]["replicas"].as_i64()
+    }
+
+    /// A condition of a ScaledObject: status and reason.
+    pub fn condition(&self, name: &str, kind: &str) -> (String, String) {
+        let object = self.get("scaledobject", name);
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
+        let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"))
+    }
+
+    /// The notes of all events on an object with this reason.
+    pub fn events(&self, reason: &str) -> Vec<String> {
+        let all: Value =
+            serde_json::from_str(&self.kubectl(["get", "events.events.k8s.io", "--output=json"])).expect("events");
+        let of = |event: &&Value| event["reason"] == reason;
+        all["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(of)
+            .map(|event| event["note"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// Waits until a look at the cluster gives this.
+    pub async fn until<T: PartialEq + std::fmt::Debug>(&self, what: &str, wanted: T, look: impl Fn(&Self) -> T) {
+        let seen = wait_for(what, STEP_LIMIT, async || {
+            let seen = look(self);
+            if seen == wanted { Ok(()) } else { Err((seen, self.kubectl(["get", "so,hpa,deploy"]))) }
+        });
+        seen.await.unwrap_or_else(|error| panic!("{}: {error}", self.namespace));
+    }
+
+    /// Waits until a Deployment asks for this many replicas.
+    pub async fn until_replicas(&self, name: &str, wanted: i64) {
+        self.until(&format!("{name} has {wanted} replicas"), Some(wanted), |story| story.replicas("deployment", name))
+            .await;
+    }
+}
+
+/// A Deployment.
+pub fn deployment(name: &str, replicas: i64) -> Value {
+    workload("Deployment", name, replicas)
+}
+
+/// A workload of the apps group.
+pub fn workload(kind: &str, name: &str, replicas: i64) -> Value {
+    let mut object = json!({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": { "app": name } },
+            "template": { "metadata": { "labels": { "app": name } }, "spec": { "containers": [{ "name": "main", "image": "main" }] } },
+        },
+    });
+    if kind == "StatefulSet" {
+        object["spec"]["serviceName"] = json!(name);
+    }
+    object
+}
+
+/// A ScaledObject for the Deployment of the same name, looked at every second, with a short cooldown and an HPA that scales
+/// in at once. `spec` is merged over that.
+pub fn scaled_object(name: &str, triggers: impl IntoIterator<Item = Value>, spec: Value) -> Value {
+    let triggers: Vec<Value> = triggers.into_iter().collect();
+    let mut object = json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": name },
+        "spec": {
+            "scaleTargetRef": { "name": name }, "pollingInterval": 1, "cooldownPeriod": 2, "triggers": triggers,
+            "advanced": { "horizontalPodAutoscalerConfig": { "behavior": { "scaleDown": { "stabilizationWindowSeconds": 0 } } } },
+        },
+    });
+    json_patch::merge(&mut object["spec"], &spec);
+    object
+}
+
+/// A cron trigger whose window is always open: its start never comes, so it has always been.
+pub fn cron_open(replicas: i64) -> Value {
+    cron("0 0 30 2 *", "0 0 1 1 *", replicas)
+}
+
+/// A cron trigger whose window is never open.
+pub fn cron_closed(replicas: i64) -> Value {
+    cron("0 0 1 1 *", "0 0 30 2 *", replicas)
+}
+
+fn cron(start: &str, end: &str, replicas: i64) -> Value {
+    let metadata = json!({ "timezone": "UTC", "start": start, "end": end, "desiredReplicas": replicas.to_string() });
+    json!({ "type": "cron", "metadata": metadata })
+}
+
+/// A prometheus trigger.
+pub fn prometheus(url: &str, query: &str, threshold: i64) -> Value {
+    json!({ "type": "prometheus", "metadata": { "serverAddress": url, "query": query, "threshold": threshold.to_string() } })
+}
