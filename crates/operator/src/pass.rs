@@ -233,10 +233,8 @@ impl Passes {
         };
         let namespace = object.metadata.namespace.clone().unwrap_or_default();
         let target = Target { kind, key: Key::new(namespace, &object.spec.scale_target_ref.name) };
-        if memory.target.as_ref() != Some(&target) {
-            if let Some(old) = memory.target.replace(target.clone()) {
-                self.world.untrack(&old);
-            }
+        if let Some(old) = memory.target.replace(target.clone()).filter(|old| *old != target) {
+            self.world.untrack(&old);
         }
         self.watches.ensure(&target.kind);
         let first = object.status.as_ref().and_then(|status| status.original_replica_count).is_none();

@@ -94,11 +94,11 @@ where
             match event {
                 WatchEvent::Added(raw) | WatchEvent::Modified(raw) => {
                     note_version(&raw, &mut version);
-                    decode(&raw, path).map(|object| tell(Seen::Applied(object)));
+                    decode(&raw, path).into_iter().for_each(|object| tell(Seen::Applied(object)));
                 }
                 WatchEvent::Deleted(raw) => {
                     note_version(&raw, &mut version);
-                    decode(&raw, path).map(|object| tell(Seen::Deleted(object)));
+                    decode(&raw, path).into_iter().for_each(|object| tell(Seen::Deleted(object)));
                 }
                 WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
                 WatchEvent::Error(status) if status.code == 410 => {
