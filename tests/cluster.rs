@@ -9,6 +9,8 @@ mod crd_parity;
 mod keda;
 #[path = "cluster/prometheus.rs"]
 mod prometheus;
+#[path = "cluster/quickstart.rs"]
+mod quickstart;
 #[path = "cluster/rig.rs"]
 mod rig;
 #[path = "cluster/scaling.rs"]

@@ -9,7 +9,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, StateFolder};
-use kedge_tests::xtask;
+use kedge_tests::programs::{run_xtask, xtask};
 use serde_json::json;
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn service_accounts_may_only_do_what_rbac_allows() {
 fn down_leaves_no_process_and_no_port_behind() {
     let name = ["--name", "rig-down"];
     let state = StateFolder::of("rig-down").unwrap();
-    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     assert!(said.contains("export KUBECONFIG="), "{said}");
     let processes = state.processes().unwrap();
@@ -87,13 +87,13 @@ fn down_leaves_no_process_and_no_port_behind() {
     let ports = listened_ports(&processes);
     assert!(ports.len() >= 6, "{ports:?}");
 
-    let (again, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    let (again, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(again, "a second `up` finds it running: {said}");
     assert_eq!(state.processes().unwrap(), processes);
-    let (_, status) = xtask::run(&["cluster", "status"]);
+    let (_, status) = run_xtask(&["cluster", "status"]);
     assert!(status.contains("rig-down: ready"), "{status}");
 
-    let (down, said) = xtask::run(&[&["cluster", "down"], &name[..]].concat());
+    let (down, said) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
     assert!(down && said.contains("is stopped"), "{said}");
     assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
     for port in ports {
@@ -106,7 +106,7 @@ fn down_leaves_no_process_and_no_port_behind() {
 fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     let name = ["--name", "rig-kill"];
     let state = StateFolder::of("rig-kill").unwrap();
-    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     let owner = state.owner().unwrap().expect("an owner").pid;
 
@@ -118,7 +118,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     }
 
     // The worst case: the guardian is killed first, then the owner. Nobody is left to clean up but the next `up`.
-    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     let processes = state.processes().unwrap();
     let is_shell =
@@ -126,12 +126,12 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     kill(*processes.iter().find(is_shell).expect("a guardian"));
     kill(state.owner().unwrap().expect("an owner").pid);
     assert!(state.processes().unwrap().len() >= 5, "left behind");
-    let (up, said) = xtask::run(&[&["cluster", "up"], &name[..]].concat());
+    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     let now = state.processes().unwrap();
     assert!(processes.iter().all(|old| !now.contains(old)), "{processes:?} {now:?}");
 
-    let (down, said) = xtask::run(&[&["cluster", "down"], &name[..]].concat());
+    let (down, said) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
     assert!(down, "{said}");
     assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
 }
@@ -139,7 +139,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
 #[test]
 fn ctrl_c_ends_a_cluster_in_the_foreground() {
     let state = StateFolder::of("rig-foreground").unwrap();
-    let mut owner = Command::new(xtask::program())
+    let mut owner = Command::new(xtask())
         .args(["cluster", "run", "--name", "rig-foreground"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -157,7 +157,7 @@ fn ctrl_c_ends_a_cluster_in_the_foreground() {
 #[test]
 fn a_build_that_fails_says_why_and_what_to_do() {
     let cache = tempfile::tempdir().unwrap();
-    let output = Command::new(xtask::program())
+    let output = Command::new(xtask())
         .arg("tools")
         .env("KEDGE_CACHE_DIR", cache.path().join("kedge"))
         .env("GOMODCACHE", cache.path().join("modules"))
@@ -176,7 +176,7 @@ fn a_build_that_fails_says_why_and_what_to_do() {
 #[test]
 fn without_go_the_error_says_what_to_do() {
     let cache = tempfile::tempdir().unwrap();
-    let output = Command::new(xtask::program())
+    let output = Command::new(xtask())
         .args(["cluster", "up", "--name", "rig-without-go"])
         .env("KEDGE_CACHE_DIR", cache.path())
         .env("PATH", cache.path())

@@ -13,9 +13,8 @@ mod targets;
 
 use std::time::Duration;
 
-use kedge_test_cluster::Cluster;
-use kedge_tests::files;
-use kedge_tests::operator::RunningOperator;
+use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_tests::{files, programs};
 use tokio::sync::OnceCell;
 
 static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
@@ -28,7 +27,7 @@ async fn cluster() -> &'static Cluster {
         let crds = files::workspace().join("crds").display().to_string();
         cluster.kubectl(["apply", "--server-side", "--filename", &crds]).unwrap();
         cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]).unwrap();
-        let operator = RunningOperator::start(&cluster).await.unwrap();
+        let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
         (cluster, operator)
     };
     &RUNNING.get_or_init(start).await.0

@@ -7,15 +7,13 @@
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
-//! | [`operator`] | the operator, running beside a cluster |
 //! | [`story`] | a namespace in which a test tells a story |
-//! | [`xtask`] | the `cargo xtask` of this checkout, as a program to run |
+//! | [`programs`] | the programs of this checkout |
 
 pub mod csv;
 pub mod descriptors;
 pub mod exposition;
 pub mod files;
-pub mod operator;
+pub mod programs;
 pub mod schema;
 pub mod story;
-pub mod xtask;

@@ -7,8 +7,6 @@ use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::wait_for;
 use serde_json::{Value, json};
 
-use crate::operator::apply;
-
 /// Longer than any single step takes on a busy machine.
 const STEP_LIMIT: Duration = Duration::from_secs(60);
 
@@ -35,7 +33,7 @@ impl<'a> Story<'a> {
             object
         };
         let items: Vec<Value> = objects.into_iter().map(place).collect();
-        apply(self.cluster, &json!({ "apiVersion": "v1", "kind": "List", "items": items })).expect("applied");
+        self.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": items })).expect("applied");
     }
 
     /// Runs kubectl in this namespace.

@@ -1,6 +1,6 @@
 //! `kedge operator`: watches ScaledObjects, acts on them, and serves their metrics.
 
-mod health;
+mod plain;
 mod serving;
 mod settings;
 
@@ -50,7 +50,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen on {}", args.metrics_api_bind_address))?;
     info!(address = %listener.local_addr()?, "serving external metrics");
     let metrics = kedge_metrics_api::serve(listener, kedge_metrics_api::Settings::default(), parts, until_stopped());
-    let health = health::serve(args.health_probe_bind_address, readiness.clone(), until_stopped());
+    let probed = readiness.clone();
+    let health = plain::serve(args.health_probe_bind_address, move |path| plain::probe(&probed, path), until_stopped());
+    let render = Arc::new(operator.telemetry());
+    let telemetry =
+        plain::serve(args.metrics_bind_address, move |path| plain::metrics(&*render, path), until_stopped());
     let work = async {
         readiness.mark_ready();
         let ended = operator.run(until_stopped()).await;
@@ -76,10 +80,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             () = until_stopped() => Ok(()),
         }
     };
-    let (metrics, health, work, (), asked) = tokio::join!(metrics, health, work, trust, asked);
+    let (metrics, health, telemetry, work, (), asked) = tokio::join!(metrics, health, telemetry, work, trust, asked);
     work?;
     metrics.context("the metrics API ended")?;
     health?;
+    telemetry?;
     asked
 }
 

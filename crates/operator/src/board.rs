@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::key::Key;
+use crate::telemetry::Telemetry;
 
 /// A reading of at most this age is as good as a new one.
 pub const FRESH: Duration = Duration::from_secs(1);
@@ -31,10 +32,12 @@ pub struct Board {
 /// The triggers of one object, built for one generation of it.
 #[derive(Debug)]
 pub struct ObjectBoard {
+    pub key: Key,
     pub uid: String,
     pub generation: i64,
     pub fallback: Option<Fallback>,
     pub triggers: Vec<BoardTrigger>,
+    pub telemetry: Arc<Telemetry>,
 }
 
 /// One trigger.
@@ -114,17 +117,27 @@ impl ObjectBoard {
     }
 
     /// A reading of at most this age, or a new one.
-    pub async fn read(&self, built: &BuiltScaler, metric: &ExternalMetric, age_max: Duration, clock: Clock) -> Reading {
+    pub async fn read(
+        &self,
+        trigger: &BoardTrigger,
+        metric: &ExternalMetric,
+        age_max: Duration,
+        clock: Clock,
+    ) -> Reading {
         let mut last = metric.last.lock().await;
         if let Some(reading) = last.as_ref().filter(|reading| reading.at.elapsed() <= age_max) {
             return reading.clone();
         }
         let started = Instant::now();
         let wall = clock.now();
-        let answer = built.scaler.read(&metric.name, wall).await;
+        let answer = match &trigger.scaler {
+            Ok(built) => built.scaler.read(&metric.name, wall).await,
+            Err(_) => unreachable!("a trigger that could not be built has no metrics"),
+        };
         let outcome = if answer.is_ok() { Outcome::Answered } else { Outcome::Failed };
         metric.count(outcome, self.threshold());
         let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
+        self.telemetry.read(&self.key, trigger, metric, &reading);
         *last = Some(reading.clone());
         reading
     }

@@ -9,15 +9,19 @@ use kedge_core::fallback::{Failures, is_usable};
 use kedge_scalers::{AuthParams, Registry, TriggerConfig};
 
 use crate::board::{BoardTrigger, BuiltScaler, ExternalMetric, ObjectBoard, Service};
+use crate::key::Key;
+use crate::telemetry::Telemetry;
 
 /// Builds all triggers of an object for its present generation.
-pub async fn build(registry: &Registry, object: &ScaledObject) -> Arc<ObjectBoard> {
+pub async fn build(registry: &Registry, telemetry: &Arc<Telemetry>, object: &ScaledObject) -> Arc<ObjectBoard> {
     let mut triggers = Vec::new();
     for (index, trigger) in object.spec.triggers.iter().enumerate() {
         let scaler = build_trigger(registry, object, index, trigger).await;
         triggers.push(BoardTrigger { index, kind: trigger.r#type.clone(), name: trigger.name.clone(), scaler });
     }
     Arc::new(ObjectBoard {
+        key: Key::of(&object.metadata),
+        telemetry: telemetry.clone(),
         uid: object.metadata.uid.clone().unwrap_or_default(),
         generation: object.metadata.generation.unwrap_or_default(),
         fallback: object.spec.fallback.clone().filter(is_usable),

@@ -12,6 +12,8 @@
 //! | [`target`] | the thing being scaled |
 //! | [`queue`] | who is due when |
 //! | [`events`] | what users are told happened |
+//! | [`telemetry`] | the operator's own metrics |
+//! | [`jobs`] | ScaledJobs, which are not run yet |
 //! | [`clock`] | the one source of time |
 //!
 //! It holds no rule of scaling: those are in `kedge-core`.
@@ -20,6 +22,7 @@ pub mod board;
 pub mod build;
 pub mod clock;
 pub mod events;
+pub mod jobs;
 pub mod key;
 pub mod merge;
 pub mod pass;
@@ -27,6 +30,7 @@ pub mod queue;
 pub mod run;
 pub mod source;
 pub mod target;
+pub mod telemetry;
 pub mod watch;
 pub mod watches;
 pub mod world;
@@ -34,3 +38,4 @@ pub mod world;
 pub use clock::Clock;
 pub use run::{Operator, Settings};
 pub use source::BoardSource;
+pub use telemetry::Telemetry;

@@ -29,6 +29,7 @@ use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
 use crate::target::{Target, TargetError, Targets};
+use crate::telemetry::Telemetry;
 use crate::watches::Watches;
 use crate::world::{TargetSeen, World};
 use poll::Poll;
@@ -47,6 +48,7 @@ pub struct Passes {
     pub registry: kedge_scalers::Registry,
     pub events: Events,
     pub watches: Arc<Watches>,
+    pub telemetry: Arc<Telemetry>,
     /// The version that HPAs are labelled with.
     pub version: String,
 }
@@ -148,7 +150,9 @@ impl Passes {
     }
 
     fn forget(&self, key: &Key, memory: &mut Memory) {
-        self.board.remove(key);
+        if let Some(board) = self.board.remove(key) {
+            self.telemetry.forget(key, &board.triggers);
+        }
         if let Some(target) = memory.target.take() {
             self.world.untrack(&target);
         }
@@ -167,6 +171,7 @@ impl Passes {
         }
         let object = self.mark(object).await?;
         let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+        self.telemetry.paused(key, policy.steering.is_paused());
         if policy.steering.pause != Pause::No {
             return self.hold_paused(key, &object, &policy, memory).await;
         }
@@ -206,6 +211,7 @@ impl Passes {
         findings.board = Some(board.clone());
         self.keep_hpa(object, &target, &board, memory, findings).await?;
         if memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
+            self.telemetry.late(key, memory.next_poll_at.map_or(Duration::ZERO, |at| at.elapsed()));
             memory.next_poll_at = Some(Instant::now() + interval(object));
             findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);
         }
@@ -266,7 +272,10 @@ impl Passes {
         if let Some(board) = self.board.get(key).filter(fits) {
             return board;
         }
-        let board = build(&self.registry, object).await;
+        if let Some(old) = self.board.get(key) {
+            self.telemetry.forget(key, &old.triggers);
+        }
+        let board = build(&self.registry, &self.telemetry, object).await;
         debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
         self.board.put(key.clone(), board.clone());
         for trigger in &board.triggers {

@@ -17,10 +17,12 @@ use tracing::{info, warn};
 use crate::board::Board;
 use crate::clock::Clock;
 use crate::events::Events;
+use crate::jobs::decline;
 use crate::key::Key;
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
 use crate::target::Targets;
+use crate::telemetry::Telemetry;
 use crate::watches::Watches;
 use crate::world::{Scope, World};
 
@@ -48,6 +50,7 @@ pub struct Operator {
     passes: Arc<Passes>,
     queue: Arc<Queue<Key>>,
     watches: Arc<Watches>,
+    scopes: Vec<Scope>,
     concurrency: usize,
 }
 
@@ -65,24 +68,35 @@ impl Operator {
             [] => vec![Scope::Cluster],
             names => names.iter().cloned().map(Scope::Namespace).collect(),
         };
-        let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes, settings.selector));
+        let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes.clone(), settings.selector));
+        let telemetry = Arc::new(Telemetry::new(&settings.version));
         let passes = Arc::new(Passes {
             targets: Targets::new(client.clone()),
             events: Events::new(client.clone(), clock, settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
+            telemetry,
             client,
             clock,
             world,
             registry,
         });
-        Self { passes, queue, watches, concurrency: settings.concurrency.max(1) }
+        Self { passes, queue, watches, scopes, concurrency: settings.concurrency.max(1) }
     }
 
     /// What the metrics API asks.
     pub fn board(&self) -> (Arc<Board>, Arc<World>) {
         (self.passes.board.clone(), self.passes.world.clone())
+    }
+
+    /// The operator's own metrics, counted anew where they are counts.
+    pub fn telemetry(&self) -> impl Fn() -> Vec<u8> + Send + Sync + 'static {
+        let passes = self.passes.clone();
+        move || {
+            passes.telemetry.count(passes.world.triggers().into_iter());
+            passes.telemetry.render()
+        }
     }
 
     /// Works until told to stop, then finishes what is under way.
@@ -93,6 +107,8 @@ impl Operator {
             () = &mut stop => return Ok(()),
             () = self.watches.listed() => info!("everything is listed; starting"),
         }
+        let mut jobs = JoinSet::new();
+        jobs.spawn(decline(self.passes.client.clone(), self.scopes.clone()));
         let mut crew = Crew::default();
         loop {
             tokio::select! {

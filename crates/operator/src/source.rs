@@ -9,7 +9,7 @@ use kedge_core::quantity::{Quantity, format_float};
 use kedge_metrics_api::source::MetricFuture;
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 
-use crate::board::{Board, BuiltScaler, ExternalMetric, FRESH, ObjectBoard, Reading, Service};
+use crate::board::{Board, BoardTrigger, BuiltScaler, ExternalMetric, FRESH, ObjectBoard, Reading, Service};
 use crate::clock::Clock;
 use crate::key::Key;
 use crate::world::World;
@@ -41,7 +41,7 @@ impl BoardSource {
         };
         // The HPA's client asks in lower case.
         let asked = object.metrics().find(|(_, _, metric)| metric.name.eq_ignore_ascii_case(request.metric));
-        let Some((_, built, metric)) = asked else {
+        let Some((trigger, built, metric)) = asked else {
             let names: Vec<&str> = object.metrics().map(|(_, _, metric)| metric.name.as_str()).collect();
             let text = format!(
                 "no matching metrics found for {}: ScaledObject {key} has {}",
@@ -50,7 +50,7 @@ impl BoardSource {
             );
             return Err(MetricError::NotFound(text));
         };
-        let reading = self.reading(&object, built, metric).await;
+        let reading = self.reading(&object, trigger, built, metric).await;
         match &reading.answer {
             Ok(known) => {
                 let value = |value: &f64| MetricValue {
@@ -64,13 +64,19 @@ impl BoardSource {
         }
     }
 
-    async fn reading(&self, object: &ObjectBoard, built: &BuiltScaler, metric: &ExternalMetric) -> Reading {
+    async fn reading(
+        &self,
+        object: &ObjectBoard,
+        trigger: &BoardTrigger,
+        built: &BuiltScaler,
+        metric: &ExternalMetric,
+    ) -> Reading {
         let age_max = match built.service {
             Service::Live => FRESH,
             // However old: polls keep it as fresh as the object asks for.
             Service::LastPoll => Duration::MAX,
         };
-        object.read(built, metric, age_max, self.clock).await
+        object.read(trigger, metric, age_max, self.clock).await
     }
 
     fn fall_back(

@@ -109,6 +109,14 @@ impl World {
         self.lock().hpas.get(key).cloned()
     }
 
+    /// The namespace and the trigger types of every object.
+    pub fn triggers(&self) -> Vec<(String, Vec<String>)> {
+        let of = |(key, object): (&Key, &Arc<ScaledObject>)| {
+            (key.namespace.clone(), object.spec.triggers.iter().map(|trigger| trigger.r#type.clone()).collect())
+        };
+        self.lock().objects.iter().map(of).collect()
+    }
+
     /// Other objects of the namespace that scale the same target.
     pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
         let own = Key::of(&object.metadata);

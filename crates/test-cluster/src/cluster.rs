@@ -2,8 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -163,6 +164,27 @@ impl Cluster {
             bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Applies objects, or a `List` of them, as the administrator.
+    pub fn apply(&self, objects: &serde_json::Value) -> anyhow::Result<()> {
+        let mut child = Command::new(&self.kubectl)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .args(["apply", "--server-side", "--force-conflicts", "--filename=-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start kubectl")?;
+        let mut input = child.stdin.take().context("kubectl takes no input")?;
+        input.write_all(objects.to_string().as_bytes())?;
+        drop(input);
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            bail!("kubectl apply failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
     }
 
     /// Fails, with the end of its log, if a part of the cluster has died.

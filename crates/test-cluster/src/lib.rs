@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`tools`] | the programs, built once from the pinned Go modules in `go/` into a cache |
 //! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
+//! | [`operator`] | an operator beside a cluster, registered as its external metrics API |
 //! | [`prometheus`] | a real Prometheus server |
 //! | `components` | the command line of each program |
 //! | [`process`] | child processes that end when their owner ends, however it ends |
@@ -25,6 +26,7 @@
 //! Linux only: clearing up after a killed owner reads `/proc`.
 
 pub mod cluster;
+pub mod operator;
 pub mod ports;
 pub mod process;
 pub mod prometheus;
@@ -38,5 +40,6 @@ mod nodes;
 mod state;
 
 pub use cluster::{Cluster, ClusterBuilder};
+pub use operator::RunningOperator;
 pub use prometheus::Prometheus;
 pub use state::{Owner, StateFolder};

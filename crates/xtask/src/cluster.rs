@@ -39,6 +39,10 @@ pub(crate) struct Choices {
     #[arg(long, default_value_t = 15_000, value_name = "MS")]
     hpa_sync_period_ms: u64,
 
+    /// Run this checkout's operator beside it
+    #[arg(long)]
+    with_operator: bool,
+
     /// A further flag for kube-controller-manager; may be given several times
     #[arg(long = "controller-manager-flag", value_name = "FLAG", allow_hyphen_values = true)]
     controller_manager_flags: Vec<String>,
@@ -73,6 +77,7 @@ impl Choices {
             format!("--nodes={}", self.nodes),
             format!("--hpa-sync-period-ms={}", self.hpa_sync_period_ms),
         ];
+        arguments.extend(self.with_operator.then(|| "--with-operator".to_owned()));
         arguments.extend(self.apiserver_flags.iter().map(|flag| format!("--apiserver-flag={flag}")));
         arguments.extend(self.controller_manager_flags.iter().map(|flag| format!("--controller-manager-flag={flag}")));
         arguments

@@ -65,3 +65,16 @@ async fn a_source_that_does_not_answer_holds_the_replicas() {
         .until("it says so", ("True".into(), "FallbackExists".into()), |story| story.condition("fallen", "Fallback"))
         .await;
 }
+
+#[tokio::test]
+async fn a_scaled_job_is_told_that_it_is_not_run() {
+    let story = Story::begin(cluster().await, "job");
+    let template = json!({ "spec": { "restartPolicy": "Never", "containers": [{ "name": "main", "image": "main" }] } });
+    story.apply([json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": { "name": "nightly" },
+        "spec": { "jobTargetRef": { "template": template }, "triggers": [cron_open(1)] },
+    })]);
+    let ready = |story: &Story<'_>| story.get("scaledjob", "nightly")["status"]["conditions"][0].clone();
+    story.until("it is told", json!("ScaledJobCheckFailed"), |story| ready(story)["reason"].clone()).await;
+    assert!(ready(&story)["message"].as_str().unwrap().contains("keep KEDA for them"));
+}

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use kedge_test_cluster::operator::IDENTITY;
 use kedge_test_cluster::wait::wait_for;
 use kedge_tests::exposition::Exposition;
-use kedge_tests::operator::IDENTITY;
 use kedge_tests::story::{Story, cron_closed, cron_open, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 

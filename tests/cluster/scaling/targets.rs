@@ -1,6 +1,5 @@
 //! Targets of other kinds: whatever has a scale.
 
-use kedge_tests::operator::apply;
 use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object, workload};
 use serde_json::json;
 
@@ -28,7 +27,7 @@ async fn a_custom_resource_is_scaled() {
             "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema }, "subresources": { "status": {}, "scale": replicas } }],
         },
     });
-    apply(story.cluster, &kind).unwrap();
+    story.cluster.apply(&kind).unwrap();
     story.kubectl(["wait", "--for=condition=Established", "crd/fleets.example.com"]);
     let fleet = json!({ "apiVersion": "example.com/v1", "kind": "Fleet", "metadata": { "name": "ships" }, "spec": { "replicas": 2 } });
     let target = json!({ "scaleTargetRef": { "apiVersion": "example.com/v1", "kind": "Fleet", "name": "ships" } });

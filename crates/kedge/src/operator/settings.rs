@@ -29,6 +29,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
     pub(super) health_probe_bind_address: SocketAddr,
 
+    /// Where the operator's own metrics are served for Prometheus, at /metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    pub(super) metrics_bind_address: SocketAddr,
+
     /// How much to log: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(super) log_level: LevelFilter,

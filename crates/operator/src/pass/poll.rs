@@ -40,7 +40,7 @@ impl Passes {
     ) -> Result<Poll, PassError> {
         let metrics: Vec<_> = board.metrics().collect();
         let readings =
-            join_all(metrics.iter().map(|(_, built, metric)| board.read(built, metric, FRESH, self.clock))).await;
+            join_all(metrics.iter().map(|(trigger, _, metric)| board.read(trigger, metric, FRESH, self.clock))).await;
         let current = match self.world.track(target) {
             TargetSeen::Replicas(replicas) => Some(replicas),
             TargetSeen::Unread | TargetSeen::Missing => None,

@@ -1,14 +1,15 @@
 //! `cluster run`: owns one cluster until it is asked to end.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use kedge_test_cluster::{Cluster, StateFolder};
+use kedge_test_cluster::{Cluster, RunningOperator, StateFolder};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Choices, print_usage, ready_file};
-use crate::workspace;
+use crate::{cargo, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -38,10 +39,15 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         let mut cluster = args.choices.builder().start().await?;
         let state = StateFolder::of(&args.choices.name)?;
         install_crds(&cluster)?;
+        let mut operator = match args.choices.with_operator {
+            true => Some(RunningOperator::start(&cluster, &kedge()?).await?),
+            false => None,
+        };
         fs::write(ready_file(&state), "")?;
         print_usage(&args.choices.name, &state)?;
         loop {
             cluster.check()?;
+            operator.as_mut().map_or(Ok(()), RunningOperator::check)?;
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     };
@@ -56,4 +62,10 @@ fn install_crds(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.kubectl(["apply", "--server-side", "--filename", &crds.display().to_string()])?;
     cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"])?;
     Ok(())
+}
+
+/// The operator's program, built and lying beside this one.
+fn kedge() -> anyhow::Result<PathBuf> {
+    cargo(&["build", "--quiet", "--package", "kedge"])?;
+    Ok(std::env::current_exe()?.with_file_name("kedge"))
 }

@@ -8,6 +8,8 @@ use anyhow::{Context, bail};
 use kedge_test_cluster::StateFolder;
 use kedge_test_cluster::tools::{self, Tool};
 
+use crate::cargo;
+
 use super::{Choices, print_usage, ready_file};
 
 pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
@@ -20,6 +22,10 @@ pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
     }
     // Here rather than in the background, so that progress is seen.
     tools::build(&Tool::CLUSTER)?;
+    if choices.with_operator {
+        eprintln!("building the operator");
+        cargo(&["build", "--quiet", "--package", "kedge"])?;
+    }
     let started = Instant::now();
     eprintln!("starting cluster `{}`", choices.name);
 

@@ -1,21 +1,18 @@
-//! The operator of this checkout, running beside a cluster and registered with it.
+//! An operator, running beside a cluster and registered with it as its external metrics API.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kedge_test_cluster::Cluster;
-use kedge_test_cluster::ports::Port;
-use kedge_test_cluster::process::Group;
-use kedge_test_cluster::wait::wait_for;
 use serde_json::{Value, json};
 
-use crate::files::workspace;
+use crate::cluster::Cluster;
+use crate::ports::Port;
+use crate::process::Group;
+use crate::wait::wait_for;
 
 /// Who the operator is to the API server, in the audit log.
 pub const IDENTITY: &str = "system:serviceaccount:kedge:kedge";
@@ -25,15 +22,15 @@ pub const IDENTITY: &str = "system:serviceaccount:kedge:kedge";
 pub struct RunningOperator {
     group: Group,
     folder: PathBuf,
-    _ports: [Port; 2],
+    ports: [Port; 3],
 }
 
 impl RunningOperator {
-    /// Builds it, starts it with an identity of its own, and returns when the API server reads metrics from it.
-    pub async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+    /// Starts this program with an identity of its own, and returns when the API server reads metrics from it.
+    pub async fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Self> {
         let folder = cluster.folder().join("operator");
         fs::create_dir_all(&folder)?;
-        let ports = [Port::reserve()?, Port::reserve()?];
+        let ports = [Port::reserve()?, Port::reserve()?, Port::reserve()?];
         let authority = write_certificate(&folder)?;
         register(cluster, ports[0].number, &authority)?;
         let kubeconfig = write_kubeconfig(cluster, &folder)?;
@@ -43,10 +40,11 @@ impl RunningOperator {
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--metrics-api-bind-address=127.0.0.1:{}", ports[0].number),
             format!("--health-probe-bind-address=127.0.0.1:{}", ports[1].number),
+            format!("--metrics-bind-address=127.0.0.1:{}", ports[2].number),
             format!("--tls-cert-file={}", folder.join("tls.crt").display()),
             format!("--tls-private-key-file={}", folder.join("tls.key").display()),
         ];
-        group.spawn("kedge", &program(), flags)?;
+        group.spawn("kedge", program, flags)?;
         let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
         wait_for("the metrics API is available", Duration::from_secs(30), async || {
             group.check().map_err(|error| error.to_string())?;
@@ -58,7 +56,7 @@ impl RunningOperator {
             }
         })
         .await?;
-        Ok(Self { group, folder, _ports: ports })
+        Ok(Self { group, folder, ports })
     }
 
     /// Fails, with the end of its log, if it has ended.
@@ -66,27 +64,15 @@ impl RunningOperator {
         self.group.check()
     }
 
+    /// Where its own metrics are served.
+    pub fn metrics_address(&self) -> std::net::SocketAddr {
+        ([127, 0, 0, 1], self.ports[2].number).into()
+    }
+
     /// What it has logged.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("logs/kedge.log")).unwrap_or_default()
     }
-}
-
-/// The path of the program, built first.
-pub fn program() -> PathBuf {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT
-        .get_or_init(|| {
-            let built = Command::new(env!("CARGO"))
-                .args(["build", "--quiet", "--package", "kedge"])
-                .current_dir(workspace())
-                .status()
-                .expect("cargo starts");
-            assert!(built.success(), "kedge does not build");
-            let own = std::env::current_exe().expect("a program has a path");
-            own.ancestors().nth(2).expect("a test lies in target/PROFILE/deps").join("kedge")
-        })
-        .clone()
 }
 
 /// Writes the serving certificate and its key, and answers what signs it: itself.
@@ -123,7 +109,7 @@ fn register(cluster: &Cluster, port: u16, authority: &str) -> anyhow::Result<()>
             },
         },
     ]});
-    apply(cluster, &objects)
+    cluster.apply(&objects)
 }
 
 fn write_kubeconfig(cluster: &Cluster, folder: &Path) -> anyhow::Result<PathBuf> {
@@ -138,18 +124,4 @@ fn write_kubeconfig(cluster: &Cluster, folder: &Path) -> anyhow::Result<PathBuf>
     let path = folder.join("kubeconfig");
     fs::write(&path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
-}
-
-/// Applies objects as the administrator.
-pub fn apply(cluster: &Cluster, objects: &Value) -> anyhow::Result<()> {
-    let file = tempfile::NamedTempFile::with_suffix(".json")?;
-    fs::write(file.path(), objects.to_string())?;
-    cluster.kubectl([
-        "apply",
-        "--server-side",
-        "--force-conflicts",
-        "--filename",
-        &file.path().display().to_string(),
-    ])?;
-    Ok(())
 }

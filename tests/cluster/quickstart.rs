@@ -1,0 +1,71 @@
+//! The page `docs/quickstart.md`, followed to the letter by a newcomer who has a shell.
+
+use std::path::Path;
+use std::process::Command;
+
+use kedge_test_cluster::StateFolder;
+use kedge_test_cluster::tools::{self, Tool};
+use kedge_tests::{files, programs};
+
+/// The name that this test's cluster has, in place of the default one.
+const NAME: &str = "quickstart";
+
+/// Runs a line of the page as it stands, but on a cluster of its own name.
+fn follow(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut command = match &words[..] {
+        ["cargo", "xtask", "cluster", rest @ ..] => {
+            let mut command = Command::new(programs::xtask());
+            command.arg("cluster").args(rest).args(["--name", NAME]);
+            command
+        }
+        ["kubectl", rest @ ..] => {
+            let kubeconfig = StateFolder::of(NAME).unwrap().kubeconfig().unwrap_or_default();
+            let mut command = Command::new(tools::path(Tool::Kubectl).unwrap());
+            command.args(rest).env("KUBECONFIG", kubeconfig);
+            command
+        }
+        _ => panic!("the page has a command that a newcomer may not have: {line}"),
+    };
+    let output = command.current_dir(files::workspace()).output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "$ {line}\n{said}");
+    said
+}
+
+/// The commands of a page, each with the lines that it is said to print.
+fn commands(page: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            line if inside => match (line.strip_prefix("$ "), found.last_mut()) {
+                (Some(command), _) => found.push((command.to_owned(), Vec::new())),
+                (None, Some((_, printed))) => printed.push(line.to_owned()),
+                (None, None) => panic!("output before any command: {line}"),
+            },
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn the_page_is_true() {
+    let page = files::read(Path::new(&files::workspace().join("docs/quickstart.md")));
+    let commands = commands(&page);
+    assert!(commands.len() >= 7, "only {} commands", commands.len());
+    for (command, printed) in commands {
+        let said = follow(&command);
+        for line in printed {
+            assert!(said.contains(&line), "$ {command}\n{said}\ndoes not say: {line}");
+        }
+        if command.starts_with("kubectl describe") {
+            for part in ["ScaledObjectReady", "KEDAScaleTargetActivated"] {
+                assert!(said.contains(part), "$ {command}\n{said}\ndoes not tell of {part}");
+            }
+        }
+    }
+}
