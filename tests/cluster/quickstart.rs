@@ -10,6 +10,15 @@ use kedge_tests::{files, programs};
 /// The name that this test's cluster has, in place of the default one.
 const NAME: &str = "quickstart";
 
+/// Takes the cluster down at the end, also when the page proves wrong.
+struct CleanUp;
+
+impl Drop for CleanUp {
+    fn drop(&mut self) {
+        programs::run_xtask(&["cluster", "down", "--name", NAME]);
+    }
+}
+
 /// Runs a line of the page as it stands, but on a cluster of its own name.
 fn follow(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -57,6 +66,9 @@ fn the_page_is_true() {
     let page = files::read(Path::new(&files::workspace().join("docs/quickstart.md")));
     let commands = commands(&page);
     assert!(commands.len() >= 7, "only {} commands", commands.len());
+    // What an earlier run may have left is not what a newcomer has.
+    drop(CleanUp);
+    let _clean_up = CleanUp;
     for (command, printed) in commands {
         let said = follow(&command);
         for line in printed {

@@ -16,7 +16,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names::conditions;
 use kedge_core::activity::Past;
-use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy};
+use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy, Steering};
 use kedge_core::validate::validate;
 use kube::Client;
 use tokio::time::Instant;
@@ -59,6 +59,8 @@ pub struct Memory {
     uid: String,
     past: Option<Past>,
     next_poll_at: Option<Instant>,
+    /// What the last poll was made for; when it changes, the triggers are looked at at once.
+    polled_for: Option<(Option<i64>, Steering)>,
     failures: u32,
     rendered: Option<HorizontalPodAutoscaler>,
     target: Option<Target>,
@@ -210,7 +212,10 @@ impl Passes {
         findings.problem = board.triggers.iter().find_map(|trigger| trigger.scaler.as_ref().err().cloned());
         findings.board = Some(board.clone());
         self.keep_hpa(object, &target, &board, memory, findings).await?;
-        if memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
+        let asked = (object.metadata.generation, policy.steering.clone());
+        let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
+        if changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
+            memory.polled_for = Some(asked);
             self.telemetry.late(key, memory.next_poll_at.map_or(Duration::ZERO, |at| at.elapsed()));
             memory.next_poll_at = Some(Instant::now() + interval(object));
             findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);
