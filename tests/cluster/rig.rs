@@ -108,9 +108,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     let state = StateFolder::of("rig-kill").unwrap();
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
-    let owner = state.owner().unwrap().expect("an owner").pid;
-
-    kill(owner);
+    kill_owner(&state);
     let deadline = Instant::now() + Duration::from_secs(10);
     while !state.processes().unwrap().is_empty() {
         assert!(Instant::now() < deadline, "the guardian did not act: {:?}", state.processes());
@@ -124,7 +122,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     let is_shell =
         |pid: &&u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sh");
     kill(*processes.iter().find(is_shell).expect("a guardian"));
-    kill(state.owner().unwrap().expect("an owner").pid);
+    kill_owner(&state);
     assert!(state.processes().unwrap().len() >= 5, "left behind");
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
@@ -198,6 +196,16 @@ fn helm_is_there() {
 fn signal(signal: &str, pid: u32) {
     let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status().unwrap();
     assert!(sent.success(), "process {pid}");
+}
+
+/// Kills the owner of a cluster, and waits until the kernel has taken everything back from it: its threads end one by one.
+fn kill_owner(state: &StateFolder) {
+    kill(state.owner().unwrap().expect("an owner").pid);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while state.owner().unwrap().is_some() {
+        assert!(Instant::now() < deadline, "the lock of a dead owner stays");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn kill(pid: u32) {

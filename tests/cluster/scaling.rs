@@ -6,6 +6,8 @@ mod bad_input;
 mod hpas;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/restart.rs"]
+mod restart;
 #[path = "scaling/steps.rs"]
 mod steps;
 #[path = "scaling/targets.rs"]

@@ -51,7 +51,7 @@ pub enum MetricType {
 pub enum NoSubstitute {
     #[error("the fallback needs the current replicas of the target, which could not be read")]
     ReplicasUnknown,
-    #[error("the fallback of a metric of type Value needs ready pods, and there are none")]
+    #[error("the fallback of a metric of type Value needs the number of ready pods, and none are known")]
     NoReadyPods,
     #[error("the fallback leaves this metric to the formula")]
     LeftToFormula,

@@ -17,6 +17,9 @@ use crate::clock::Clock;
 /// What the API server takes as an event's note at most.
 const NOTE_LENGTH_MAX: usize = 1024;
 
+/// How much of the object's name an event's name begins with: the rest of it must fit too.
+const NAME_LENGTH_MAX: usize = 200;
+
 /// Whether an event is as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
@@ -57,7 +60,11 @@ impl Events {
         Event {
             metadata: ObjectMeta {
                 // Unique to this instance and instant, so that a repeated write does not become a second event.
-                name: Some(format!("{name}.{:x}.{number:x}", now.timestamp_micros())),
+                name: Some(format!(
+                    "{}.{:x}.{number:x}",
+                    &name[..name.len().min(NAME_LENGTH_MAX)],
+                    now.timestamp_micros()
+                )),
                 namespace: object.metadata.namespace.clone(),
                 ..ObjectMeta::default()
             },

@@ -28,7 +28,7 @@ use crate::clock::Clock;
 use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
-use crate::target::{Target, TargetError, Targets};
+use crate::target::{Target, TargetError, Targets, plain};
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
 use crate::world::{TargetSeen, World};
@@ -99,7 +99,7 @@ struct Findings {
 pub(crate) enum PassError {
     #[error(transparent)]
     Target(#[from] TargetError),
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", plain(source))]
     Api { what: &'static str, source: Box<kube::Error> },
 }
 
@@ -126,7 +126,7 @@ impl Passes {
             }
             Err(error) => {
                 memory.failures += 1;
-                let pause = RETRY.0.saturating_mul(1 << memory.failures.min(8)).min(RETRY.1);
+                let pause = RETRY.0.saturating_mul(1 << (memory.failures - 1).min(8)).min(RETRY.1);
                 warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "pass failed; trying again");
                 Some(Instant::now() + pause)
             }
@@ -198,6 +198,10 @@ impl Passes {
     ) -> Result<(), PassError> {
         if let Some(first) = validate(&object.spec).first() {
             findings.problem = Some(format!("{}: {first}", first.step().message()));
+            return Ok(());
+        }
+        if uses_modifiers(object) {
+            findings.problem = Some("advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it".to_owned());
             return Ok(());
         }
         if let Some(rival) = self.world.rivals(object).first() {
@@ -296,6 +300,12 @@ impl Passes {
         let stuck = findings.problem.is_some() && findings.board.is_none();
         if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at }
     }
+}
+
+/// KEDA: a formula is used as soon as any of its fields is given.
+fn uses_modifiers(object: &ScaledObject) -> bool {
+    let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
+    modifiers.is_some_and(|modifiers| *modifiers != kedge_api::scaled_object::ScalingModifiers::default())
 }
 
 /// How often the object asks to be looked at.

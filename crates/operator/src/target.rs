@@ -35,16 +35,24 @@ pub struct Target {
 pub enum TargetError {
     #[error("no kind {kind} in {api_version} is served by this cluster; check scaleTargetRef.apiVersion and kind")]
     UnknownKind { api_version: String, kind: String },
-    #[error("{what} is not served: {source}")]
+    #[error("{what} is not served: {}", plain(source))]
     Discovery { what: String, source: Box<kube::Error> },
     #[error("target resource doesn't exist: {target}")]
     Missing { target: String },
     #[error("target resource doesn't expose /scale subresource: {target}")]
     NoScale { target: String },
-    #[error("cannot read the scale of {target}: {source}")]
+    #[error("cannot read the scale of {target}: {}", plain(source))]
     Read { target: String, source: Box<kube::Error> },
-    #[error("cannot scale {target}: {source}")]
+    #[error("cannot scale {target}: {}", plain(source))]
     Write { target: String, source: Box<kube::Error> },
+}
+
+/// What went wrong with a call to the API server, in the API server's own words if it has any.
+pub fn plain(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl TargetKind {

@@ -64,13 +64,13 @@ impl Watches {
 
     /// Sees to it that changes of this kind of target are noticed.
     pub fn ensure(&self, kind: &TargetKind) {
-        if !self.kinds.lock().expect("nobody panics holding it").contains(kind) {
-            self.watch_kind(kind, Trust::Change);
-        }
+        self.watch_kind(kind, Trust::Change);
     }
 
     fn watch_kind(&self, kind: &TargetKind, trust: Trust) {
-        self.kinds.lock().expect("nobody panics holding it").insert(kind.clone());
+        if !self.kinds.lock().expect("nobody panics holding it").insert(kind.clone()) {
+            return;
+        }
         let extent = if trust == Trust::Replicas { Extent::Whole } else { Extent::Metadata };
         for scope in self.scopes.clone() {
             let (world, kind) = (self.world.clone(), kind.clone());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_api::names;
 use serde::Deserialize;
@@ -141,13 +142,20 @@ impl World {
     /// Takes an object that we wrote, without waiting for the watch.
     pub fn wrote_object(&self, object: ScaledObject) {
         let key = Key::of(&object.metadata);
-        self.lock().objects.insert(key, Arc::new(object));
+        let mut known = self.lock();
+        // The watch may have told of a later change already, or of the end.
+        if known.objects.get(&key).is_some_and(|seen| is_later(&object.metadata, &seen.metadata)) {
+            known.objects.insert(key, Arc::new(object));
+        }
     }
 
     /// Takes an HPA that we wrote, without waiting for the watch.
     pub fn wrote_hpa(&self, hpa: HorizontalPodAutoscaler) {
         let key = Key::of(&hpa.metadata);
-        self.lock().hpas.insert(key, Arc::new(hpa));
+        let mut known = self.lock();
+        if known.hpas.get(&key).is_none_or(|seen| is_later(&hpa.metadata, &seen.metadata)) {
+            known.hpas.insert(key, Arc::new(hpa));
+        }
     }
 
     pub fn deleted_hpa(&self, key: &Key) {
@@ -299,6 +307,12 @@ impl World {
     }
 }
 
+/// Whether one version of an object came after another. Versions of one resource are numbers that grow.
+fn is_later(new: &ObjectMeta, old: &ObjectMeta) -> bool {
+    let number = |meta: &ObjectMeta| meta.resource_version.as_ref().and_then(|version| version.parse::<u64>().ok());
+    number(new).zip(number(old)).is_none_or(|(new, old)| new > old)
+}
+
 /// Whether a change of an object is a reason to look at it: anything but its status.
 fn concerns_us(old: &ScaledObject, new: &ScaledObject) -> bool {
     let of = |object: &ScaledObject| {
@@ -353,4 +367,56 @@ fn kind_of(reference: &kedge_api::scaled_object::ScaleTargetRef) -> (String, Str
         Some(text) => text.to_owned(),
     };
     (given(&reference.api_version, "apps/v1"), given(&reference.kind, "Deployment"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(version: u32, generation: u32) -> ScaledObject {
+        serde_json::from_value(json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+            "metadata": { "name": "web", "namespace": "shop", "resourceVersion": version.to_string(), "generation": generation },
+            "spec": { "scaleTargetRef": { "name": "web" }, "triggers": [] },
+        }))
+        .unwrap()
+    }
+
+    fn world() -> (World, Arc<Queue<Key>>) {
+        let queue = Arc::new(Queue::new());
+        (World::new(queue.clone()), queue)
+    }
+
+    #[test]
+    fn an_old_answer_does_not_hide_a_later_change() {
+        let (world, _) = world();
+        let key = Key::new("shop", "web");
+        let version = || world.object(&key).and_then(|object| object.metadata.resource_version.clone());
+        world.see_object(&Scope::Cluster, Seen::Applied(object(7, 1)));
+        world.wrote_object(object(5, 1));
+        assert_eq!(version().as_deref(), Some("7"));
+        world.wrote_object(object(9, 1));
+        assert_eq!(version().as_deref(), Some("9"));
+        world.see_object(&Scope::Cluster, Seen::Deleted(object(10, 1)));
+        world.wrote_object(object(9, 1));
+        assert_eq!(version(), None, "what is gone stays gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_changes_that_concern_us_wake_an_object() {
+        let (world, queue) = world();
+        let woken = async || tokio::time::timeout(std::time::Duration::from_secs(1), queue.next()).await.is_ok();
+        world.see_object(&Scope::Cluster, Seen::All(vec![object(1, 1)]));
+        assert!(woken().await, "a new object");
+        world.see_object(&Scope::Cluster, Seen::Applied(object(2, 1)));
+        assert!(!woken().await, "only its status changed");
+        world.see_object(&Scope::Cluster, Seen::Applied(object(3, 2)));
+        assert!(woken().await, "its spec changed");
+        world.see_object(&Scope::Namespace("elsewhere".to_owned()), Seen::All(vec![]));
+        assert!(!woken().await, "another namespace was listed");
+        world.see_object(&Scope::Cluster, Seen::All(vec![]));
+        assert!(woken().await, "it is gone");
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::cluster;
 
 /// The writes of the operator in a namespace, from the API server's own log.
-fn writes(story: &Story<'_>) -> Vec<String> {
+pub(super) fn writes(story: &Story<'_>) -> Vec<String> {
     let log = std::fs::read_to_string(story.cluster.audit_log()).unwrap();
     let lines = log.lines().filter(|line| line.contains(IDENTITY) && line.contains(&story.namespace));
     let of = |line: &str| -> Option<String> {

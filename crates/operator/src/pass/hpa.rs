@@ -39,26 +39,30 @@ impl Passes {
                 return Ok(());
             }
         };
+        let mut rendered = rendered;
+        if board.triggers.iter().any(|trigger| trigger.scaler.is_err()) {
+            forbid_scale_in(&mut rendered);
+        }
         self.drop_renamed(object, &rendered).await?;
         let key = Key::of(&rendered.metadata);
-        let written = match self.world.hpa(&key) {
+        let found = match self.world.hpa(&key) {
+            Some(found) => found.as_ref().clone(),
             None => self.create_hpa(&key, &rendered).await?,
-            Some(found) => match claim(object, &found) {
-                Claim::Foreign { because } => {
-                    findings.problem.get_or_insert_with(|| {
-                        format!("failed to ensure HPA is correctly created for ScaledObject: {because}")
-                    });
-                    return Ok(());
+        };
+        let written = match claim(object, &found) {
+            Claim::Foreign { because } => {
+                let problem = format!("failed to ensure HPA is correctly created for ScaledObject: {because}");
+                findings.problem.get_or_insert(problem);
+                return Ok(());
+            }
+            Claim::Ours | Claim::Adoptable => {
+                let before = Before { rendered: memory.rendered.as_ref() };
+                if needs_write(&found, &rendered, before) {
+                    Some(self.replace_hpa(&found, &rendered).await?)
+                } else {
+                    None
                 }
-                Claim::Ours | Claim::Adoptable => {
-                    let before = Before { rendered: memory.rendered.as_ref() };
-                    if needs_write(&found, &rendered, before) {
-                        Some(self.replace_hpa(&found, &rendered).await?)
-                    } else {
-                        None
-                    }
-                }
-            },
+            }
         };
         if let Some(written) = written {
             self.world.wrote_hpa(written);
@@ -72,22 +76,21 @@ impl Passes {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Creates the HPA. One that the watch has not shown yet is fetched instead, and judged in the next pass.
+    /// Creates the HPA, or fetches the one that has its name already.
     async fn create_hpa(
         &self,
         key: &Key,
         rendered: &HorizontalPodAutoscaler,
-    ) -> Result<Option<HorizontalPodAutoscaler>, PassError> {
+    ) -> Result<HorizontalPodAutoscaler, PassError> {
         let api = self.hpas(&key.namespace);
-        match api.create(&PostParams::default(), rendered).await {
-            Ok(created) => Ok(Some(created)),
+        let hpa = match api.create(&PostParams::default(), rendered).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                let found = api.get(&key.name).await.map_err(PassError::api("cannot read the HPA"))?;
-                self.world.wrote_hpa(found);
-                Err(PassError::Api { what: "the HPA exists already", source: Box::new(kube::Error::Api(status)) })
+                api.get(&key.name).await.map_err(PassError::api("cannot read the HPA"))?
             }
-            Err(error) => Err(PassError::api("cannot create the HPA")(error)),
-        }
+            created => created.map_err(PassError::api("cannot create the HPA"))?,
+        };
+        self.world.wrote_hpa(hpa.clone());
+        Ok(hpa)
     }
 
     /// Writes the whole HPA, provided that nobody wrote it since it was read: what others left in it goes.
@@ -138,4 +141,10 @@ impl Passes {
         self.world.deleted_hpa(&key);
         Ok(())
     }
+}
+
+/// Lets the HPA scale out only: a trigger that cannot be built might ask for more than the others do.
+fn forbid_scale_in(hpa: &mut HorizontalPodAutoscaler) {
+    let behavior = hpa.spec.behavior.get_or_insert_default();
+    behavior.scale_down.get_or_insert_default().select_policy = Some("Disabled".to_owned());
 }

@@ -6,7 +6,7 @@ use kedge_core::conditions::{Check, Facts, FallbackState, HpaState, conditions};
 use kedge_core::policy::{Pause, Policy};
 use tokio::time::Instant;
 
-use super::{Memory, PassError, Passes};
+use super::{Memory, PassError, Passes, RETRY};
 use crate::events::Tone;
 use crate::key::Key;
 use crate::target::{Target, replicas};
@@ -29,10 +29,14 @@ impl Passes {
         match &policy.steering.pause {
             Pause::At(wanted) => {
                 // KEDA: drift is left alone once the number was reached.
-                if old.paused_replica_count != Some(*wanted) {
-                    self.set_replicas(object, *wanted).await?;
+                let done = match old.paused_replica_count == Some(*wanted) {
+                    true => Ok(()),
+                    false => self.set_replicas(object, *wanted).await,
+                };
+                match done {
+                    Ok(()) => new.paused_replica_count = Some(*wanted),
+                    Err(error) => problem = Some(format!("failed to scale target to paused replica count: {error}")),
                 }
-                new.paused_replica_count = Some(*wanted);
             }
             Pause::Unreadable(text) => {
                 problem = Some(format!(
@@ -52,7 +56,7 @@ impl Passes {
         self.write_status(object, &old, &new).await?;
         // When the pause ends, everything is looked at at once.
         memory.next_poll_at = Some(Instant::now());
-        Ok(None)
+        Ok(problem.map(|_| Instant::now() + RETRY.1 / 2))
     }
 
     /// Sets the replicas of the target, whatever they are.

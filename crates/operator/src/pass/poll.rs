@@ -41,10 +41,7 @@ impl Passes {
         let metrics: Vec<_> = board.metrics().collect();
         let readings =
             join_all(metrics.iter().map(|(trigger, _, metric)| board.read(trigger, metric, FRESH, self.clock))).await;
-        let current = match self.world.track(target) {
-            TargetSeen::Replicas(replicas) => Some(replicas),
-            TargetSeen::Unread | TargetSeen::Missing => None,
-        };
+        let current = self.current(target).await?;
         let mut active = BTreeMap::new();
         let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
         for ((trigger, _, metric), reading) in metrics.iter().zip(&readings) {
@@ -63,7 +60,9 @@ impl Passes {
             .collect();
         let now = self.clock.now();
         let activity = activity(&contributions);
-        let past = memory.past.unwrap_or(Past::NeverActive).after(activity, now);
+        // KEDA: forced activity counts for the cooldown like any other.
+        let lived = if is_forced(policy) { Activity::Active } else { activity };
+        let past = memory.past.unwrap_or(Past::NeverActive).after(lived, now);
         memory.past = Some(past);
         let created_at = object.metadata.creation_timestamp.as_ref().map_or(now, kedge_api::time::from_time);
         let seen = |current: Option<i32>| Observation {
@@ -76,6 +75,22 @@ impl Passes {
         let failed = contributions.iter().any(|one| matches!(one, Contribution::Unknown));
         let triggers = if failed { Triggers::SomeFailed } else { Triggers::AllAnswered };
         Ok(Poll { activity, triggers, decision, active })
+    }
+
+    /// The replicas of the target: as its watch tells, or read now if it only told that something changed.
+    async fn current(&self, target: &Target) -> Result<Option<i32>, PassError> {
+        match self.world.track(target) {
+            TargetSeen::Replicas(replicas) => Ok(Some(replicas)),
+            TargetSeen::Missing => Ok(None),
+            TargetSeen::Unread => match self.targets.scale(target).await {
+                Ok(scale) => {
+                    self.world.read_target(target, TargetSeen::Replicas(replicas(&scale)));
+                    Ok(Some(replicas(&scale)))
+                }
+                Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
     }
 
     /// Takes the step that was decided. The live scale is read first, and the decision made again on it.

@@ -48,12 +48,14 @@ impl Passes {
         };
         let previous = old.conditions.clone().unwrap_or_default();
         let problem = findings.problem.as_deref();
-        // Between two polls the last word on the triggers stands, unless the check itself has something to say.
-        let kept = findings.poll.is_none() && problem.is_none() && !previous.is_empty();
         let facts = Facts { steering: &policy.steering, problem, check, fallback: fallback_state(findings), hpa };
         let mut told = conditions(&previous, &facts);
-        if kept {
-            keep(&mut told, &previous, kinds::READY, reasons::SCALED_OBJECT_CHECK_FAILED);
+        // Between two polls the last word on the triggers stands, unless the check itself has something to say.
+        if findings.poll.is_none() && findings.board.is_some() {
+            keep(&mut told, &previous, kinds::ACTIVE, reasons::UNKNOWN_STATE);
+            if problem.is_none() {
+                keep(&mut told, &previous, kinds::READY, reasons::SCALED_OBJECT_CHECK_FAILED);
+            }
         }
         new.conditions = Some(told);
         if let Some(poll) = &findings.poll {

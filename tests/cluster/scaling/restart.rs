@@ -1,0 +1,58 @@
+//! An operator that is killed and started again: nothing moves, nothing is written, and work is picked up where it was.
+
+use std::time::{Duration, Instant};
+
+use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object};
+use kedge_tests::{files, programs};
+use serde_json::json;
+
+use super::load::writes;
+
+#[tokio::test]
+async fn a_killed_operator_goes_on_where_it_was() {
+    let cluster = Cluster::builder("restart").hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    let crds = files::workspace().join("crds").display().to_string();
+    cluster.kubectl(["apply", "--server-side", "--filename", &crds]).unwrap();
+    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]).unwrap();
+    let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    let story = Story::begin(&cluster, "restart");
+    let cooling = json!({ "initialCooldownPeriod": 3600 });
+    story.apply([deployment("awake", 0), scaled_object("awake", [cron_open(3)], json!({}))]);
+    story.apply([deployment("asleep", 2), scaled_object("asleep", [cron_closed(3)], json!({}))]);
+    story.apply([deployment("cooling", 1), scaled_object("cooling", [cron_closed(3)], cooling)]);
+    story.until_replicas("awake", 3).await;
+    story.until_replicas("asleep", 0).await;
+    story
+        .until("it cools down", ("False".into(), "ScalerCooldown".into()), |story| story.condition("cooling", "Active"))
+        .await;
+    story
+        .until("the HPA scales", ("True".into(), "HPAActive".into()), |story| story.condition("awake", "HPAActive"))
+        .await;
+
+    // Dropping it is kill -9.
+    drop(operator);
+    let before = writes(&story).len();
+    let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(10) {
+        // Each is looked at about ten times meanwhile.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let replicas = ["awake", "asleep", "cooling"].map(|name| story.replicas("deployment", name));
+        assert_eq!(replicas, [Some(3), Some(0), Some(1)], "{}", operator.log());
+    }
+    // While it was away the HPA could not read its metric, and said so; nothing else is worth a write.
+    let told = |write: &String| write.starts_with("patch") && write.contains("/scaledobjects/awake/status");
+    let written = writes(&story).split_off(before);
+    assert!(written.len() <= 2 && written.iter().all(told), "{written:?}");
+
+    // While nobody looks, somebody changes things; the next operator finds out.
+    drop(operator);
+    story.kubectl(["delete", "hpa", "keda-hpa-awake"]);
+    story.kubectl(["scale", "deployment", "asleep", "--replicas=1"]);
+    story.apply([scaled_object("cooling", [cron_open(4)], json!({}))]);
+    let _operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    story.until_replicas("asleep", 0).await;
+    story.until_replicas("cooling", 4).await;
+    story.until("the HPA is made again", false, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
+}
