@@ -24,13 +24,16 @@ static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
 /// The cluster that these tests share, each in a namespace of its own, with the operator beside it.
 async fn cluster() -> &'static Cluster {
     let start = async || {
-        let cluster =
-            Cluster::builder("scaling").nodes(3).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
-        let crds = files::workspace().join("crds").display().to_string();
-        cluster.kubectl(["apply", "--server-side", "--filename", &crds]).unwrap();
-        cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]).unwrap();
+        let cluster = start("scaling").await;
         let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
         (cluster, operator)
     };
     &RUNNING.get_or_init(start).await.0
+}
+
+/// A cluster with our CRDs, whose HPA controller is quick.
+async fn start(name: &str) -> Cluster {
+    let cluster = Cluster::builder(name).nodes(3).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    cluster.install_crds(&files::workspace().join("crds")).unwrap();
+    cluster
 }

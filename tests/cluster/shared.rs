@@ -29,7 +29,6 @@ pub(crate) async fn kedas() -> &'static Cluster {
 
 async fn start(name: &str, crds: &Path) -> anyhow::Result<Cluster> {
     let cluster = Cluster::builder(name).start().await?;
-    cluster.kubectl(["apply", "--server-side", "--filename", &crds.display().to_string()])?;
-    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"])?;
+    cluster.install_crds(crds)?;
     Ok(cluster)
 }

@@ -5,7 +5,7 @@ use kedge_api::names::{conditions, messages, reasons};
 
 use crate::activity::Activity;
 use crate::decide::{Decision, Hold};
-use crate::policy::{Activation, Pause, Steering};
+use crate::policy::{Activation, Steering};
 
 /// What one pass over an object found.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,15 +170,10 @@ fn hpa_active(facts: &Facts<'_>, before: Option<&Condition>) -> Option<Condition
     }
 }
 
-/// Whether an object is paused as a whole, so that nothing is looked at.
-pub fn is_fully_paused(steering: &Steering) -> bool {
-    steering.pause != Pause::No
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Direction;
+    use crate::policy::{Direction, Pause};
 
     fn steering() -> Steering {
         Steering {

@@ -110,9 +110,14 @@ impl Steering {
         }
     }
 
+    /// Whether the object is paused as a whole, so that nothing is looked at.
+    pub fn is_fully_paused(&self) -> bool {
+        self.pause != Pause::No
+    }
+
     /// Whether anything is paused: fully, or in one direction.
     pub fn is_paused(&self) -> bool {
-        self.pause != Pause::No || self.scale_in == Direction::Paused || self.scale_out == Direction::Paused
+        self.is_fully_paused() || self.scale_in == Direction::Paused || self.scale_out == Direction::Paused
     }
 }
 

@@ -141,11 +141,6 @@ impl ObjectBoard {
         *last = Some(reading.clone());
         reading
     }
-
-    /// The last reading, if there is one.
-    pub async fn last(&self, metric: &ExternalMetric) -> Option<Reading> {
-        metric.last.lock().await.clone()
-    }
 }
 
 impl ExternalMetric {

@@ -16,7 +16,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names::conditions;
 use kedge_core::activity::Past;
-use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy, Steering};
+use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
 use kedge_core::validate::validate;
 use kube::Client;
 use tokio::time::Instant;
@@ -174,7 +174,7 @@ impl Passes {
         let object = self.mark(object).await?;
         let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
         self.telemetry.paused(key, policy.steering.is_paused());
-        if policy.steering.pause != Pause::No {
+        if policy.steering.is_fully_paused() {
             return self.hold_paused(key, &object, &policy, memory).await;
         }
         let mut findings = Findings::default();

@@ -166,6 +166,13 @@ impl Cluster {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// Applies the CRDs in a folder, and returns when they can be used.
+    pub fn install_crds(&self, folder: &Path) -> anyhow::Result<()> {
+        self.kubectl(["apply", "--server-side", "--filename", &folder.display().to_string()])?;
+        self.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"])?;
+        Ok(())
+    }
+
     /// Applies objects, or a `List` of them, as the administrator.
     pub fn apply(&self, objects: &serde_json::Value) -> anyhow::Result<()> {
         let mut child = Command::new(&self.kubectl)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The environment variable by which the parts of a cluster are known; its value is the cluster's folder.
 pub(crate) const MARK: &str = "KEDGE_TEST_CLUSTER";
@@ -134,10 +134,6 @@ impl Owner {
     pub fn ask_to_stop(self) -> anyhow::Result<()> {
         let pid = to_pid(self.pid).context("not a process id")?;
         kill_process(pid, Signal::TERM).with_context(|| format!("cannot signal process {}", self.pid))
-    }
-
-    pub fn is_alive(self) -> bool {
-        to_pid(self.pid).is_some_and(|pid| test_kill_process(pid).is_ok())
     }
 }
 

@@ -2,19 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_test_cluster::RunningOperator;
+use kedge_tests::programs;
 use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object};
-use kedge_tests::{files, programs};
 use serde_json::json;
 
 use super::load::writes;
 
 #[tokio::test]
 async fn a_killed_operator_goes_on_where_it_was() {
-    let cluster = Cluster::builder("restart").hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
-    let crds = files::workspace().join("crds").display().to_string();
-    cluster.kubectl(["apply", "--server-side", "--filename", &crds]).unwrap();
-    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]).unwrap();
+    let cluster = super::start("restart").await;
     let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
     let story = Story::begin(&cluster, "restart");
     let cooling = json!({ "initialCooldownPeriod": 3600 });

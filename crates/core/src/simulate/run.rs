@@ -9,7 +9,6 @@ use super::pods::Pods;
 use super::sources::{Replicas, SourceChange, Sources};
 use super::{Pace, Plan};
 use crate::activity::{Activity, Past, activity};
-use crate::conditions::is_fully_paused;
 use crate::decide::{Current, Decision, Hold, Observation, decide};
 use crate::policy::Policy;
 
@@ -104,7 +103,7 @@ impl<'a> Run<'a> {
 
     fn poll(&mut self, now: DateTime<Utc>) {
         // A full pause: the sources are not asked.
-        if !is_fully_paused(&self.policy.steering) {
+        if !self.policy.steering.is_fully_paused() {
             let (contributions, changes) = self.sources.poll(self.load.read(now), self.replicas(now));
             self.tell_sources(now, changes);
             let activity = activity(&contributions);
@@ -136,7 +135,7 @@ impl<'a> Run<'a> {
 
     fn pass(&mut self, now: DateTime<Utc>) {
         // A full pause takes the HPA away.
-        if is_fully_paused(&self.policy.steering) {
+        if self.policy.steering.is_fully_paused() {
             return;
         }
         let readings = if self.autoscaler.asks(self.pods.current()) {

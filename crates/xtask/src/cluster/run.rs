@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use kedge_test_cluster::{Cluster, RunningOperator, StateFolder};
+use kedge_test_cluster::{RunningOperator, StateFolder};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Choices, print_usage, ready_file};
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let own = async {
         let mut cluster = args.choices.builder().start().await?;
         let state = StateFolder::of(&args.choices.name)?;
-        install_crds(&cluster)?;
+        cluster.install_crds(&workspace().join("crds"))?;
         let mut operator = match args.choices.with_operator {
             true => Some(RunningOperator::start(&cluster, &kedge()?).await?),
             false => None,
@@ -55,13 +55,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         () = stop => Ok(()),
         ended = own => ended,
     }
-}
-
-fn install_crds(cluster: &Cluster) -> anyhow::Result<()> {
-    let crds = workspace().join("crds");
-    cluster.kubectl(["apply", "--server-side", "--filename", &crds.display().to_string()])?;
-    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"])?;
-    Ok(())
 }
 
 /// The operator's program, built and lying beside this one.
