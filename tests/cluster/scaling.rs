@@ -1,4 +1,4 @@
-//! ScaledObjects on a real cluster: the operator, the real HPA controller, a real Prometheus.
+//! ScaledObjects on a real cluster: the operator, the real HPA controller, a real Prometheus, a real metrics-server.
 
 #[path = "scaling/bad_input.rs"]
 mod bad_input;
@@ -6,6 +6,8 @@ mod bad_input;
 mod hpas;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/resources.rs"]
+mod resources;
 #[path = "scaling/restart.rs"]
 mod restart;
 #[path = "scaling/steps.rs"]
@@ -15,25 +17,32 @@ mod targets;
 
 use std::time::Duration;
 
-use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_test_cluster::{Cluster, ClusterBuilder, RunningOperator};
 use kedge_tests::{files, programs};
 use tokio::sync::OnceCell;
 
 static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
 
-/// The cluster that these tests share, each in a namespace of its own, with the operator beside it.
+/// The cluster that most of these tests share, each in a namespace of its own, with the operator beside it.
 async fn cluster() -> &'static Cluster {
-    let start = async || {
-        let cluster = start("scaling").await;
-        let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
-        (cluster, operator)
-    };
-    &RUNNING.get_or_init(start).await.0
+    &RUNNING.get_or_init(|| start_with_operator(quick("scaling").nodes(3))).await.0
 }
 
-/// A cluster with our CRDs, whose HPA controller is quick.
-async fn start(name: &str) -> Cluster {
-    let cluster = Cluster::builder(name).nodes(3).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+/// A cluster whose HPA controller is quick.
+fn quick(name: &str) -> ClusterBuilder {
+    Cluster::builder(name).hpa_sync_period(Duration::from_secs(1))
+}
+
+/// Starts a cluster with our CRDs.
+async fn start(builder: ClusterBuilder) -> Cluster {
+    let cluster = builder.start().await.unwrap();
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     cluster
+}
+
+/// Starts a cluster with our CRDs, and the operator beside it.
+async fn start_with_operator(builder: ClusterBuilder) -> (Cluster, RunningOperator) {
+    let cluster = start(builder).await;
+    let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    (cluster, operator)
 }

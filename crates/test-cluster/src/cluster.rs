@@ -14,6 +14,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::certificates::Certificates;
 use crate::components::{self, Ports};
+use crate::metrics_server;
 use crate::nodes;
 use crate::ports::Port;
 use crate::process::Group;
@@ -26,6 +27,7 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 
 const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/audit-policy.yaml");
 const STAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/stages.yaml");
+const USAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/usage.yaml");
 
 /// A running cluster. It is stopped when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub struct ClusterBuilder {
     name: String,
     nodes: usize,
     hpa_sync_period: Duration,
+    metrics_server: bool,
     apiserver_flags: Vec<OsString>,
     controller_manager_flags: Vec<OsString>,
 }
@@ -64,6 +67,12 @@ impl ClusterBuilder {
         self
     }
 
+    /// A metrics-server runs beside it, so that HPAs see what pods use: what an annotation of each says.
+    pub fn metrics_server(mut self) -> Self {
+        self.metrics_server = true;
+        self
+    }
+
     /// One more flag for kube-apiserver; a flag given twice counts as given last.
     pub fn apiserver_flag(mut self, flag: impl Into<OsString>) -> Self {
         self.apiserver_flags.push(flag.into());
@@ -79,10 +88,15 @@ impl ClusterBuilder {
     /// Builds what is missing, starts everything, and returns when pods can run.
     pub async fn start(self) -> anyhow::Result<Cluster> {
         let name = self.name.clone();
-        tokio::task::spawn_blocking(|| tools::build(&Tool::CLUSTER)).await??;
+        let needed = self.tools();
+        tokio::task::spawn_blocking(move || tools::build(&needed)).await??;
         let mut cluster = self.launch().with_context(|| format!("cluster {name}"))?;
         cluster.become_ready(&self).await.with_context(|| format!("cluster {name}"))?;
         Ok(cluster)
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        Tool::CLUSTER.into_iter().chain(self.metrics_server.then_some(Tool::MetricsServer)).collect()
     }
 
     /// Starts etcd and the API server, which waits for etcd by itself.
@@ -104,6 +118,7 @@ impl ClusterBuilder {
             controller_manager: port()?,
             scheduler: port()?,
             kwok: port()?,
+            metrics_server: port()?,
         };
         let pki = Certificates::create(&folder, ports.apiserver)?;
         let mut group = Group::start(&folder)?;
@@ -123,6 +138,7 @@ impl Cluster {
             name: name.into(),
             nodes: 1,
             hpa_sync_period: Duration::from_secs(15),
+            metrics_server: false,
             apiserver_flags: Vec::new(),
             controller_manager_flags: Vec::new(),
         }
@@ -207,7 +223,8 @@ impl Cluster {
         group.spawn("kube-controller-manager", &tools::path(Tool::KubeControllerManager)?, flags)?;
         let flags = components::scheduler(self.ports, &self.pki);
         group.spawn("kube-scheduler", &tools::path(Tool::KubeScheduler)?, flags)?;
-        group.spawn("kwok", &tools::path(Tool::Kwok)?, components::kwok(self.ports, &self.pki, Path::new(STAGES)))
+        let flags = components::kwok(self.ports, &self.pki, Path::new(STAGES), Path::new(USAGE));
+        group.spawn("kwok", &tools::path(Tool::Kwok)?, flags)
     }
 
     async fn become_ready(&mut self, choices: &ClusterBuilder) -> anyhow::Result<()> {
@@ -230,7 +247,15 @@ impl Cluster {
             let ready = found.iter().filter(|node| nodes::is_ready(node)).count();
             if ready == choices.nodes { Ok(()) } else { Err(format!("{ready} of {} are ready", choices.nodes)) }
         })
-        .await
+        .await?;
+        if choices.metrics_server { self.start_metrics_server(&client).await } else { Ok(()) }
+    }
+
+    async fn start_metrics_server(&mut self, client: &kube::Client) -> anyhow::Result<()> {
+        let flags = components::metrics_server(&self.folder, self.ports, &self.pki);
+        self.group.spawn("metrics-server", &tools::path(Tool::MetricsServer)?, flags)?;
+        metrics_server::register(client, self.ports.metrics_server).await?;
+        self.wait_alive("metrics-server is available", async || metrics_server::is_available(client).await).await
     }
 
     /// Waits for a condition for as long as all parts are alive.

@@ -24,6 +24,7 @@ pub(crate) struct Ports {
     pub(crate) controller_manager: u16,
     pub(crate) scheduler: u16,
     pub(crate) kwok: u16,
+    pub(crate) metrics_server: u16,
 }
 
 pub(crate) fn etcd(folder: &Path, ports: Ports) -> Vec<OsString> {
@@ -103,15 +104,37 @@ pub(crate) fn scheduler(ports: Ports, pki: &Certificates) -> Vec<OsString> {
     ]
 }
 
-pub(crate) fn kwok(ports: Ports, pki: &Certificates, stages: &Path) -> Vec<OsString> {
+pub(crate) fn kwok(ports: Ports, pki: &Certificates, stages: &Path, usage: &Path) -> Vec<OsString> {
+    let server = pki.server();
     vec![
         flag!("kubeconfig", pki.kwok_kubeconfig()),
         flag!("config", stages),
+        flag!("config", usage),
         "--manage-all-nodes=true".into(),
         "--node-ip=127.0.0.1".into(),
         flag!("node-port", ports.kwok.to_string()),
         flag!("server-address", format!("127.0.0.1:{}", ports.kwok)),
+        flag!("tls-cert-file", server.certificate),
+        flag!("tls-private-key-file", server.key),
         // Its own heartbeat is slower than the grace period of nodes; the lease is not.
         "--node-lease-duration-seconds=40".into(),
+    ]
+}
+
+pub(crate) fn metrics_server(folder: &Path, ports: Ports, pki: &Certificates) -> Vec<OsString> {
+    let kubeconfig = pki.admin_kubeconfig();
+    vec![
+        // Nodes are checked against the authority that it names.
+        flag!("kubeconfig", kubeconfig),
+        flag!("authentication-kubeconfig", kubeconfig),
+        flag!("authorization-kubeconfig", kubeconfig),
+        "--bind-address=127.0.0.1".into(),
+        flag!("secure-port", ports.metrics_server.to_string()),
+        flag!("cert-dir", folder.join("metrics-server")),
+        "--kubelet-use-node-status-port".into(),
+        "--kubelet-preferred-address-types=InternalIP".into(),
+        // The shortest that it takes; a request must end within nine tenths of it.
+        "--metric-resolution=10s".into(),
+        "--kubelet-request-timeout=5s".into(),
     ]
 }

@@ -16,6 +16,7 @@
 //! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
 //! | [`operator`] | an operator beside a cluster, registered as its external metrics API |
 //! | [`prometheus`] | a real Prometheus server |
+//! | `metrics_server` | a real metrics-server beside a cluster |
 //! | `components` | the command line of each program |
 //! | [`process`] | child processes that end when their owner ends, however it ends |
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
@@ -36,6 +37,7 @@ pub mod wait;
 mod cache;
 mod certificates;
 mod components;
+mod metrics_server;
 mod nodes;
 mod state;
 

@@ -13,6 +13,8 @@ pub(crate) async fn create(client: &kube::Client, count: usize) -> anyhow::Resul
             "metadata": {
                 "name": name,
                 "labels": { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok" },
+                // One kwok plays all kubelets, so each node has a path of its own for metrics-server.
+                "annotations": { "metrics.k8s.io/resource-metrics-path": format!("/metrics/nodes/{name}/metrics/resource") },
             },
         }))?;
         nodes.create(&PostParams::default(), &node).await?;

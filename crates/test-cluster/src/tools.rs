@@ -22,6 +22,7 @@ pub enum Tool {
     Kwok,
     Helm,
     Prometheus,
+    MetricsServer,
 }
 
 /// How a program is built: the folder of its module below `go/`, its package, and flags for `go build`.
@@ -38,7 +39,7 @@ const KUBERNETES_VERSION: &str = "-s -w -X k8s.io/component-base/version.gitVers
 
 impl Tool {
     /// Everything that tests may use, slowest first after etcd: a broken set-up shows early.
-    pub const ALL: [Tool; 8] = [
+    pub const ALL: [Tool; 9] = [
         Tool::Etcd,
         Tool::KubeApiserver,
         Tool::KubeControllerManager,
@@ -47,6 +48,7 @@ impl Tool {
         Tool::Kwok,
         Tool::Helm,
         Tool::Prometheus,
+        Tool::MetricsServer,
     ];
 
     /// What one cluster needs to run, and kubectl to look at it.
@@ -64,6 +66,7 @@ impl Tool {
             Tool::Kwok => "kwok",
             Tool::Helm => "helm",
             Tool::Prometheus => "prometheus",
+            Tool::MetricsServer => "metrics-server",
         }
     }
 
@@ -83,6 +86,7 @@ impl Tool {
                 tags: "remove_all_sd",
                 ..plain("prometheus", "github.com/prometheus/prometheus/cmd/prometheus")
             },
+            Tool::MetricsServer => plain("metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server"),
         }
     }
 

@@ -11,7 +11,7 @@ use super::load::writes;
 
 #[tokio::test]
 async fn a_killed_operator_goes_on_where_it_was() {
-    let cluster = super::start("restart").await;
+    let cluster = super::start(super::quick("restart")).await;
     let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
     let story = Story::begin(&cluster, "restart");
     let cooling = json!({ "initialCooldownPeriod": 3600 });

@@ -1,0 +1,102 @@
+//! What pods use of the cpu they ask for. The HPA controller reads it from a real metrics-server, which reads it from kwok,
+//! which takes it from annotations of the pods.
+
+use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_tests::story::{Story, deployment, scaled_object};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::{quick, start_with_operator};
+
+static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
+
+/// A cluster with a metrics-server, whose HPA controller believes the numbers of a young pod.
+async fn cluster() -> &'static Cluster {
+    let builder = quick("resources")
+        .metrics_server()
+        .controller_manager_flag("--horizontal-pod-autoscaler-cpu-initialization-period=1s")
+        .controller_manager_flag("--horizontal-pod-autoscaler-initial-readiness-delay=1s");
+    &RUNNING.get_or_init(|| start_with_operator(builder)).await.0
+}
+
+#[tokio::test]
+async fn pods_come_and_go_with_the_cpu_they_use() {
+    let story = Story::begin(cluster().await, "cpu");
+    story.apply([using("web", [("main", "900m")]), scaled_object("web", [cpu(json!({ "value": "50" }))], bounds())]);
+    // Three at 90 % are six at 45 %, and five is the most.
+    story.until_replicas("web", 5).await;
+    until_ready(&story, "web", 5).await;
+    until_seen(&story, "resource").await;
+    story
+        .until("the status names it", json!(["cpu"]), |story| {
+            story.get("so", "web")["status"]["resourceMetricNames"].clone()
+        })
+        .await;
+
+    use_now(&story, "main", "100m");
+    story.until_replicas("web", 1).await;
+}
+
+#[tokio::test]
+async fn one_container_counts_alone() {
+    let story = Story::begin(cluster().await, "container");
+    // The pods as a whole are at 46 %, which is near enough to 50 % to change nothing.
+    let metadata = json!({ "value": "50", "containerName": "main" });
+    story.apply([using("web", [("main", "900m"), ("proxy", "20m")]), scaled_object("web", [cpu(metadata)], bounds())]);
+    story.until_replicas("web", 5).await;
+    until_ready(&story, "web", 5).await;
+    until_seen(&story, "containerResource").await;
+    assert_eq!(
+        story.get("hpa", "keda-hpa-web")["spec"]["metrics"],
+        json!([{ "type": "ContainerResource", "containerResource": {
+            "name": "cpu", "container": "main", "target": { "type": "Utilization", "averageUtilization": 50 },
+        }}])
+    );
+
+    // Now the pods as a whole are at the target.
+    use_now(&story, "proxy", "900m");
+    use_now(&story, "main", "100m");
+    story.until_replicas("web", 1).await;
+}
+
+/// A Deployment with three replicas, whose containers ask for a whole core each and use this much of it.
+fn using<const N: usize>(name: &str, usage: [(&str, &str); N]) -> Value {
+    let container = |(name, _)| json!({ "name": name, "image": name, "resources": { "requests": { "cpu": "1" } } });
+    let annotation = |(container, amount)| (usage_annotation(container), json!(amount));
+    let mut object = deployment(name, 3);
+    object["spec"]["template"]["metadata"]["annotations"] = usage.into_iter().map(annotation).collect();
+    object["spec"]["template"]["spec"]["containers"] = usage.into_iter().map(container).collect();
+    object
+}
+
+fn cpu(metadata: Value) -> Value {
+    json!({ "type": "cpu", "metricType": "Utilization", "metadata": metadata })
+}
+
+fn bounds() -> Value {
+    json!({ "minReplicaCount": 1, "maxReplicaCount": 5 })
+}
+
+fn usage_annotation(container: &str) -> String {
+    format!("kwok.x-k8s.io/usage-cpu.{container}")
+}
+
+/// Changes what a container of all pods uses.
+fn use_now(story: &Story<'_>, container: &str, amount: &str) {
+    let annotation = format!("{}={amount}", usage_annotation(container));
+    story.kubectl(["annotate", "pods", "--all", "--overwrite", &annotation]);
+}
+
+async fn until_ready(story: &Story<'_>, name: &str, count: i64) {
+    let ready = |story: &Story<'_>| story.get("deployment", name)["status"]["readyReplicas"].as_i64();
+    story.until(&format!("{count} pods of {name} are ready"), Some(count), ready).await;
+}
+
+/// Waits until the HPA has measured what the busy container uses: about 90 %, because scrapes are not on time to the millisecond.
+async fn until_seen(story: &Story<'_>, source: &str) {
+    let is_near = |story: &Story<'_>| {
+        let metric = story.get("hpa", "keda-hpa-web")["status"]["currentMetrics"][0][source].clone();
+        metric["current"]["averageUtilization"].as_i64().is_some_and(|percent| (80..=100).contains(&percent))
+    };
+    story.until("the HPA sees about 90 %", true, is_near).await;
+}
