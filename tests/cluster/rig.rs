@@ -217,10 +217,13 @@ fn kill(pid: u32) {
     }
 }
 
-/// Whether a process exists and is not a zombie waiting for its parent.
+/// Whether any thread of a process is not a zombie. The first one may be while others still hold its files, and their locks.
 fn is_running(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.map(|thread| thread.path().join("stat")).any(|stat| {
+        let stat = std::fs::read_to_string(stat).unwrap_or_default();
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+    })
 }
 
 /// The TCP ports of the loopback address that any of these processes listens on.

@@ -130,7 +130,7 @@ pub fn build(tools: &[Tool]) -> anyhow::Result<()> {
     }
     go::require()?;
     eprintln!(
-        "building {} programs from Go modules, once; the first time takes about 12 minutes on 2 cores",
+        "building {} programs from Go modules, once; the first time takes about 15 minutes on 2 cores",
         missing.len()
     );
     let started = Instant::now();
