@@ -28,7 +28,7 @@ use crate::clock::Clock;
 use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
-use crate::target::{Target, TargetError, Targets, plain};
+use crate::target::{Target, TargetError, Targets, is_conflict, plain};
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
 use crate::world::{TargetSeen, World};
@@ -36,6 +36,9 @@ use poll::Poll;
 
 /// The first and the longest pause before a failed pass is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// The pause after somebody else wrote first.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Everything a pass needs.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -104,6 +107,14 @@ pub(crate) enum PassError {
 }
 
 impl PassError {
+    /// Whether somebody else wrote first.
+    fn is_conflict(&self) -> bool {
+        match self {
+            Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
+            Self::Target(_) => false,
+        }
+    }
+
     fn api(what: &'static str) -> impl FnOnce(kube::Error) -> Self {
         move |error| Self::Api { what, source: Box::new(error) }
     }
@@ -123,6 +134,11 @@ impl Passes {
             Ok(next) => {
                 memory.failures = 0;
                 next
+            }
+            Err(error) if error.is_conflict() => {
+                debug!(namespace = key.namespace, name = key.name, error = %error, "somebody else wrote first; looking again");
+                memory.next_poll_at = memory.next_poll_at.map(|_| Instant::now());
+                Some(Instant::now() + AGAIN)
             }
             Err(error) => {
                 memory.failures += 1;
@@ -179,6 +195,9 @@ impl Passes {
         }
         let mut findings = Findings::default();
         let outcome = self.scale(key, &object, &policy, memory, &mut findings).await;
+        if outcome.as_ref().is_err_and(PassError::is_conflict) {
+            return outcome.map(|()| None);
+        }
         if let Err(error) = &outcome {
             findings.problem.get_or_insert_with(|| error.to_string());
         }
@@ -196,8 +215,10 @@ impl Passes {
         memory: &mut Memory,
         findings: &mut Findings,
     ) -> Result<(), PassError> {
-        if let Some(first) = validate(&object.spec).first() {
-            findings.problem = Some(format!("{}: {first}", first.step().message()));
+        let problems = validate(&object.spec);
+        if let Some(first) = problems.first() {
+            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            findings.problem = Some(format!("{}: {}", first.step().message(), all.join("; ")));
             return Ok(());
         }
         if uses_modifiers(object) {
@@ -213,7 +234,9 @@ impl Passes {
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
         let board = self.board_for(key, object).await;
-        findings.problem = board.triggers.iter().find_map(|trigger| trigger.scaler.as_ref().err().cloned());
+        let problems: Vec<&str> =
+            board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err()).map(String::as_str).collect();
+        findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
         findings.board = Some(board.clone());
         self.keep_hpa(object, &target, &board, memory, findings).await?;
         let asked = (object.metadata.generation, policy.steering.clone());

@@ -55,6 +55,11 @@ pub fn plain(error: &kube::Error) -> String {
     }
 }
 
+/// Whether somebody else wrote first: nothing is wrong, and everything is to be looked at again.
+pub fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
 impl TargetKind {
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }

@@ -19,10 +19,10 @@ async fn a_metric_wakes_scales_and_puts_to_sleep() {
     ]);
 
     story.until_replicas("web", 0).await;
-    assert_eq!(
-        story.events("KEDAScaleTargetDeactivated"),
-        [format!("Deactivated apps/v1.Deployment {}/web from 2 to 0", story.namespace)]
-    );
+    // From 2, or from 1 if the HPA was quicker.
+    let told = story.events("KEDAScaleTargetDeactivated");
+    let begins = format!("Deactivated apps/v1.Deployment {}/web from ", story.namespace);
+    assert!(told.len() == 1 && told[0].starts_with(&begins) && told[0].ends_with(" to 0"), "{told:?}");
     source.set("orders_waiting", 5.0);
     story.until_replicas("web", 1).await;
     story.until("it is active", ("True".into(), "ScalerActive".into()), |story| story.condition("web", "Active")).await;

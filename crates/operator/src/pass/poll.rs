@@ -16,7 +16,7 @@ use tracing::{debug, info};
 use super::{Memory, PassError, Passes};
 use crate::board::{FRESH, ObjectBoard, Reading};
 use crate::events::Tone;
-use crate::target::{Target, TargetError, replicas};
+use crate::target::{Target, TargetError, is_conflict, replicas};
 use crate::world::TargetSeen;
 
 /// What a poll found and did.
@@ -121,6 +121,12 @@ impl Passes {
         let decision = decide(policy, &seen(Some(live)), now);
         let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
         let written = self.targets.set_scale(target, scale, wanted).await;
+        if let Err(TargetError::Write { source, .. }) = &written
+            && is_conflict(source)
+        {
+            self.world.read_target(target, TargetSeen::Unread);
+            return written.map(|_| decision).map_err(PassError::from);
+        }
         self.tell_step(object, target, live, wanted, because, active, written.is_ok()).await;
         written?;
         info!(namespace = target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
