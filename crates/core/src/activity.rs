@@ -17,6 +17,17 @@ pub enum Contribution {
     LeftToHpa,
 }
 
+impl Contribution {
+    /// Whether it alone is reason to be awake. A fallback to zero replicas asks for sleep; any other asks for work.
+    pub fn asks_for_work(&self) -> bool {
+        match self {
+            Self::Active => true,
+            Self::FallenBack { replicas } => *replicas > 0,
+            Self::Inactive | Self::Unknown | Self::LeftToHpa => false,
+        }
+    }
+}
+
 /// Whether there is work for the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
@@ -31,13 +42,7 @@ pub fn activity(contributions: &[Contribution]) -> Activity {
     let any = |wanted: fn(&Contribution) -> bool| contributions.iter().any(wanted);
     // KEDA: with cpu and memory alone the target is always awake.
     let only_resources = contributions.iter().all(|one| matches!(one, Contribution::LeftToHpa));
-    // A fallback to zero replicas asks for sleep; any other asks for work.
-    let works = |one: &Contribution| match one {
-        Contribution::Active => true,
-        Contribution::FallenBack { replicas } => *replicas > 0,
-        _ => false,
-    };
-    if only_resources || any(works) {
+    if only_resources || any(Contribution::asks_for_work) {
         Activity::Active
     } else if any(|one| matches!(one, Contribution::Unknown)) {
         Activity::Unknown

@@ -100,6 +100,15 @@ impl Target {
     }
 }
 
+/// The API version and the kind that a reference names, or means where it names none.
+pub fn kind_named(reference: &ScaleTargetRef) -> (String, String) {
+    let given = |text: &Option<String>, default: &str| match text.as_deref() {
+        None | Some("") => default.to_owned(),
+        Some(text) => text.to_owned(),
+    };
+    (given(&reference.api_version, API_VERSION_DEFAULT), given(&reference.kind, KIND_DEFAULT))
+}
+
 /// Resolves kinds by discovery, and remembers them.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Targets {
@@ -114,12 +123,7 @@ impl Targets {
 
     /// The kind that a reference names.
     pub async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
-        let given = |text: &Option<String>, default: &str| match text.as_deref() {
-            None | Some("") => default.to_owned(),
-            Some(text) => text.to_owned(),
-        };
-        let api_version = given(&reference.api_version, API_VERSION_DEFAULT);
-        let kind = given(&reference.kind, KIND_DEFAULT);
+        let (api_version, kind) = kind_named(reference);
         let key = (api_version.clone(), kind.clone());
         if let Some(known) = self.known.lock().expect("nobody panics holding it").get(&key) {
             return Ok(known.clone());

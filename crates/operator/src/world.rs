@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::key::Key;
 use crate::queue::Queue;
-use crate::target::{Target, TargetKind};
+use crate::target::{Target, TargetKind, kind_named};
 use crate::watch::Seen;
 
 /// The known part of the cluster. Changes wake the objects that they concern.
@@ -123,7 +123,7 @@ impl World {
         let own = Key::of(&object.metadata);
         let same = |other: &ScaledObject| {
             let (a, b) = (&object.spec.scale_target_ref, &other.spec.scale_target_ref);
-            a.name == b.name && kind_of(a) == kind_of(b)
+            a.name == b.name && kind_named(a) == kind_named(b)
         };
         let known = self.lock();
         let others = known.objects.iter().filter(|(key, other)| {
@@ -359,14 +359,6 @@ fn owner(hpa: &HorizontalPodAutoscaler) -> Option<Key> {
     let owner =
         owners.into_iter().find(|owner| owner.kind == "ScaledObject" && owner.api_version.starts_with(&prefix))?;
     Some(Key::new(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
-}
-
-fn kind_of(reference: &kedge_api::scaled_object::ScaleTargetRef) -> (String, String) {
-    let given = |text: &Option<String>, default: &str| match text.as_deref() {
-        None | Some("") => default.to_owned(),
-        Some(text) => text.to_owned(),
-    };
-    (given(&reference.api_version, "apps/v1"), given(&reference.kind, "Deployment"))
 }
 
 #[cfg(test)]

@@ -46,9 +46,7 @@ impl Passes {
         let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
         for ((trigger, _, metric), reading) in metrics.iter().zip(&readings) {
             let contribution = contribution(board, metric.failures(), reading, current);
-            let works = matches!(contribution, Contribution::Active)
-                || matches!(contribution, Contribution::FallenBack { replicas } if replicas > 0);
-            active.insert(metric.name.clone(), works);
+            active.insert(metric.name.clone(), contribution.asks_for_work());
             by_trigger.entry(trigger.index).or_default().push(contribution);
         }
         self.tell_failures(object, memory, metrics.iter().map(|(_, _, metric)| metric.name.as_str()).zip(&readings))
