@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
-use kedge_operator::{BoardSource, Clock, Operator};
+use kedge_operator::{Clock, Operator};
 use kedge_scalers::http::connector::Connector;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::net::TcpListener;
@@ -34,12 +34,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     };
     let registry = kedge_scalers::Registry::new(settings.scalers, Connector::tcp());
     let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator);
-    let (board, world) = operator.board();
     let readiness = Readiness::new();
 
     let trust = Trust::fetch(&client).await.context("cannot read how callers of the metrics API are known")?;
     let parts = Parts {
-        source: Arc::new(BoardSource { board, world, clock: Clock::System }),
+        source: Arc::new(operator.source()),
         reviewer: Arc::new(KubeReviewer::new(client.clone())),
         trust: trust.clone(),
         certificate: serving::certificate(args)?,

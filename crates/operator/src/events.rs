@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::clock::Clock;
 
-/// What the API server takes as an event's note at most.
+/// What the API server takes as an event's note at most, in bytes.
 const NOTE_LENGTH_MAX: usize = 1024;
 
 /// How much of the object's name an event's name begins with: the rest of it must fit too.
@@ -74,7 +74,7 @@ impl Events {
             }),
             reason: Some(reason.to_owned()),
             action: Some(reason.to_owned()),
-            note: Some(note.chars().take(NOTE_LENGTH_MAX).collect()),
+            note: Some(cut(note)),
             event_time: Some(MicroTime(at)),
             reporting_controller: Some(labels::MANAGED_BY_OPERATOR.to_owned()),
             reporting_instance: Some(self.instance.clone()),
@@ -89,5 +89,22 @@ impl Events {
             }),
             ..Event::default()
         }
+    }
+}
+
+/// As much of a note as the API server takes, in whole characters.
+fn cut(note: &str) -> String {
+    note[..note.floor_char_boundary(NOTE_LENGTH_MAX)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_note_is_cut_between_characters() {
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut(&"é".repeat(600)), "é".repeat(512));
+        assert_eq!(cut(&format!("x{}", "é".repeat(600))).len(), 1023);
     }
 }

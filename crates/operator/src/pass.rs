@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::board::{Board, ObjectBoard};
-use crate::build::build;
+use crate::build::{Builder, Earlier};
 use crate::clock::Clock;
 use crate::events::{Events, Tone};
 use crate::key::Key;
@@ -47,8 +47,8 @@ pub struct Passes {
     pub clock: Clock,
     pub world: Arc<World>,
     pub board: Arc<Board>,
-    pub targets: Targets,
-    pub registry: kedge_scalers::Registry,
+    pub targets: Arc<Targets>,
+    pub builder: Builder,
     pub events: Events,
     pub watches: Arc<Watches>,
     pub telemetry: Arc<Telemetry>,
@@ -233,21 +233,30 @@ impl Passes {
             return Ok(());
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
-        let board = self.board_for(key, object).await;
-        let problems: Vec<&str> =
-            board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err()).map(String::as_str).collect();
-        findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
-        findings.board = Some(board.clone());
-        self.keep_hpa(object, &target, &board, memory, findings).await?;
         let asked = (object.metadata.generation, policy.steering.clone());
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
-        if changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
+        let is_due = changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
+        let mut board = self.board_for(key, object).await;
+        if is_due {
+            board = self.ask_again(key, object, board).await;
+        }
+        let problems: Vec<String> = board
+            .triggers
+            .iter()
+            .filter_map(|trigger| trigger.scaler.as_ref().err())
+            .map(ToString::to_string)
+            .collect();
+        findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
+        findings.board = Some(board.clone());
+        // An HPA that cannot be written is told of, and stops nobody from waking a target or laying it to sleep.
+        let kept = self.keep_hpa(object, &target, &board, memory, findings).await;
+        if is_due {
             memory.polled_for = Some(asked);
             self.telemetry.late(key, memory.next_poll_at.map_or(Duration::ZERO, |at| at.elapsed()));
             memory.next_poll_at = Some(Instant::now() + interval(object));
             findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);
         }
-        Ok(())
+        kept
     }
 
     /// The target, if it is there; else the problem is noted.
@@ -304,18 +313,37 @@ impl Passes {
         if let Some(board) = self.board.get(key).filter(fits) {
             return board;
         }
+        let old = self.board.get(key).filter(|old| Some(&old.uid) == object.metadata.uid.as_ref());
+        let hpa = self.own_hpa(object);
+        let earlier = Earlier { board: old.as_deref(), hpa: hpa.as_deref() };
+        let board = self.builder.build(object, earlier).await;
+        debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
+        self.put_board(key, object, board.clone()).await;
+        board
+    }
+
+    /// The board, after sources that did not say which metrics they have were asked again.
+    async fn ask_again(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) -> Arc<ObjectBoard> {
+        match self.builder.ask_again(object, &board).await {
+            Some(board) => {
+                self.put_board(key, object, board.clone()).await;
+                board
+            }
+            None => board,
+        }
+    }
+
+    /// Puts a board in the place of the one there was, and tells what is wrong with it.
+    async fn put_board(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) {
         if let Some(old) = self.board.get(key) {
             self.telemetry.forget(key, &old.triggers);
         }
-        let board = build(&self.registry, &self.telemetry, object).await;
-        debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
         self.board.put(key.clone(), board.clone());
-        for trigger in &board.triggers {
-            if let Err(problem) = &trigger.scaler {
-                self.events.tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, problem).await;
-            }
+        for problem in board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err()) {
+            self.events
+                .tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, &problem.to_string())
+                .await;
         }
-        board
     }
 
     /// When to look again: at the next poll, or sooner to see whether a problem is gone.

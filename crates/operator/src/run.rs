@@ -15,12 +15,14 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::board::Board;
+use crate::build::Builder;
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::jobs::decline;
 use crate::key::Key;
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
+use crate::source::BoardSource;
 use crate::target::Targets;
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
@@ -71,23 +73,28 @@ impl Operator {
         let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes.clone(), settings.selector));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
         let passes = Arc::new(Passes {
-            targets: Targets::new(client.clone()),
+            targets: Arc::new(Targets::new(client.clone())),
             events: Events::new(client.clone(), clock, settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
+            builder: Builder { registry, telemetry: telemetry.clone() },
             telemetry,
             client,
             clock,
             world,
-            registry,
         });
         Self { passes, queue, watches, scopes, concurrency: settings.concurrency.max(1) }
     }
 
     /// What the metrics API asks.
-    pub fn board(&self) -> (Arc<Board>, Arc<World>) {
-        (self.passes.board.clone(), self.passes.world.clone())
+    pub fn source(&self) -> BoardSource {
+        BoardSource {
+            board: self.passes.board.clone(),
+            world: self.passes.world.clone(),
+            targets: self.passes.targets.clone(),
+            clock: self.passes.clock,
+        }
     }
 
     /// The operator's own metrics, counted anew where they are counts.

@@ -4,21 +4,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_core::fallback::{replicas, substitute};
+use kedge_core::fallback::{MetricType, replicas, substitute};
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_metrics_api::source::MetricFuture;
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 
-use crate::board::{Board, BoardTrigger, BuiltScaler, ExternalMetric, FRESH, ObjectBoard, Reading, Service};
+use crate::board::{Board, BoardTrigger, ExternalMetric, FRESH, Failure, ObjectBoard, Reading, Service};
 use crate::clock::Clock;
 use crate::key::Key;
+use crate::target::{TargetError, Targets};
 use crate::world::World;
 
 /// The board as the metrics API sees it.
-#[derive(Debug)]
+#[allow(missing_debug_implementations)] // kube's client has none
 pub struct BoardSource {
     pub board: Arc<Board>,
     pub world: Arc<World>,
+    pub targets: Arc<Targets>,
     pub clock: Clock,
 }
 
@@ -40,17 +42,16 @@ impl BoardSource {
             });
         };
         // The HPA's client asks in lower case.
-        let asked = object.metrics().find(|(_, _, metric)| metric.name.eq_ignore_ascii_case(request.metric));
-        let Some((trigger, built, metric)) = asked else {
-            let names: Vec<&str> = object.metrics().map(|(_, _, metric)| metric.name.as_str()).collect();
-            let text = format!(
-                "no matching metrics found for {}: ScaledObject {key} has {}",
-                request.metric,
-                names.join(", ")
-            );
-            return Err(MetricError::NotFound(text));
+        let asked = object.metrics().find(|(_, metric)| metric.name.eq_ignore_ascii_case(request.metric));
+        let Some((trigger, metric)) = asked else {
+            let names: Vec<&str> = object.metrics().map(|(_, metric)| metric.name.as_str()).collect();
+            let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(MetricError::NotFound(format!(
+                "no matching metrics found for {}: ScaledObject {key} has {has}",
+                request.metric
+            )));
         };
-        let reading = self.reading(&object, trigger, built, metric).await;
+        let reading = self.reading(&object, trigger, metric).await;
         match &reading.answer {
             Ok(known) => {
                 let value = |value: &f64| MetricValue {
@@ -60,18 +61,17 @@ impl BoardSource {
                 };
                 Ok(known.values.iter().map(value).collect())
             }
-            Err(error) => self.fall_back(&key, &object, metric, &reading, error),
+            Err(error) => self.fall_back(&key, &object, metric, &reading, error).await,
         }
     }
 
     async fn reading(
         &self,
-        object: &ObjectBoard,
-        trigger: &BoardTrigger,
-        built: &BuiltScaler,
-        metric: &ExternalMetric,
+        object: &Arc<ObjectBoard>,
+        trigger: &Arc<BoardTrigger>,
+        metric: &Arc<ExternalMetric>,
     ) -> Reading {
-        let age_max = match built.service {
+        let age_max = match trigger.service {
             Service::Live => FRESH,
             // However old: polls keep it as fresh as the object asks for.
             Service::LastPoll => Duration::MAX,
@@ -79,24 +79,35 @@ impl BoardSource {
         object.read(trigger, metric, age_max, self.clock).await
     }
 
-    fn fall_back(
+    async fn fall_back(
         &self,
         key: &Key,
         object: &ObjectBoard,
         metric: &ExternalMetric,
         reading: &Reading,
-        error: &kedge_scalers::ReadError,
+        error: &Failure,
     ) -> Result<Vec<MetricValue>, MetricError> {
         let failed =
             |detail: String| MetricError::Failed(format!("metric:{} encountered error: {detail}", metric.name));
         let Some(fallback) = object.fallback.as_ref().filter(|fallback| metric.failures().is_past(fallback)) else {
             return Err(failed(error.to_string()));
         };
-        let current = self.world.current_replicas(key);
-        let value = replicas(fallback, current)
-            .and_then(|replicas| substitute(replicas, metric.target, metric.metric_type, None))
+        let ready = match metric.metric_type {
+            MetricType::AverageValue => None,
+            MetricType::Value => self.ready_pods(key).await.map_err(|why| failed(format!("{error}; {why}")))?,
+        };
+        let value = replicas(fallback, self.world.current_replicas(key))
+            .and_then(|replicas| substitute(replicas, metric.target, metric.metric_type, ready))
             .map_err(|why| failed(format!("{error}; {why}")))?;
         let value = Quantity::from_milli(value.0).canonical();
         Ok(vec![MetricValue { name: metric.name.clone(), value, at: reading.wall }])
+    }
+
+    /// The ready pods of the object's target, counted now: the HPA multiplies by them, so the fallback divides.
+    async fn ready_pods(&self, key: &Key) -> Result<Option<i32>, TargetError> {
+        match self.world.target_of(key) {
+            Some((target, _)) => self.targets.ready_pods(&target).await.map(Some),
+            None => Ok(None),
+        }
     }
 }

@@ -8,8 +8,10 @@ use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
 use kube::Client;
 use kube::core::Request;
 use kube::core::params::PostParams;
+use serde::Deserialize;
 
 use crate::key::Key;
+use crate::watch::{Extent, Subject, list};
 
 const API_VERSION_DEFAULT: &str = "apps/v1";
 const KIND_DEFAULT: &str = "Deployment";
@@ -43,6 +45,10 @@ pub enum TargetError {
     NoScale { target: String },
     #[error("cannot read the scale of {target}: {}", plain(source))]
     Read { target: String, source: Box<kube::Error> },
+    #[error("the scale of {target} names no pods; a custom resource needs `labelSelectorPath` for that")]
+    NoSelector { target: String },
+    #[error("cannot count the pods of {target}: {}", plain(source))]
+    Pods { target: String, source: Box<kube::Error> },
     #[error("cannot scale {target}: {}", plain(source))]
     Write { target: String, source: Box<kube::Error> },
 }
@@ -187,6 +193,18 @@ impl Targets {
         }
     }
 
+    /// How many pods of a target are running and ready. They are counted, not kept.
+    pub async fn ready_pods(&self, target: &Target) -> Result<i32, TargetError> {
+        let scale = self.scale(target).await?;
+        let selector = scale.status.and_then(|status| status.selector).filter(|selector| !selector.is_empty());
+        let selector = selector.ok_or_else(|| TargetError::NoSelector { target: target.word() })?;
+        let path = format!("/api/v1/namespaces/{}/pods", target.key.namespace);
+        let subject = Subject { path, selector: Some(selector), extent: Extent::Whole };
+        let pods = list::<Pod>(&self.client, &subject).await;
+        let (pods, _) = pods.map_err(|error| TargetError::Pods { target: target.word(), source: Box::new(error) })?;
+        Ok(i32::try_from(pods.iter().filter(|pod| pod.is_ready()).count()).unwrap_or(i32::MAX))
+    }
+
     /// Writes the scale, provided that nobody wrote the target since it was read.
     pub async fn set_scale(&self, target: &Target, mut scale: Scale, replicas: i32) -> Result<Scale, TargetError> {
         scale.spec.get_or_insert_default().replicas = Some(replicas);
@@ -196,6 +214,33 @@ impl Targets {
             .replace_subresource("scale", &target.key.name, &PostParams::default(), body)
             .map_err(|error| write(kube::Error::BuildRequest(error)))?;
         self.client.request::<Scale>(request).await.map_err(write)
+    }
+}
+
+/// As much of a pod as tells whether it is ready.
+#[derive(Deserialize)]
+struct Pod {
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Default, Deserialize)]
+struct PodStatus {
+    phase: Option<String>,
+    #[serde(default)]
+    conditions: Vec<PodCondition>,
+}
+
+#[derive(Deserialize)]
+struct PodCondition {
+    r#type: String,
+    status: String,
+}
+
+impl Pod {
+    fn is_ready(&self) -> bool {
+        let ready = |condition: &PodCondition| condition.r#type == "Ready" && condition.status == "True";
+        self.status.phase.as_deref() == Some("Running") && self.status.conditions.iter().any(ready)
     }
 }
 

@@ -169,6 +169,14 @@ impl World {
 
     /// The replicas of an object's target, if they are known.
     pub fn current_replicas(&self, object: &Key) -> Option<i32> {
+        match self.target_of(object)?.1 {
+            TargetSeen::Replicas(replicas) => Some(replicas),
+            TargetSeen::Unread | TargetSeen::Missing => None,
+        }
+    }
+
+    /// The target of an object, as its status names it, and what is known of it.
+    pub fn target_of(&self, object: &Key) -> Option<(Target, TargetSeen)> {
         let known = self.lock();
         let name = &known.objects.get(object)?.spec.scale_target_ref.name;
         let status = known.objects.get(object)?.status.as_ref()?.scale_target_gvkr.as_ref()?;
@@ -176,10 +184,7 @@ impl World {
             let kind = &target.kind;
             target.key.namespace == object.namespace && target.key.name == *name && kind.gvkr() == *status
         };
-        match known.targets.iter().find(|(target, _)| same(target))?.1 {
-            TargetSeen::Replicas(replicas) => Some(*replicas),
-            TargetSeen::Unread | TargetSeen::Missing => None,
-        }
+        known.targets.iter().find(|(target, _)| same(target)).map(|(target, seen)| (target.clone(), *seen))
     }
 
     /// Takes what was read of a target.
