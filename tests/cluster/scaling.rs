@@ -2,6 +2,10 @@
 
 #[path = "scaling/bad_input.rs"]
 mod bad_input;
+#[path = "scaling/fallback.rs"]
+mod fallback;
+#[path = "scaling/faults.rs"]
+mod faults;
 #[path = "scaling/hpas.rs"]
 mod hpas;
 #[path = "scaling/load.rs"]

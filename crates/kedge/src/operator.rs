@@ -99,7 +99,7 @@ async fn connect(args: &Args) -> anyhow::Result<kube::Client> {
             kube::Config::infer().await.context("no kubeconfig, and not in a cluster; give one with --kubeconfig")?
         }
     };
-    Ok(kube::Client::try_from(config)?)
+    Ok(kedge_operator::patient_client(config)?)
 }
 
 async fn wait_for_signal() -> anyhow::Result<()> {

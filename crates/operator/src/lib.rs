@@ -14,6 +14,7 @@
 //! | [`events`] | what users are told happened |
 //! | [`telemetry`] | the operator's own metrics |
 //! | [`jobs`] | ScaledJobs, which are not run yet |
+//! | [`patience`] | waiting when the API server asks for it |
 //! | [`clock`] | the one source of time |
 //!
 //! It holds no rule of scaling: those are in `kedge-core`.
@@ -26,6 +27,7 @@ pub mod jobs;
 pub mod key;
 pub mod merge;
 pub mod pass;
+pub mod patience;
 pub mod queue;
 pub mod run;
 pub mod source;
@@ -36,6 +38,7 @@ pub mod watches;
 pub mod world;
 
 pub use clock::Clock;
+pub use patience::patient_client;
 pub use run::{Operator, Settings};
 pub use source::BoardSource;
 pub use telemetry::Telemetry;

@@ -64,6 +64,11 @@ impl RunningOperator {
         self.group.check()
     }
 
+    /// Asks it to end, and waits until it has, with success.
+    pub async fn terminate(mut self) -> anyhow::Result<()> {
+        self.group.terminate(Duration::from_secs(20)).await.with_context(|| self.log())
+    }
+
     /// Where its own metrics are served.
     pub fn metrics_address(&self) -> std::net::SocketAddr {
         ([127, 0, 0, 1], self.ports[2].number).into()
