@@ -115,8 +115,11 @@ mod tests {
 
     use super::*;
 
+    /// Status, and when to come back.
+    type Answers = &'static [(u16, Option<&'static str>)];
+
     /// An API server that gives these answers one after another, and the last of them for ever.
-    fn server(answers: &'static [(u16, Option<&str>)]) -> (Client, Arc<Mutex<usize>>) {
+    fn server(answers: Answers) -> (Client, Arc<Mutex<usize>>) {
         let asked = Arc::new(Mutex::new(0));
         let counter = asked.clone();
         let service = tower::service_fn(move |_: Request<Body>| {
@@ -136,7 +139,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_wait_asked_for_is_kept() {
-        let rows: [(&str, &'static [(u16, Option<&str>)], usize, u64); 5] = [
+        let rows: [(&str, Answers, usize, u64); 5] = [
             ("no need", &[(200, None)], 1, 0),
             ("too many requests", &[(429, Some("2")), (429, Some("3")), (200, None)], 3, 5),
             ("going down", &[(503, Some("1")), (200, None)], 2, 1),
