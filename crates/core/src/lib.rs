@@ -9,6 +9,7 @@
 //! | [`validate`] | what makes an object unusable |
 //! | [`conditions`] | what users are told |
 //! | [`hpa`] | the HPA of an object |
+//! | [`lease`] | who leads |
 //! | [`simulate`] | all of it, in virtual time |
 //! | [`cron`] | when a cron window is open |
 //! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
@@ -19,6 +20,7 @@ pub mod cron;
 pub mod decide;
 pub mod fallback;
 pub mod hpa;
+pub mod lease;
 pub mod milli;
 pub mod policy;
 pub mod quantity;

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_api::names::{self, labels};
 use kube::api::{Api, PostParams};
@@ -56,7 +55,6 @@ impl Events {
         let now = self.clock.now();
         let name = object.metadata.name.clone().unwrap_or_default();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let at = Timestamp::from_microsecond(now.timestamp_micros()).unwrap_or_default();
         Event {
             metadata: ObjectMeta {
                 // Unique to this instance and instant, so that a repeated write does not become a second event.
@@ -75,7 +73,7 @@ impl Events {
             reason: Some(reason.to_owned()),
             action: Some(reason.to_owned()),
             note: Some(cut(note)),
-            event_time: Some(MicroTime(at)),
+            event_time: Some(kedge_api::time::to_micro_time(now)),
             reporting_controller: Some(labels::MANAGED_BY_OPERATOR.to_owned()),
             reporting_instance: Some(self.instance.clone()),
             regarding: Some(ObjectReference {

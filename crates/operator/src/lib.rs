@@ -13,6 +13,7 @@
 //! | [`queue`] | who is due when |
 //! | [`events`] | what users are told happened |
 //! | [`telemetry`] | the operator's own metrics |
+//! | [`lease`] | who of several replicas acts |
 //! | [`jobs`] | ScaledJobs, which are not run yet |
 //! | [`patience`] | waiting when the API server asks for it |
 //! | [`clock`] | the one source of time |
@@ -25,6 +26,7 @@ pub mod clock;
 pub mod events;
 pub mod jobs;
 pub mod key;
+pub mod lease;
 pub mod merge;
 pub mod pass;
 pub mod patience;
