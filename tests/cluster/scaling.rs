@@ -10,6 +10,8 @@ mod faults;
 mod hpas;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/replicas.rs"]
+mod replicas;
 #[path = "scaling/resources.rs"]
 mod resources;
 #[path = "scaling/restart.rs"]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_api::ScaledObject;
 use kedge_api::scaled_object::Fallback;
 use kedge_scalers::Scaler;
 use tokio::time::Instant;
@@ -87,6 +88,11 @@ impl Board {
         retire(self.objects.write().expect("nobody panics holding it").insert(key, object));
     }
 
+    pub fn clear(&self) {
+        let old = std::mem::take(&mut *self.objects.write().expect("nobody panics holding it"));
+        old.into_values().for_each(|old| drop(retire(Some(old))));
+    }
+
     pub fn remove(&self, key: &Key) -> Option<Arc<ObjectBoard>> {
         retire(self.objects.write().expect("nobody panics holding it").remove(key))
     }
@@ -97,6 +103,11 @@ fn retire(old: Option<Arc<ObjectBoard>>) -> Option<Arc<ObjectBoard>> {
 }
 
 impl ObjectBoard {
+    /// Whether it was built for this object as it is now.
+    pub fn fits(&self, object: &ScaledObject) -> bool {
+        Some(self.generation) == object.metadata.generation && Some(&self.uid) == object.metadata.uid.as_ref()
+    }
+
     /// Every external metric, with its trigger.
     pub fn metrics(&self) -> impl Iterator<Item = (&Arc<BoardTrigger>, &Arc<ExternalMetric>)> {
         self.triggers.iter().flat_map(|trigger| trigger.metrics.iter().map(move |metric| (trigger, metric)))

@@ -163,6 +163,11 @@ fn known_failures(object: &ScaledObject, earlier: Option<&ObjectBoard>, name: &s
     if let Some((_, metric)) = counted {
         return metric.failures();
     }
+    failures_in_status(object, name)
+}
+
+/// The failures that the status remembers.
+pub(crate) fn failures_in_status(object: &ScaledObject, name: &str) -> Failures {
     let health = object.status.as_ref().and_then(|status| status.health.as_ref());
     let known = health.and_then(|health| health.get(name));
     Failures(known.and_then(|health| health.number_of_failures).unwrap_or(0))

@@ -40,6 +40,8 @@ pub mod watches;
 pub mod world;
 
 pub use clock::Clock;
+pub use kedge_core::lease::Terms;
+pub use lease::Election;
 pub use patience::patient_client;
 pub use run::{Operator, Settings};
 pub use source::BoardSource;

@@ -7,6 +7,7 @@ mod mark;
 mod pause;
 mod poll;
 mod report;
+mod standby;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -215,14 +216,8 @@ impl Passes {
         memory: &mut Memory,
         findings: &mut Findings,
     ) -> Result<(), PassError> {
-        let problems = validate(&object.spec);
-        if let Some(first) = problems.first() {
-            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            findings.problem = Some(format!("{}: {}", first.step().message(), all.join("; ")));
-            return Ok(());
-        }
-        if uses_modifiers(object) {
-            findings.problem = Some("advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it".to_owned());
+        findings.problem = problem_of(object);
+        if findings.problem.is_some() {
             return Ok(());
         }
         if let Some(rival) = self.world.rivals(object).first() {
@@ -270,16 +265,14 @@ impl Passes {
             let message = kedge_core::validate::Step::Target.message();
             format!("{message}: {error}")
         };
-        let kind = match self.targets.resolve(&object.spec.scale_target_ref).await {
-            Ok(kind) => kind,
+        let target = match self.targets.of(object).await {
+            Ok(target) => target,
             Err(error @ TargetError::UnknownKind { .. }) => {
                 findings.problem = Some(trouble(&error));
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let target = Target { kind, key: Key::new(namespace, &object.spec.scale_target_ref.name) };
         if let Some(old) = memory.target.replace(target.clone()).filter(|old| *old != target) {
             self.world.untrack(&old);
         }
@@ -307,10 +300,7 @@ impl Passes {
 
     /// The triggers of the object, built for its generation.
     async fn board_for(&self, key: &Key, object: &ScaledObject) -> Arc<ObjectBoard> {
-        let fits = |board: &Arc<ObjectBoard>| {
-            Some(board.generation) == object.metadata.generation && Some(&board.uid) == object.metadata.uid.as_ref()
-        };
-        if let Some(board) = self.board.get(key).filter(fits) {
+        if let Some(board) = self.board.get(key).filter(|board| board.fits(object)) {
             return board;
         }
         let old = self.board.get(key).filter(|old| Some(&old.uid) == object.metadata.uid.as_ref());
@@ -351,6 +341,18 @@ impl Passes {
         let stuck = findings.problem.is_some() && findings.board.is_none();
         if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at }
     }
+}
+
+/// What makes the object unusable as it is written.
+fn problem_of(object: &ScaledObject) -> Option<String> {
+    let problems = validate(&object.spec);
+    if let Some(first) = problems.first() {
+        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        return Some(format!("{}: {}", first.step().message(), all.join("; ")));
+    }
+    let text =
+        "advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it";
+    uses_modifiers(object).then(|| text.to_owned())
 }
 
 /// KEDA: a formula is used as soon as any of its fields is given.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use k8s_openapi::api::autoscaling::v1::Scale;
+use kedge_api::ScaledObject;
 use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
 use kube::Client;
 use kube::core::Request;
@@ -128,7 +129,7 @@ impl Targets {
     }
 
     /// The kind that a reference names.
-    pub async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
+    async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
         let (api_version, kind) = kind_named(reference);
         let key = (api_version.clone(), kind.clone());
         if let Some(known) = self.known.lock().expect("nobody panics holding it").get(&key) {
@@ -137,6 +138,13 @@ impl Targets {
         let resolved = self.discover(&api_version, &kind).await?;
         self.known.lock().expect("nobody panics holding it").insert(key, resolved.clone());
         Ok(resolved)
+    }
+
+    /// The target of an object.
+    pub async fn of(&self, object: &ScaledObject) -> Result<Target, TargetError> {
+        let reference = &object.spec.scale_target_ref;
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        Ok(Target { kind: self.resolve(reference).await?, key: Key::new(namespace, &reference.name) })
     }
 
     async fn discover(&self, api_version: &str, kind: &str) -> Result<TargetKind, TargetError> {

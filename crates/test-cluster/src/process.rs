@@ -58,10 +58,22 @@ impl Group {
         program: &Path,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> anyhow::Result<()> {
+        self.spawn_in(name, program, arguments, &[])
+    }
+
+    /// Starts a program as a member, with these variables beside those of this process.
+    pub fn spawn_in(
+        &mut self,
+        name: &str,
+        program: &Path,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        environment: &[(String, String)],
+    ) -> anyhow::Result<()> {
         let log = log_path(&self.folder, name);
         let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let child = Command::new(program)
             .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .env(MARK, &self.folder)
             .process_group(self.guardian.id().try_into()?)
             .stdin(Stdio::null())

@@ -26,6 +26,7 @@ mod tls;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kedge_operator::{Election, Terms};
 use kedge_scalers::KeepAlive;
 
 use addresses::Address;
@@ -116,6 +117,18 @@ pub(super) struct Leadership {
     pub(super) retry_period: Duration,
 }
 
+impl Leadership {
+    /// A container that is started again in the same pod is the same candidate: its predecessor is dead.
+    fn election(&self, instance: &str) -> Election {
+        Election {
+            namespace: self.namespace.clone(),
+            name: self.lease.clone(),
+            identity: format!("{instance}_{}", std::process::id()),
+            terms: Terms { lease: self.lease_duration, renew_within: self.renew_deadline, retry: self.retry_period },
+        }
+    }
+}
+
 /// Where credentials may come from.
 #[derive(Debug, PartialEq)]
 pub(super) struct Credentials {
@@ -156,6 +169,7 @@ impl Settings {
             concurrency: self.concurrency,
             instance: self.instance.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            election: self.leadership.as_ref().map(|leadership| leadership.election(&self.instance)),
         }
     }
 

@@ -10,8 +10,6 @@ pub(crate) const PENDING: &[&str] = &[
     "filepath-auth-root-path",
     "http-max-idle-conns",
     "k8s-cluster-domain",
-    "leader-elect",
-    "leader-election-id",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY",
@@ -19,14 +17,10 @@ pub(crate) const PENDING: &[&str] = &[
     "KEDA_CLUSTER_OBJECT_NAMESPACE",
     "KEDA_HTTP_MIN_TLS_VERSION",
     "KEDA_HTTP_TLS_CIPHER_LIST",
-    "KEDA_OPERATOR_LEADER_ELECTION_LEASE_DURATION",
-    "KEDA_OPERATOR_LEADER_ELECTION_RENEW_DEADLINE",
-    "KEDA_OPERATOR_LEADER_ELECTION_RETRY_PERIOD",
     "KEDA_RESTRICT_SECRET_ACCESS",
     "KEDA_SERVICE_MIN_TLS_VERSION",
     "KEDA_SERVICE_TLS_CIPHER_LIST",
     "NO_PROXY",
-    "POD_NAMESPACE",
     "WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH",
 ];
 
@@ -34,7 +28,6 @@ pub(crate) const PENDING: &[&str] = &[
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     let http = &settings.http;
     let missed = [
-        (settings.leadership.is_some(), "--leader-elect: replicas do not choose a leader yet; run one replica"),
         (
             http.proxies.http.is_some() || http.proxies.https.is_some(),
             "HTTP_PROXY, HTTPS_PROXY: scalers do not use proxies yet; their sources must be reachable directly",

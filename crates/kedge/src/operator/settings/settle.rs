@@ -35,7 +35,7 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
         serving: serving(flags, &mut read),
         scope: scope(&mut read),
         concurrency: concurrency(&mut read),
-        instance: read.text("POD_NAME").unwrap_or_else(|| "kedge".to_owned()),
+        instance: read.text("POD_NAME").or_else(|| read.text("HOSTNAME")).unwrap_or_else(|| "kedge".to_owned()),
         service_tls: tls::of_services(&mut read, &http.tls),
         http,
         leadership: leadership(flags, &mut read),
