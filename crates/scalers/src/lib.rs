@@ -30,7 +30,7 @@ pub mod trigger;
 
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
-pub use http::{KeepAlive, Settings};
+pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_dirs};
 pub use registry::Registry;
 pub use scaler::{Activity, BoxFuture, Known, Scaler};
 pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};

@@ -46,6 +46,11 @@ impl Address {
         Self::parse(&resolve(&self.uri, location))
     }
 
+    /// What the URL itself said about signing in.
+    pub(crate) fn credentials(&self) -> Option<&HeaderValue> {
+        self.credentials.as_ref()
+    }
+
     /// Signs in as the URL says, unless the headers do so already.
     pub(crate) fn sign(&self, headers: &mut HeaderMap) {
         if let (Some(credentials), false) = (&self.credentials, headers.contains_key(header::AUTHORIZATION)) {

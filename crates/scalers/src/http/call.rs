@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HeaderValue;
+use http::uri::Scheme;
 use http::{HeaderMap, Request, Response, header};
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::address::Address;
-use super::{HttpClient, KeepAlive};
+use super::proxy::Proxy;
+use super::{HttpClient, KeepAlive, tls};
 use crate::error::{Endpoint, ReadError};
 
 const REDIRECTS_MAX: usize = 10;
@@ -46,14 +48,11 @@ impl Get {
         Self::new(address, headers, self.limit)
     }
 
-    fn request(&self, keep_alive: KeepAlive) -> Request<Empty<Bytes>> {
+    fn request(&self) -> Request<Empty<Bytes>> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = self.address.uri.clone();
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
-        if keep_alive == KeepAlive::Off {
-            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
         request
     }
 }
@@ -83,13 +82,26 @@ impl HttpClient {
     }
 
     async fn send(&self, get: &Get) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
-        match self.client.request(get.request(self.keep_alive)).await {
+        match self.client.request(self.request(get)).await {
             // A kept connection may have been closed by the source just now; a question can be asked twice.
-            Err(error) if !error.is_connect() && !is_garbled(&error) => {
-                self.client.request(get.request(self.keep_alive)).await
-            }
+            Err(error) if !error.is_connect() && !is_garbled(&error) => self.client.request(self.request(get)).await,
             outcome => outcome,
         }
+    }
+
+    /// The request, with what belongs to the connection.
+    fn request(&self, get: &Get) -> Request<Empty<Bytes>> {
+        let mut request = get.request();
+        if self.keep_alive == KeepAlive::Off {
+            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        // In a tunnel, the proxy sees no request: there it signs in when it opens it.
+        let is_seen = request.uri().scheme() == Some(&Scheme::HTTP);
+        let proxy = self.proxies.of(request.uri()).filter(|_| is_seen);
+        if let Some(credentials) = proxy.and_then(Proxy::credentials) {
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, credentials.clone());
+        }
+        request
     }
 }
 
@@ -122,8 +134,8 @@ fn malformed(endpoint: &Endpoint, problem: String) -> ReadError {
 /// What a failure before the answer means to whoever reads it.
 fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
     let endpoint = endpoint.clone();
-    if let Some(tls) = find::<rustls::Error>(error) {
-        return ReadError::Untrusted { endpoint, problem: tls.to_string() };
+    if let Some(problem) = tls::failure::find(error) {
+        return ReadError::Untrusted { endpoint, problem };
     }
     let problem = innermost(error);
     match is_garbled(error) {
@@ -137,7 +149,7 @@ fn is_garbled(error: &hyper_util::client::legacy::Error) -> bool {
 }
 
 /// The error that began it: the others only say on whose way it was met.
-fn innermost(error: &(dyn Error + 'static)) -> String {
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -146,7 +158,7 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
 }
 
 /// An error and its sources. An `io::Error` hides the one it was made from, so that one is asked for by name.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner as &(dyn Error + 'static)),
         None => error.source(),

@@ -4,6 +4,7 @@
 
 mod deadlines;
 mod failures;
+mod proxies;
 mod server;
 mod signing_in;
 mod tls;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, KeepAlive, Known, ReadError, Registry, Scaler, Settings, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, KeepAlive, Known, Proxies, ReadError, Registry, Scaler, Settings,
+    TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
