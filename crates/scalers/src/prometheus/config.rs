@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
+use kedge_api::authentication::PodIdentityProvider;
 
 use super::request;
 use crate::auth::{self, Auth};
@@ -103,7 +104,7 @@ pub(super) fn parse_tls(read: &mut Reader<'_>, auth: Option<Auth>) -> TlsProfile
 
 /// Refuses what would sign requests with a cloud's credentials: unsigned, they would only be turned away.
 fn check_identity(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, auth: Option<&Auth>) {
-    let provider = trigger.pod_identity.filter(|provider| !matches!(*provider, "" | "none"));
+    let provider = trigger.pod_identity.and_then(|identity| provider_name(identity.provider));
     match (auth, provider) {
         (Some(_), Some(provider)) => read.note(Problem::new(
             "authModes",
@@ -118,6 +119,17 @@ fn check_identity(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, auth: Opti
                 read.note(unsupported(field, cloud));
             }
         }
+    }
+}
+
+/// How a provider is written in a TriggerAuthentication; nothing for none.
+fn provider_name(provider: PodIdentityProvider) -> Option<&'static str> {
+    match provider {
+        PodIdentityProvider::AzureWorkload => Some("azure-workload"),
+        PodIdentityProvider::Gcp => Some("gcp"),
+        PodIdentityProvider::Aws => Some("aws"),
+        PodIdentityProvider::AwsEks => Some("aws-eks"),
+        PodIdentityProvider::None => None,
     }
 }
 

@@ -1,3 +1,4 @@
+use kedge_api::authentication::PodIdentityProvider;
 use serde_json::json;
 
 use super::*;
@@ -111,7 +112,7 @@ fn mistakes_are_named() {
         ),
         (
             "two ways to sign in",
-            requests().with("authModes", "bearer").auth("token", "t").pod_identity("aws"),
+            requests().with("authModes", "bearer").auth("token", "t").pod_identity(PodIdentityProvider::Aws),
             &["`authModes` cannot be used together with pod identity aws"],
         ),
         (
@@ -136,9 +137,9 @@ fn mistakes_are_named() {
 #[test]
 fn clouds_are_refused_with_a_way_out() {
     let rows = [
-        requests().pod_identity("azure-workload"),
-        requests().pod_identity("gcp"),
-        requests().pod_identity("aws"),
+        requests().pod_identity(PodIdentityProvider::AzureWorkload),
+        requests().pod_identity(PodIdentityProvider::Gcp),
+        requests().pod_identity(PodIdentityProvider::Aws),
         requests().with("identityOwner", "operator"),
         requests().auth("awsRoleArn", "arn"),
         requests().auth("awsAccessKeyID", "id"),
@@ -150,7 +151,10 @@ fn clouds_are_refused_with_a_way_out() {
         let text = built(&sample).unwrap_err();
         assert!(text.contains("not supported yet; remove it and sign in with authModes"), "{text}");
     }
-    assert!(built(&requests().pod_identity("none").with("identityOwner", "pod").with("awsRegion", "x")).is_ok());
+    assert!(
+        built(&requests().pod_identity(PodIdentityProvider::None).with("identityOwner", "pod").with("awsRegion", "x"))
+            .is_ok()
+    );
     let signed_in = requests().with("authModes", "bearer").auth("token", "t").auth("awsRoleArn", "arn");
     assert!(built(&signed_in).is_ok(), "with authModes, no cloud is asked");
 }
