@@ -16,17 +16,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::CipherSuite;
 use rustls::pki_types::CertificateDer;
 
+use crate::identity::{Ambient, Identities};
 use crate::trigger::Problem;
 pub(crate) use address::{Address, basic};
 pub use ca_dirs::read_ca_dirs;
-pub(crate) use call::Get;
+pub(crate) use call::Call;
 use connector::Connector;
 pub use proxy::Proxies;
 use route::Route;
@@ -50,6 +51,8 @@ pub struct Settings {
     pub tls_min: TlsVersion,
     /// The cipher suites that TLS 1.2 may use; none means all. TLS 1.3 always has all of its own.
     pub ciphers: Vec<CipherSuite>,
+    /// What the clouds say of this process, for triggers that sign in as it.
+    pub ambient: Ambient,
 }
 
 /// Whether connections outlive their request.
@@ -71,6 +74,7 @@ impl Default for Settings {
             proxies: Proxies::default(),
             tls_min: TlsVersion::default(),
             ciphers: Vec::new(),
+            ambient: Ambient::default(),
         }
     }
 }
@@ -92,11 +96,14 @@ pub(crate) struct HttpClients {
     connector: Connector,
     roots: OnceLock<Roots>,
     clients: Mutex<HashMap<TlsProfile, Arc<HttpClient>>>,
+    /// Whom this process can sign in as, with the tokens that are held.
+    pub(crate) identities: Identities,
 }
 
 impl HttpClients {
     pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
-        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default() }
+        let identities = Identities::default();
+        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default(), identities }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -111,17 +118,27 @@ impl HttpClients {
         }
         // Credentials come and go: what no scaler holds any more is let go when new ones arrive.
         clients.retain(|profile, client| profile.is_ordinary() || Arc::strong_count(client) > 1);
-        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
-        let config = tls::client_config(profile, roots, &self.settings)?;
-        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), config));
+        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), self.tls_config(profile)?));
         clients.insert(profile.clone(), Arc::clone(&client));
         Ok(client)
+    }
+
+    /// A client that uses no proxy, for what only this very machine can be told.
+    pub(crate) fn straight_client(&self) -> Result<Arc<HttpClient>, Problem> {
+        let settings = Settings { proxies: Proxies::default(), ..self.settings.clone() };
+        let tls = self.tls_config(&TlsProfile::default())?;
+        Ok(Arc::new(HttpClient::new(&settings, self.connector.clone(), tls)))
+    }
+
+    fn tls_config(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, Problem> {
+        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
+        tls::client_config(profile, roots, &self.settings)
     }
 }
 
 /// A client with its own pool of connections.
 pub(crate) struct HttpClient {
-    client: legacy::Client<HttpsConnector<Route>, Empty<Bytes>>,
+    client: legacy::Client<HttpsConnector<Route>, Full<Bytes>>,
     keep_alive: KeepAlive,
     proxies: Arc<Proxies>,
 }

@@ -89,7 +89,9 @@ mod tests {
     /// Keys that mean something to some trigger type.
     const KEYS: &str = "timezone|start|end|desiredReplicas|value|type|containerName|serverAddress|query|threshold|\
         activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
-        bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv";
+        bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv|\
+        awsRegion|awsRoleArn|awsAccessKeyID|awsSecretAccessKey|awsAccessKeyIDFromEnv|awsSecretAccessKeyFromEnv|cloud|\
+        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL";
 
     fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
         let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|true|[0-9]{1,3}|bearer,tls|basic|\

@@ -44,6 +44,11 @@ impl Sample {
         self
     }
 
+    pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     pub(crate) fn metric_type(mut self, metric_type: &'static str) -> Self {
         self.metric_type = Some(metric_type);
         self

@@ -5,10 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HeaderValue;
+use http::header::{HeaderName, HeaderValue};
 use http::uri::Scheme;
-use http::{HeaderMap, Request, Response, header};
-use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use http::{HeaderMap, Method, Request, Response, Uri, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::address::Address;
@@ -20,23 +20,51 @@ const REDIRECTS_MAX: usize = 10;
 const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
 const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
-/// A question to a source.
+/// A question to a source, or to whoever gives credentials for it.
 #[derive(Clone)]
-pub(crate) struct Get {
+pub(crate) struct Call {
+    method: Method,
     address: Address,
     /// Everything the trigger adds. Any of it may be a credential, so none of it goes to another host.
     headers: HeaderMap,
+    body: Bytes,
     limit: Duration,
 }
 
-impl Get {
-    pub(crate) fn new(address: Address, mut headers: HeaderMap, limit: Duration) -> Self {
+impl Call {
+    pub(crate) fn get(address: Address, headers: HeaderMap, limit: Duration) -> Self {
+        Self::new(Method::GET, address, headers, Bytes::new(), limit)
+    }
+
+    pub(crate) fn new(method: Method, address: Address, mut headers: HeaderMap, body: Bytes, limit: Duration) -> Self {
         address.sign(&mut headers);
-        Self { address, headers, limit }
+        Self { method, address, headers, body, limit }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::of(&self.address.uri)
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.address.uri
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Adds a header, in place of any of its name.
+    pub(crate) fn set_header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    /// Asks with another query, which must be escaped already.
+    pub(crate) fn set_query(&mut self, query: &str) -> Result<(), &'static str> {
+        self.address.set_query(query)
     }
 
     /// The same question at the address that a redirect named.
@@ -45,11 +73,12 @@ impl Get {
             true => self.headers.clone(),
             false => HeaderMap::new(),
         };
-        Self::new(address, headers, self.limit)
+        Self::new(self.method.clone(), address, headers, self.body.clone(), self.limit)
     }
 
-    fn request(&self) -> Request<Empty<Bytes>> {
-        let mut request = Request::new(Empty::new());
+    fn request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.address.uri.clone();
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
@@ -59,39 +88,41 @@ impl Get {
 
 impl HttpClient {
     /// The body of a successful answer.
-    pub(crate) async fn get(&self, get: &Get) -> Result<Bytes, ReadError> {
-        let endpoint = get.endpoint();
-        match tokio::time::timeout(get.limit, self.follow(get, &endpoint)).await {
+    pub(crate) async fn ask(&self, call: &Call) -> Result<Bytes, ReadError> {
+        let endpoint = call.endpoint();
+        match tokio::time::timeout(call.limit, self.follow(call, &endpoint)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(ReadError::Timeout { endpoint, limit: get.limit }),
+            Err(_) => Err(ReadError::Timeout { endpoint, limit: call.limit }),
         }
     }
 
-    async fn follow(&self, get: &Get, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
-        let mut get = get.clone();
+    async fn follow(&self, call: &Call, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
+        let mut call = call.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send(&get).await.map_err(|error| explain(&error, endpoint))?;
-            let Some(location) = location(&response) else { return read_body(response, endpoint).await };
-            let next = get
+            let response = self.send(&call).await.map_err(|error| explain(&error, endpoint))?;
+            // What is posted are credentials: they are for the one that was named.
+            let location = location(&response).filter(|_| call.method == Method::GET);
+            let Some(location) = location else { return read_body(response, endpoint).await };
+            let next = call
                 .address
                 .resolve(location)
                 .map_err(|problem| malformed(endpoint, format!("it redirects to an address that {problem}")))?;
-            get = get.redirected(next);
+            call = call.redirected(next);
         }
         Err(malformed(endpoint, format!("it redirects more than {REDIRECTS_MAX} times")))
     }
 
-    async fn send(&self, get: &Get) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
-        match self.client.request(self.request(get)).await {
+    async fn send(&self, call: &Call) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+        match self.client.request(self.request(call)).await {
             // A kept connection may have been closed by the source just now; a question can be asked twice.
-            Err(error) if !error.is_connect() && !is_garbled(&error) => self.client.request(self.request(get)).await,
+            Err(error) if !error.is_connect() && !is_garbled(&error) => self.client.request(self.request(call)).await,
             outcome => outcome,
         }
     }
 
     /// The request, with what belongs to the connection.
-    fn request(&self, get: &Get) -> Request<Empty<Bytes>> {
-        let mut request = get.request();
+    fn request(&self, call: &Call) -> Request<Full<Bytes>> {
+        let mut request = call.request();
         if self.keep_alive == KeepAlive::Off {
             request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
