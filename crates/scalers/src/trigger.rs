@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kedge_api::authentication::PodIdentity;
+
 /// What a scaler is built from: everything resolved by the caller.
 #[derive(Clone, Copy, Debug)]
 pub struct TriggerConfig<'a> {
@@ -19,7 +21,8 @@ pub struct TriggerConfig<'a> {
     pub namespace: &'a str,
     /// The object that the trigger stands in.
     pub object: &'a str,
-    pub pod_identity: Option<&'a str>,
+    /// The identity of a cloud, as authentication gave it.
+    pub pod_identity: Option<&'a PodIdentity>,
 }
 
 /// The parameters that authentication gave.
