@@ -53,7 +53,11 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
         let mut stopped = stopped.clone();
         async move { drop(stopped.wait_for(|stopped| *stopped).await) }
     };
-    let registry = kedge_scalers::Registry::new(settings.scalers(), Connector::tcp());
+    let (scalers, warnings) = settings.scalers();
+    for warning in warnings {
+        warn!(warning, "some certificate authorities are left out");
+    }
+    let registry = kedge_scalers::Registry::new(scalers, Connector::tcp());
     let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator());
     let readiness = Readiness::new();
 

@@ -35,6 +35,7 @@ pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_dirs};
 pub use identity::Ambient;
 pub use registry::Registry;
+pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, Scaler};
 pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};
 

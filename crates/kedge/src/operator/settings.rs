@@ -27,13 +27,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kedge_operator::{Election, Terms};
-use kedge_scalers::KeepAlive;
+use kedge_scalers::{Ambient, KeepAlive, Proxies};
 
 use addresses::Address;
 pub(crate) use environment::Environment;
 pub(crate) use flags::Flags;
 use logging::Logging;
-use proxies::Proxies;
 pub(super) use settle::settle;
 use tls::Tls;
 
@@ -99,12 +98,12 @@ pub(super) struct Http {
     pub(super) keep_alive: KeepAlive,
     pub(super) idle_timeout: Duration,
     pub(super) idle_per_host_max: usize,
-    /// Unused connections in all; none means no limit.
-    pub(super) idle_max: Option<usize>,
     pub(super) tls: Tls,
     pub(super) proxies: Proxies,
     /// Folders of authorities that are trusted beside those of the machine.
     pub(super) ca_dirs: Vec<PathBuf>,
+    /// Who this process is to the clouds.
+    pub(super) ambient: Ambient,
 }
 
 /// The lease that one of several replicas holds.
@@ -173,14 +172,21 @@ impl Settings {
         }
     }
 
-    pub(super) fn scalers(&self) -> kedge_scalers::Settings {
-        kedge_scalers::Settings {
+    /// How scalers speak to their sources. Reads the folders of authorities; what is wrong in them is to be logged.
+    pub(super) fn scalers(&self) -> (kedge_scalers::Settings, Vec<String>) {
+        let (extra_roots, warnings) = kedge_scalers::read_ca_dirs(&self.http.ca_dirs);
+        let settings = kedge_scalers::Settings {
             http_timeout: self.http.timeout,
             keep_alive: self.http.keep_alive,
             idle_timeout: self.http.idle_timeout,
             idle_per_host_max: self.http.idle_per_host_max,
-            ..kedge_scalers::Settings::default()
-        }
+            proxies: self.http.proxies.clone(),
+            tls_min: self.http.tls.least,
+            ciphers: self.http.tls.suites.clone(),
+            ambient: self.http.ambient.clone(),
+            extra_roots,
+        };
+        (settings, warnings)
     }
 }
 

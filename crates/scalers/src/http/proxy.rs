@@ -14,7 +14,7 @@ use crate::trigger::Problem;
 use exempt::Exempt;
 
 /// The proxies of this process, and who is asked without them. By default there are none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<Proxy>,
     https: Option<Proxy>,
@@ -22,7 +22,7 @@ pub struct Proxies {
 }
 
 /// One proxy: where it is, and how to sign in there.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Proxy {
     uri: Uri,
     credentials: Option<HeaderValue>,

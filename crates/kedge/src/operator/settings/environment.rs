@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use kedge_scalers::Ambient;
+
 /// Where a pod finds the namespace it runs in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
@@ -28,10 +30,16 @@ impl Environment {
     /// A variable, also if it is empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         debug_assert!(
-            VARIABLES.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)),
+            name == "HOSTNAME" || VARIABLES.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)),
             "{name} is not described"
         );
         self.variables.get(name).map(String::as_str)
+    }
+
+    /// The variables by which clouds say who this process is.
+    pub(super) fn ambient(&self) -> Ambient {
+        let named = self.variables.iter().filter(|(name, _)| Ambient::NAMES.contains(&name.as_str()));
+        Ambient { variables: named.map(|(name, value)| (name.clone(), value.clone())).collect() }
     }
 
     #[cfg(test)]
@@ -58,7 +66,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     variable("WATCH_NAMESPACE", "all", "The namespaces to look after, with commas between. Empty, or two quotes `\"\"`, is all"),
     variable("WATCH_LABEL_SELECTOR", "all", "A label selector: which ScaledObjects to look after"),
     variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH", "all", "The same for TriggerAuthentications and ClusterTriggerAuthentications"),
-    variable("POD_NAME", "`kedge`", "The name of this replica, in events"),
+    variable("POD_NAME", "`HOSTNAME`, else `kedge`", "The name of this replica, in events and in the Lease"),
     variable("POD_NAMESPACE", "`keda`", "The namespace of this pod, and of its Lease"),
     variable("KEDA_CLUSTER_OBJECT_NAMESPACE", "`POD_NAMESPACE`, else that of the service account, else `keda`", "Where the Secrets of ClusterTriggerAuthentications are"),
     variable("KEDA_HTTP_DEFAULT_TIMEOUT", "`3000`", "Milliseconds that a request of a scaler may take, where its trigger says nothing. 0 or less counts as 300"),
@@ -70,6 +78,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     variable("HTTP_PROXY", "", "The proxy of scalers for `http://`. Also in lower case"),
     variable("HTTPS_PROXY", "", "The proxy of scalers for `https://`. Also in lower case"),
     variable("NO_PROXY", "", "The hosts that scalers ask directly, with commas between. Also in lower case"),
+    variable("AWS_*, AZURE_*, GOOGLE_APPLICATION_CREDENTIALS, GCE_METADATA_HOST", "", "Who this process is to a cloud, for triggers that sign in with a pod identity"),
     variable("KEDA_SCALEDOBJECT_CTRL_MAX_RECONCILES", "`32`", "How many ScaledObjects are looked at at once. 5 in KEDA; a look also polls here"),
     variable("KEDA_OPERATOR_LEADER_ELECTION_LEASE_DURATION", "`15s`", "How long a leader that is not heard of stays the leader. Above the next"),
     variable("KEDA_OPERATOR_LEADER_ELECTION_RENEW_DEADLINE", "`10s`", "How long the leader tries to renew before it gives up. Above the next"),

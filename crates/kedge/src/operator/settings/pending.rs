@@ -1,45 +1,27 @@
 //! What is understood, checked and kept, but not done yet: the reference marks it, and whoever asks for it is told.
 //! When a part learns to take such a setting, its lines here go.
 
-use super::tls::TlsVersion;
 use super::{SecretAccess, Settings};
 
 /// The flags and variables that are read and have no effect yet.
 pub(crate) const PENDING: &[&str] = &[
-    "ca-dir",
     "filepath-auth-root-path",
     "http-max-idle-conns",
     "k8s-cluster-domain",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
     "KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY",
     "KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS",
     "KEDA_CLUSTER_OBJECT_NAMESPACE",
-    "KEDA_HTTP_MIN_TLS_VERSION",
-    "KEDA_HTTP_TLS_CIPHER_LIST",
     "KEDA_RESTRICT_SECRET_ACCESS",
     "KEDA_SERVICE_MIN_TLS_VERSION",
     "KEDA_SERVICE_TLS_CIPHER_LIST",
-    "NO_PROXY",
     "WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH",
 ];
 
 /// What was asked for and is missed where it is not done.
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
-    let http = &settings.http;
-    let missed = [
-        (
-            http.proxies.http.is_some() || http.proxies.https.is_some(),
-            "HTTP_PROXY, HTTPS_PROXY: scalers do not use proxies yet; their sources must be reachable directly",
-        ),
-        (
-            http.tls.least == TlsVersion::V13 || !http.tls.suites.is_empty(),
-            "KEDA_HTTP_MIN_TLS_VERSION, KEDA_HTTP_TLS_CIPHER_LIST: scalers do not follow them yet; they speak TLS 1.2 and 1.3",
-        ),
-        (
-            settings.credentials.secrets == SecretAccess::ClusterObjectNamespaceOnly,
-            "KEDA_RESTRICT_SECRET_ACCESS: no Secret is read yet, in any namespace",
-        ),
-    ];
+    let missed = [(
+        settings.credentials.secrets == SecretAccess::ClusterObjectNamespaceOnly,
+        "KEDA_RESTRICT_SECRET_ACCESS: no Secret is read yet, in any namespace",
+    )];
     missed.into_iter().filter(|(asked, _)| *asked).map(|(_, warning)| warning.to_owned()).collect()
 }

@@ -1,5 +1,6 @@
 //! How one flag or variable is read: its text becomes a value, or its mistake is noted and reading goes on.
 
+use kedge_scalers::Ambient;
 use kedge_scalers::metadata::convert::{Converted, Flaw};
 
 use super::Environment;
@@ -44,20 +45,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As `variable`, for texts that may hold credentials: a note does not repeat the text.
-    pub(super) fn hidden<T>(&mut self, name: &str, convert: impl Fn(&str) -> Converted<T>) -> Option<T> {
-        match convert(&self.text(name)?) {
-            Ok(value) => Some(value),
-            Err(flaw) => {
-                self.problem(format!("{name} {}; {}", flaw.problem, flaw.remedy));
-                None
-            }
-        }
-    }
-
     /// A variable as it is, if it is set and not empty.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.environment.get(name).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    /// Who this process is to the clouds.
+    pub(super) fn ambient(&self) -> Ambient {
+        self.environment.ambient()
     }
 
     pub(super) fn is_set(&self, name: &str) -> bool {

@@ -98,7 +98,8 @@ fn concurrency(read: &mut Reader<'_>) -> usize {
 
 fn http(flags: &Flags, read: &mut Reader<'_>) -> Http {
     let disable_keep_alive = read.variable("KEDA_HTTP_DISABLE_KEEP_ALIVE", convert::boolean).unwrap_or(false);
-    let idle_max = read.flag("--http-max-idle-conns", &flags.http_max_idle_conns, amounts::count);
+    // The pool of connections has no limit over all hosts; a value is checked all the same.
+    read.flag("--http-max-idle-conns", &flags.http_max_idle_conns, amounts::count);
     let per_host = &flags.http_max_idle_conns_per_host;
     let idle_per_host_max = read.flag("--http-max-idle-conns-per-host", per_host, amounts::positive_count);
     let idle_timeout = read.flag("--http-idle-conn-timeout", &flags.http_idle_conn_timeout, amounts::positive_duration);
@@ -107,10 +108,10 @@ fn http(flags: &Flags, read: &mut Reader<'_>) -> Http {
         keep_alive: if disable_keep_alive { KeepAlive::Off } else { KeepAlive::On },
         idle_timeout: idle_timeout.unwrap_or_default(),
         idle_per_host_max: idle_per_host_max.unwrap_or_default(),
-        idle_max: idle_max.filter(|count| *count > 0),
         tls: tls::of_scalers(read),
         proxies: proxies::settle(read),
         ca_dirs: flags.ca_dir.clone(),
+        ambient: read.ambient(),
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 
+use kedge_scalers::TlsVersion;
+
 use super::super::Compression;
 use super::super::logging::{Format, Logging, Time};
-use super::super::tls::TlsVersion;
 use super::{settled, text};
 
 /// What the image of KEDA's operator adds before the arguments of a manifest.
@@ -102,9 +103,9 @@ fn kedas_chart_starts_it_as_operator() {
     ];
     let settings = settled(&usual, &CHART);
     assert_eq!((settings.serving.metrics.as_ref(), settings.compression), (None, Compression::Off));
-    assert_eq!((settings.http.idle_max, settings.http.idle_per_host_max), (None, 1000));
+    assert_eq!(settings.http.idle_per_host_max, 1000);
     assert_eq!(settings.http.idle_timeout, Duration::from_secs(90));
-    assert_eq!((settings.http.tls.least, settings.service_tls.least), (TlsVersion::V12, TlsVersion::V13));
+    assert_eq!((settings.http.tls.least, settings.service_tls.least), (TlsVersion::Tls12, TlsVersion::Tls13));
     assert_eq!((settings.instance.as_str(), settings.cluster_domain.as_str()), ("keda-operator-7d9c", "cluster.local"));
     assert!(settings.notices.ignored.unwrap().contains("--k8s-cluster-name (no CloudEvents are sent)"));
 
