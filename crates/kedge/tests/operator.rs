@@ -63,6 +63,6 @@ fn what_has_no_effect_is_named_at_start_as_the_logging_flags_say() {
 fn nothing_secret_is_logged() {
     let arguments = ["operator", "--log-level=trace", "--kubeconfig=/dev/null/kubeconfig"];
     let said = error(&arguments, &[("HTTPS_PROXY", "http://me:hunter2@proxy:3128")]);
-    assert!(said.contains("http://proxy:3128") && said.contains("***"), "{said}");
+    assert!(said.contains("http://proxy:3128"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
 }
