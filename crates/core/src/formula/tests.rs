@@ -114,3 +114,22 @@ fn a_trial_that_fails_for_its_values_alone_is_forgiven() {
     }
     assert!(Formula::compile("5 % (int(a) + 1)", &["a"]).is_err());
 }
+
+#[test]
+fn the_formulas_of_the_manual_work() {
+    let manual = include_str!("../../../../docs/scaling-modifiers.md");
+    let table = manual.split("| wish | formula |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let formulas: Vec<&str> = table.lines().filter_map(|row| row.split('`').nth(1)).collect();
+    assert!(formulas.len() > 5, "{formulas:?}");
+    for formula in formulas {
+        Formula::compile(formula, &["a", "b", "c", "d", "business_hours"]).unwrap();
+    }
+    let listed = |name: &str| manual.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+    for (name, ..) in tree::FUNCTIONS {
+        assert!(listed(name), "{name} is not in the manual");
+    }
+    for limit in [TEXT_MAX_BYTES.to_string(), format!("{NESTING_MAX} deep"), "20,000 steps".to_owned()] {
+        assert!(manual.contains(&limit), "{limit} is not in the manual");
+    }
+    assert_eq!(STEPS_MAX, 20_000);
+}
