@@ -6,6 +6,7 @@
 //! | [`activity`] | whether there is work, and since when there is none |
 //! | [`decide`] | what to do with the target now |
 //! | [`fallback`] | what counts in place of a source that keeps failing |
+//! | [`formula`] | what several triggers make together, by `scalingModifiers` |
 //! | [`validate`] | what makes an object unusable |
 //! | [`conditions`] | what users are told |
 //! | [`hpa`] | the HPA of an object |
@@ -19,6 +20,7 @@ pub mod conditions;
 pub mod cron;
 pub mod decide;
 pub mod fallback;
+pub mod formula;
 pub mod hpa;
 pub mod lease;
 pub mod milli;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 
+use crate::formula::settings;
 use crate::policy::MAX_REPLICAS_DEFAULT;
 
 /// Something that must be changed before the object can work.
@@ -21,6 +22,8 @@ pub enum Problem {
     CannotCache { kind: String },
     #[error("triggerName \"{name}\" is defined multiple times in the ScaledObject/ScaledJob, but it must be unique")]
     NameTwice { name: String },
+    #[error(transparent)]
+    Modifiers(settings::Problem),
 }
 
 /// Which step of the check found a problem; its text begins the message of the Ready condition.
@@ -29,6 +32,7 @@ pub enum Step {
     Target,
     Bounds,
     Triggers,
+    Modifiers,
 }
 
 impl Problem {
@@ -37,6 +41,7 @@ impl Problem {
             Self::NoTarget => Step::Target,
             Self::MinAboveMax { .. } | Self::IdleNotBelowMin { .. } => Step::Bounds,
             Self::NoTriggers | Self::CannotCache { .. } | Self::NameTwice { .. } => Step::Triggers,
+            Self::Modifiers(_) => Step::Modifiers,
         }
     }
 }
@@ -48,6 +53,8 @@ impl Step {
             Self::Target => "ScaledObject doesn't have correct scaleTargetRef specification",
             Self::Bounds => "ScaledObject doesn't have correct Idle/Min/Max Replica Counts specification",
             Self::Triggers => "ScaledObject doesn't have correct triggers specification",
+            // KEDA: a formula is read when the HPA is made.
+            Self::Modifiers => "failed to ensure HPA is correctly created for ScaledObject",
         }
     }
 }
@@ -60,6 +67,7 @@ pub fn validate(spec: &ScaledObjectSpec) -> Vec<Problem> {
     }
     validate_bounds(spec, &mut problems);
     validate_triggers(spec, &mut problems);
+    problems.extend(settings::parse(spec).err().unwrap_or_default().into_iter().map(Problem::Modifiers));
     problems
 }
 
@@ -129,6 +137,7 @@ mod tests {
         let spec: ScaledObjectSpec = serde_json::from_value(serde_json::json!({
             "scaleTargetRef": { "name": "" },
             "minReplicaCount": 9, "maxReplicaCount": 3,
+            "advanced": { "scalingModifiers": { "target": "2" } },
             "triggers": [
                 { "type": "cron", "name": "a", "metadata": {}, "useCachedMetrics": true },
                 { "type": "prometheus", "name": "a", "metadata": {} },
@@ -143,6 +152,7 @@ mod tests {
                 "MinReplicaCount=9 must be less than MaxReplicaCount=3",
                 "property \"useCachedMetrics\" is not supported for \"cron\" scaler",
                 "triggerName \"a\" is defined multiple times in the ScaledObject/ScaledJob, but it must be unique",
+                "error ScalingModifiers.Formula is mandatory",
             ]
         );
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::autoscaling::v2::{
-    CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
+    CrossVersionObjectReference, ExternalMetricSource, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricIdentifier, MetricSpec, MetricTarget,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
@@ -13,7 +13,11 @@ use kedge_api::ScaledObject;
 use kedge_api::names::{self, annotations, labels};
 use kedge_api::scaled_object::{HpaBehavior, HpaScalingRules};
 
+use crate::fallback::MetricType;
+use crate::formula::settings::Composite;
+use crate::milli::Milli;
 use crate::policy::{Direction, Policy, Steering};
+use crate::quantity;
 
 /// The longest value a label can have.
 const LABEL_LENGTH_MAX: usize = 63;
@@ -73,6 +77,31 @@ pub fn render(
         },
         status: None,
     })
+}
+
+/// The metric that a formula makes, as the HPA asks for it.
+pub fn composite_spec(composite: &Composite) -> MetricSpec {
+    let Milli(target) = composite.target;
+    let amount = Some(Quantity(quantity::Quantity::from_milli(target).canonical()));
+    let target = match composite.metric_type {
+        MetricType::AverageValue => {
+            MetricTarget { type_: "AverageValue".to_owned(), average_value: amount, ..MetricTarget::default() }
+        }
+        MetricType::Value => MetricTarget { type_: "Value".to_owned(), value: amount, ..MetricTarget::default() },
+    };
+    let metric = MetricIdentifier { name: names::COMPOSITE_METRIC.to_owned(), selector: None };
+    MetricSpec {
+        type_: "External".to_owned(),
+        external: Some(ExternalMetricSource { metric, target }),
+        ..MetricSpec::default()
+    }
+}
+
+/// The metrics of all triggers, with the composite one in place of the external ones. cpu and memory stay, also where they
+/// watch one container (KEDA drops these).
+pub fn with_composite(metrics: Vec<MetricSpec>, composite: &Composite) -> Vec<MetricSpec> {
+    let resources = metrics.into_iter().filter(|metric| metric.external.is_none());
+    resources.chain([composite_spec(composite)]).collect()
 }
 
 /// The reference by which the HPA is ours, and goes with the object.
@@ -168,8 +197,11 @@ fn render_metrics(object: &ScaledObject, mut metrics: Vec<MetricSpec>) -> Result
             match_expressions: None,
         });
     }
-    // KEDA: ContainerResource, External, Resource; within a type the order of the triggers.
-    metrics.sort_by(|a, b| a.type_.cmp(&b.type_));
+    // KEDA: ContainerResource, External, Resource; within a type the order of the triggers; and a composite metric last.
+    let is_composite = |metric: &MetricSpec| {
+        metric.external.as_ref().is_some_and(|external| external.metric.name == names::COMPOSITE_METRIC)
+    };
+    metrics.sort_by(|a, b| (is_composite(a), &a.type_).cmp(&(is_composite(b), &b.type_)));
     Ok(metrics)
 }
 

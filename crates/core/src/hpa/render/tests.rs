@@ -150,3 +150,40 @@ fn a_long_name_is_cut_to_a_legal_label() {
     let name = format!("{}-.{}", "a".repeat(61), "b".repeat(20));
     assert_eq!(label_value(&name), "a".repeat(61));
 }
+
+#[test]
+fn a_composite_metric_replaces_the_external_ones_and_comes_last() {
+    let modifiers = json!({ "spec": {
+        "advanced": { "scalingModifiers": { "formula": "(q + p) / 2", "target": "2.5" } },
+        "triggers": [
+            { "type": "prometheus", "name": "q", "metadata": {} },
+            { "type": "metrics-api", "name": "p", "metadata": {} },
+        ],
+    } });
+    let memory: MetricSpec = serde_json::from_value(json!({
+        "type": "ContainerResource",
+        "containerResource": { "name": "memory", "container": "main", "target": { "type": "AverageValue", "averageValue": "1Gi" } },
+    }))
+    .unwrap();
+    let composite = |target: &str, metric_type: &str| {
+        let mut object = modifiers.clone();
+        merge(
+            &mut object,
+            json!({ "spec": { "advanced": { "scalingModifiers": { "target": target, "metricType": metric_type } } } }),
+        );
+        crate::formula::settings::parse(&self::object(object).spec).unwrap().unwrap()
+    };
+    let metrics = vec![external("s0-q"), cpu(), external("s2-p"), memory];
+    let hpa = rendered(modifiers.clone(), with_composite(metrics, &composite("2.5", "AverageValue")));
+    let kinds: Vec<&Value> = hpa["spec"]["metrics"].as_array().unwrap().iter().map(|metric| &metric["type"]).collect();
+    assert_eq!(kinds, ["ContainerResource", "Resource", "External"]);
+    assert_eq!(
+        hpa["spec"]["metrics"][2]["external"],
+        json!({
+            "metric": { "name": "composite-metric", "selector": { "matchLabels": { "scaledobject.keda.sh/name": "web" } } },
+            "target": { "type": "AverageValue", "averageValue": "2500m" },
+        })
+    );
+    let value = serde_json::to_value(composite_spec(&composite("2", "Value"))).unwrap();
+    assert_eq!(value["external"]["target"], json!({ "type": "Value", "value": "2" }));
+}

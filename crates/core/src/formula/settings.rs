@@ -1,0 +1,202 @@
+//! The fields of `advanced.scalingModifiers`, read into types, every mistake named.
+
+use kedge_api::scaled_object::{FallbackBehavior, ModifierMetricType, ScaledObjectSpec, ScalingModifiers};
+
+use super::{Formula, FormulaError};
+use crate::fallback::MetricType;
+use crate::milli::Milli;
+
+/// The one metric that takes the place of all external ones.
+#[derive(Clone, Debug)]
+pub struct Composite {
+    pub formula: Formula,
+    /// What one replica should see of it.
+    pub target: Milli,
+    pub metric_type: MetricType,
+    /// The object is active strictly above this.
+    pub activation: f64,
+}
+
+/// What must be changed. The first words are KEDA's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("error ScalingModifiers.Formula is mandatory")]
+    NoFormula,
+    #[error("error validating formula in ScalingModifiers\nformula is given but target is empty")]
+    NoTarget,
+    #[error("error validating formula in ScalingModifiers\n{0}")]
+    Formula(FormulaError),
+    #[error(
+        "error validating target in ScalingModifiers\nerror converting target for scalingModifiers (string->float) to valid \
+         target: \"{given}\" is not a number from 0.001 to 9e15"
+    )]
+    Target { given: String },
+    #[error("scalingModifiers.ActivationTarget parsing error: \"{given}\" is not a number; 0 is the default")]
+    Activation { given: String },
+    #[error("scalingModifiers fallback behavior requires scalingModifiers.formula to be defined")]
+    FallbackWithoutFormula,
+}
+
+/// The composite metric of a spec, if it has one. That names are unique is for [`validate`](crate::validate) to say.
+pub fn parse(spec: &ScaledObjectSpec) -> Result<Option<Composite>, Vec<Problem>> {
+    let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
+    let formula = modifiers.and_then(|modifiers| given(&modifiers.formula));
+    let mut problems = Vec::new();
+    let behavior = spec.fallback.as_ref().and_then(|fallback| fallback.behavior);
+    if behavior == Some(FallbackBehavior::ScalingModifiers) && formula.is_none() {
+        problems.push(Problem::FallbackWithoutFormula);
+    }
+    let Some(modifiers) = modifiers.filter(|modifiers| is_used(modifiers)) else {
+        return if problems.is_empty() { Ok(None) } else { Err(problems) };
+    };
+    let formula = parse_formula(formula, &names(spec)).map_err(|problem| problems.push(problem)).ok();
+    let target = parse_target(modifiers).map_err(|problem| problems.extend(problem)).ok();
+    let activation = parse_activation(modifiers).map_err(|problem| problems.push(problem)).ok();
+    match (formula, target, activation) {
+        (Some(formula), Some(target), Some(activation)) if problems.is_empty() => {
+            Ok(Some(Composite { formula, target, metric_type: metric_type(modifiers), activation }))
+        }
+        _ => Err(problems),
+    }
+}
+
+/// KEDA: modifiers are used as soon as any of their fields is given.
+pub fn is_used(modifiers: &ScalingModifiers) -> bool {
+    let texts = [&modifiers.formula, &modifiers.target, &modifiers.activation_target];
+    modifiers.metric_type.is_some() || texts.into_iter().any(|text| given(text).is_some())
+}
+
+/// KEDA: the names of all triggers but those of cpu and memory, whose values only the HPA knows.
+fn names(spec: &ScaledObjectSpec) -> Vec<&str> {
+    let triggers = spec.triggers.iter().filter(|trigger| !matches!(trigger.r#type.as_str(), "cpu" | "memory"));
+    triggers.filter_map(|trigger| given(&trigger.name)).collect()
+}
+
+/// An empty text is as good as none.
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
+}
+
+fn parse_formula(text: Option<&str>, names: &[&str]) -> Result<Formula, Problem> {
+    Formula::compile(text.ok_or(Problem::NoFormula)?, names).map_err(Problem::Formula)
+}
+
+/// `None` where the formula is missing as well, which is the problem to name.
+fn parse_target(modifiers: &ScalingModifiers) -> Result<Milli, Option<Problem>> {
+    let Some(text) = given(&modifiers.target) else {
+        return Err(given(&modifiers.formula).map(|_| Problem::NoTarget));
+    };
+    // KEDA: cut off after three decimals. A target of nothing would then be refused by the API server, so it is refused here.
+    let milli = text.parse::<f64>().ok().map(|target| target * 1000.0);
+    match milli {
+        Some(milli) if (1.0..=i64::MAX as f64).contains(&milli) => Ok(Milli(milli as i64)),
+        _ => Err(Some(Problem::Target { given: text.to_owned() })),
+    }
+}
+
+fn parse_activation(modifiers: &ScalingModifiers) -> Result<f64, Problem> {
+    let Some(text) = given(&modifiers.activation_target) else { return Ok(0.0) };
+    let activation = text.parse::<f64>().ok().filter(|activation| activation.is_finite());
+    activation.ok_or_else(|| Problem::Activation { given: text.to_owned() })
+}
+
+fn metric_type(modifiers: &ScalingModifiers) -> MetricType {
+    match modifiers.metric_type {
+        None | Some(ModifierMetricType::AverageValue) => MetricType::AverageValue,
+        Some(ModifierMetricType::Value) => MetricType::Value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn spec(modifiers: Value, fallback: Option<&str>) -> ScaledObjectSpec {
+        serde_json::from_value(json!({
+            "scaleTargetRef": { "name": "web" },
+            "fallback": fallback.map(|behavior| json!({ "failureThreshold": 1, "replicas": 1, "behavior": behavior })),
+            "advanced": { "scalingModifiers": modifiers },
+            "triggers": [
+                { "type": "prometheus", "name": "a", "metadata": {} },
+                { "type": "cron", "name": "b-b", "metadata": {} },
+                { "type": "prometheus", "metadata": {} },
+                { "type": "cpu", "name": "c", "metadata": {} },
+            ],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_given_becomes_a_composite_metric() {
+        let rows = [
+            ("only what is needed", json!({ "formula": "a", "target": "2.5" }), 2500, MetricType::AverageValue, 0.0),
+            (
+                "everything",
+                json!({ "formula": "a", "target": "1e3", "activationTarget": "-1.5", "metricType": "Value" }),
+                1_000_000,
+                MetricType::Value,
+                -1.5,
+            ),
+            ("cut off, as KEDA does", json!({ "formula": "a", "target": "0.0019" }), 1, MetricType::AverageValue, 0.0),
+        ];
+        for (name, modifiers, target, metric_type, activation) in rows {
+            let composite = parse(&spec(modifiers, None)).unwrap().unwrap();
+            let found = (composite.target, composite.metric_type, composite.activation);
+            assert_eq!(found, (Milli(target), metric_type, activation), "{name}");
+        }
+    }
+
+    #[test]
+    fn nothing_given_is_no_composite_metric() {
+        for modifiers in [json!(null), json!({}), json!({ "formula": "", "target": "" })] {
+            assert!(parse(&spec(modifiers, Some("static"))).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_named_at_once() {
+        let no_formula = "error ScalingModifiers.Formula is mandatory";
+        let rows = [
+            (json!({ "target": "2" }), None, vec![no_formula]),
+            (json!({ "activationTarget": "1" }), None, vec![no_formula]),
+            (json!({ "metricType": "Value" }), None, vec![no_formula]),
+            (
+                json!({ "target": "x", "activationTarget": "y" }),
+                None,
+                vec![no_formula, "\"x\" is not a number", "\"y\" is not a number"],
+            ),
+            (
+                json!({ "formula": "a" }),
+                None,
+                vec!["error validating formula in ScalingModifiers\nformula is given but target is empty"],
+            ),
+            (
+                json!({ "formula": "a + nobody", "target": "0" }),
+                None,
+                vec![
+                    "error validating formula in ScalingModifiers\nformula `a + nobody`: unknown name `nobody`",
+                    "\"0\"",
+                ],
+            ),
+            (
+                json!({ "formula": "c", "target": "1" }),
+                None,
+                vec!["the named triggers are `a`, `b-b` (cpu and memory do not count)"],
+            ),
+            (json!({ "formula": "a", "target": "0.0009" }), None, vec!["\"0.0009\""]),
+            (json!({ "formula": "a", "target": "NaN" }), None, vec!["\"NaN\""]),
+            (json!({ "formula": "a", "target": "inf" }), None, vec!["\"inf\""]),
+            (json!({}), Some("scalingModifiers"), vec!["requires scalingModifiers.formula"]),
+        ];
+        for (modifiers, fallback, expected) in rows {
+            let problems = parse(&spec(modifiers.clone(), fallback)).unwrap_err();
+            let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(texts.len(), expected.len(), "{modifiers}: {texts:?}");
+            for (text, part) in texts.iter().zip(expected) {
+                assert!(text.contains(part), "{modifiers}: {text}");
+            }
+        }
+    }
+}
