@@ -6,6 +6,8 @@ mod bad_input;
 mod fallback;
 #[path = "scaling/faults.rs"]
 mod faults;
+#[path = "scaling/formulas.rs"]
+mod formulas;
 #[path = "scaling/hpas.rs"]
 mod hpas;
 #[path = "scaling/load.rs"]

@@ -4,6 +4,7 @@
 //! a query counts at most one failure, whoever asked. A trigger that cannot be built keeps the metrics it is known to have,
 //! and fails them.
 
+pub mod composite;
 mod metric;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use futures::FutureExt;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_api::ScaledObject;
 use kedge_api::scaled_object::Fallback;
+use kedge_core::formula::settings::Composite;
 use kedge_scalers::Scaler;
 use tokio::time::Instant;
 
@@ -40,6 +42,8 @@ pub struct ObjectBoard {
     pub generation: i64,
     pub fallback: Option<Fallback>,
     pub triggers: Vec<Arc<BoardTrigger>>,
+    /// The one metric that the HPA sees in place of the external ones, where there is a formula.
+    pub composite: Option<Composite>,
     pub telemetry: Arc<Telemetry>,
     /// Set when another board took its place: a query that ends later is no news.
     pub retired: AtomicBool,

@@ -9,6 +9,7 @@ use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
 use kedge_core::fallback::{Failures, is_usable};
+use kedge_core::formula;
 use kedge_scalers::target::{External, TargetType};
 use kedge_scalers::{AuthParams, Registry, Scaler, TriggerConfig, metric_name};
 
@@ -63,6 +64,8 @@ impl Builder {
             generation: object.metadata.generation.unwrap_or_default(),
             fallback: object.spec.fallback.clone().filter(is_usable),
             triggers,
+            // That it can be read is checked before.
+            composite: formula::settings::parse(&object.spec).unwrap_or_default(),
             retired: AtomicBool::new(false),
         })
     }
@@ -115,9 +118,17 @@ impl Builder {
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;
         let specs = specs.map_err(|error| NotBuilt::NoAnswer(format!("trigger {index} ({kind}): {error}")))?;
-        check_targets(index, kind, &specs)?;
+        if !has_formula(object) {
+            check_targets(index, kind, &specs)?;
+        }
         Ok((scaler, specs))
     }
+}
+
+/// Whether the triggers only feed a formula: then their own targets do not count.
+fn has_formula(object: &ScaledObject) -> bool {
+    let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
+    modifiers.is_some_and(formula::settings::is_used)
 }
 
 /// The API server takes no HPA with a target of zero, and one such metric would keep the others out of it.

@@ -9,7 +9,7 @@ mod poll;
 mod report;
 mod standby;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ pub struct Memory {
     rendered: Option<HorizontalPodAutoscaler>,
     target: Option<Target>,
     /// The metrics that failed at the last poll, so that each failure is told once.
-    failing: BTreeMap<String, ()>,
+    failing: BTreeSet<String>,
 }
 
 impl Memory {
@@ -346,19 +346,9 @@ impl Passes {
 /// What makes the object unusable as it is written.
 fn problem_of(object: &ScaledObject) -> Option<String> {
     let problems = validate(&object.spec);
-    if let Some(first) = problems.first() {
-        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        return Some(format!("{}: {}", first.step().message(), all.join("; ")));
-    }
-    let text =
-        "advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it";
-    uses_modifiers(object).then(|| text.to_owned())
-}
-
-/// KEDA: a formula is used as soon as any of its fields is given.
-fn uses_modifiers(object: &ScaledObject) -> bool {
-    let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
-    modifiers.is_some_and(|modifiers| *modifiers != kedge_api::scaled_object::ScalingModifiers::default())
+    let first = problems.first()?;
+    let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Some(format!("{}: {}", first.step().message(), all.join("; ")))
 }
 
 /// How often the object asks to be looked at.

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_api::ScaledObject;
+use kedge_api::names::COMPOSITE_METRIC;
 use kedge_core::fallback::{Failures, MetricType, NoSubstitute, replicas, substitute};
+use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
+use kedge_core::formula::settings::Composite;
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_metrics_api::source::MetricFuture;
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 
-use crate::board::{BoardTrigger, ExternalMetric, FRESH, ObjectBoard, Reading, Service};
+use crate::board::composite;
+use crate::board::{BoardTrigger, ExternalMetric, FRESH, ObjectBoard, Service};
 use crate::build::failures_in_status;
 use crate::key::Key;
 use crate::pass::Passes;
 use crate::run::Role;
-use crate::target::TargetError;
+use crate::target::{Target, TargetError};
 
 /// The board as the metrics API sees it.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -45,6 +49,9 @@ impl BoardSource {
         let object = self.passes.world.object(&key);
         let object = object.ok_or_else(|| MetricError::NotFound(format!("there is no ScaledObject {key}")))?;
         let board = self.board(&key, &object).await?;
+        if let Some(composite) = board.composite.as_ref().filter(|_| request.metric == COMPOSITE_METRIC) {
+            return self.composite(&object, &board, composite).await;
+        }
         // The HPA's client asks in lower case.
         let asked = board.metrics().find(|(_, metric)| metric.name.eq_ignore_ascii_case(request.metric));
         let Some((trigger, metric)) = asked else {
@@ -55,7 +62,7 @@ impl BoardSource {
                 request.metric
             )));
         };
-        let reading = self.reading(&board, trigger, metric).await;
+        let reading = board.read(trigger, metric, self.age_max(trigger), self.passes.clock).await;
         match &reading.answer {
             Ok(known) => {
                 let value = |value: &f64| MetricValue {
@@ -90,18 +97,53 @@ impl BoardSource {
         built.map_err(|why| MetricError::Unavailable(format!("ScaledObject {key} has no metrics: {why}")))
     }
 
-    async fn reading(
+    /// The value of the formula, or of the fallback.
+    async fn composite(
         &self,
+        object: &ScaledObject,
         board: &Arc<ObjectBoard>,
-        trigger: &Arc<BoardTrigger>,
-        metric: &Arc<ExternalMetric>,
-    ) -> Reading {
-        let age_max = match trigger.service {
+        composite: &Composite,
+    ) -> Result<Vec<MetricValue>, MetricError> {
+        let readings = board.read_all(|trigger| self.age_max(trigger), self.passes.clock).await;
+        let failures = |metric: &ExternalMetric| self.failures(object, metric);
+        let mut around = Surroundings { fallback: board.fallback.as_ref(), ..Surroundings::default() };
+        let mut outcome = composite::evaluate(composite, &readings, failures, around);
+        if let CompositeOutcome::Unknown(Unknown::NoSubstitute(_)) = outcome
+            && let Ok(target) = self.passes.targets.of(object).await
+        {
+            around.current_replicas = self.current(&target).await;
+            around.ready_pods = match composite.metric_type {
+                MetricType::AverageValue => None,
+                MetricType::Value => self.passes.targets.ready_pods(&target).await.ok(),
+            };
+            outcome = composite::evaluate(composite, &readings, failures, around);
+        }
+        if let Some(value) = outcome.served() {
+            let value = Quantity::from_milli(value.0).canonical();
+            return Ok(vec![MetricValue { name: COMPOSITE_METRIC.to_owned(), value, at: self.passes.clock.now() }]);
+        }
+        let errors = readings.iter().filter_map(|(_, metric, reading)| {
+            reading.answer.as_ref().err().map(|error| format!("{}: {error}", metric.name))
+        });
+        let all: Vec<String> = outcome.why().map(ToString::to_string).into_iter().chain(errors).collect();
+        Err(MetricError::Failed(format!("metric:{COMPOSITE_METRIC} encountered error: {}", all.join("; "))))
+    }
+
+    /// How old an answer for this trigger may be.
+    fn age_max(&self, trigger: &BoardTrigger) -> Duration {
+        match trigger.service {
             // However old: polls keep it as fresh as the object asks for.
             Service::LastPoll if self.role.leads() => Duration::MAX,
             Service::LastPoll | Service::Live => FRESH,
-        };
-        board.read(trigger, metric, age_max, self.passes.clock).await
+        }
+    }
+
+    /// The replicas of a target: as they are known, or as they are read now.
+    async fn current(&self, target: &Target) -> Option<i32> {
+        match self.passes.world.replicas_of(target) {
+            Some(current) => Some(current),
+            None => self.passes.targets.scale(target).await.ok().as_ref().map(crate::target::replicas),
+        }
     }
 
     /// The value that stands for a metric that keeps failing, if the object has a fallback and it is time for it.
@@ -114,16 +156,12 @@ impl BoardSource {
         let fallback = board.fallback.as_ref().filter(|fallback| self.failures(object, metric).is_past(fallback))?;
         let given = async {
             let target = self.passes.targets.of(object).await?;
-            let current = match self.passes.world.replicas_of(&target) {
-                Some(current) => Some(current),
-                None => self.passes.targets.scale(&target).await.ok().as_ref().map(crate::target::replicas),
-            };
             // The HPA multiplies by the ready pods, so the fallback divides by them.
             let ready = match metric.metric_type {
                 MetricType::AverageValue => None,
                 MetricType::Value => Some(self.passes.targets.ready_pods(&target).await?),
             };
-            let wanted = replicas(fallback, current)?;
+            let wanted = replicas(fallback, self.current(&target).await)?;
             Ok(substitute(wanted, metric.target, metric.metric_type, ready)?)
         };
         Some(given.await.map(|value| Quantity::from_milli(value.0).canonical()))

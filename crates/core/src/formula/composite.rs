@@ -76,6 +76,14 @@ impl CompositeOutcome {
         }
     }
 
+    /// Why it is not known.
+    pub fn why(&self) -> Option<&Unknown> {
+        match self {
+            Self::Unknown(why) => Some(why),
+            Self::Value { .. } | Self::FallenBack { .. } => None,
+        }
+    }
+
     /// What it says about work.
     pub fn contribution(&self) -> Contribution {
         match self {

@@ -54,6 +54,7 @@ fn board(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectBoard> {
         generation: 1,
         fallback: Some(Fallback { failure_threshold: 3, replicas: 1, behavior: None }),
         triggers: vec![Arc::new(trigger)],
+        composite: None,
         telemetry: Arc::new(Telemetry::new("test")),
         retired: AtomicBool::new(false),
     })

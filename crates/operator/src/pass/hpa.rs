@@ -6,7 +6,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_core::hpa::claim::{Claim, claim};
 use kedge_core::hpa::compare::{Before, needs_write};
-use kedge_core::hpa::render::{self, TargetKind, render};
+use kedge_core::hpa::render::{self, TargetKind, render, with_composite};
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 
 use super::{Findings, Memory, PassError, Passes};
@@ -25,6 +25,10 @@ impl Passes {
         findings: &mut Findings,
     ) -> Result<(), PassError> {
         let metrics: Vec<_> = board.triggers.iter().flat_map(|trigger| trigger.specs.clone()).collect();
+        let metrics = match &board.composite {
+            Some(composite) => with_composite(metrics, composite),
+            None => metrics,
+        };
         if metrics.is_empty() {
             return Ok(());
         }

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::future::join_all;
 use kedge_api::ScaledObject;
-use kedge_api::names::events;
+use kedge_api::names::{COMPOSITE_METRIC, events};
 use kedge_core::activity::{Activity, Contribution, Past, activity};
 use kedge_core::conditions::Triggers;
 use kedge_core::decide::{Cause, Current, Decision, Observation, decide};
+use kedge_core::fallback::NoSubstitute;
+use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
+use kedge_core::formula::settings::Composite;
 use kedge_core::policy::Policy;
 use kedge_core::{fallback, policy::Activation};
 use kedge_scalers::Activity as Answer;
 use tracing::{debug, info};
 
 use super::{Memory, PassError, Passes};
-use crate::board::{FRESH, Failure, ObjectBoard, Reading};
+use crate::board::composite::{self, Read};
+use crate::board::{BoardTrigger, ExternalMetric, FRESH, Failure, ObjectBoard, Reading};
 use crate::events::Tone;
 use crate::target::{Target, TargetError, is_conflict, replicas};
 use crate::world::TargetSeen;
@@ -40,23 +43,13 @@ impl Passes {
         memory: &mut Memory,
     ) -> Result<Poll, PassError> {
         board.fail_unbuilt(self.clock);
-        let metrics: Vec<_> = board.metrics().collect();
-        let readings =
-            join_all(metrics.iter().map(|(trigger, metric)| board.read(trigger, metric, FRESH, self.clock))).await;
+        let readings = board.read_all(|_| FRESH, self.clock).await;
         let current = self.current(target).await?;
-        let mut active = BTreeMap::new();
-        let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
-        for ((trigger, metric), reading) in metrics.iter().zip(&readings) {
-            let contribution = contribution(board, metric.failures(), reading, current);
-            active.insert(metric.name.clone(), contribution.asks_for_work());
-            by_trigger.entry(trigger.index).or_default().push(contribution);
-        }
-        self.tell_failures(object, memory, metrics.iter().map(|(_, metric)| metric.name.as_str()).zip(&readings)).await;
-        let contributions: Vec<Contribution> = board
-            .triggers
-            .iter()
-            .map(|trigger| combine(trigger.scaler.is_ok(), by_trigger.get(&trigger.index)))
-            .collect();
+        let (contributions, active, failing) = match &board.composite {
+            None => contributions(board, &readings, current),
+            Some(composite) => self.composite(board, composite, &readings, target, current).await,
+        };
+        self.tell_failures(object, memory, board, &readings, failing).await;
         let now = self.clock.now();
         let activity = activity(&contributions);
         // KEDA: forced activity counts for the cooldown like any other.
@@ -73,7 +66,33 @@ impl Passes {
         let decision = self.apply(object, policy, target, seen, current, &active).await?;
         let failed = contributions.iter().any(|one| matches!(one, Contribution::Unknown));
         let triggers = if failed { Triggers::SomeFailed } else { Triggers::AllAnswered };
+        let active = status_of(&readings, &active);
         Ok(Poll { activity, triggers, decision, active })
+    }
+
+    /// What a formula makes of the readings. cpu and memory stay with the HPA.
+    async fn composite(
+        &self,
+        board: &ObjectBoard,
+        composite: &Composite,
+        readings: &[Read<'_>],
+        target: &Target,
+        current: Option<i32>,
+    ) -> Polled {
+        let around =
+            |ready_pods| Surroundings { fallback: board.fallback.as_ref(), current_replicas: current, ready_pods };
+        let evaluate = |ready| composite::evaluate(composite, readings, ExternalMetric::failures, around(ready));
+        let mut outcome = evaluate(None);
+        if matches!(outcome, CompositeOutcome::Unknown(Unknown::NoSubstitute(NoSubstitute::NoReadyPods))) {
+            outcome = evaluate(self.targets.ready_pods(target).await.ok());
+        }
+        let contribution = outcome.contribution();
+        let left = board.triggers.iter().filter(|trigger| trigger.scaler.is_ok() && trigger.metrics.is_empty());
+        let contributions = left.map(|_| Contribution::LeftToHpa).chain([contribution]).collect();
+        let active = [(COMPOSITE_METRIC.to_owned(), contribution.asks_for_work())].into();
+        // Triggers that do not answer are told of one by one.
+        let failing = outcome.why().filter(|why| !matches!(why, Unknown::NoAnswer { .. })).map(ToString::to_string);
+        (contributions, active, failing)
     }
 
     /// The replicas of the target: as its watch tells, or read now if it only told that something changed.
@@ -180,26 +199,56 @@ impl Passes {
     }
 
     /// Tells of each metric that begins to fail, once.
-    async fn tell_failures<'a>(
+    async fn tell_failures(
         &self,
         object: &ScaledObject,
         memory: &mut Memory,
-        readings: impl Iterator<Item = (&'a str, &'a Reading)>,
+        board: &ObjectBoard,
+        readings: &[Read<'_>],
+        formula: Option<String>,
     ) {
-        for (metric, reading) in readings {
-            match &reading.answer {
-                Ok(_) => drop(memory.failing.remove(metric)),
-                // Told of when the board was built.
-                Err(Failure::NotBuilt(_)) => {}
-                Err(Failure::Source(error)) => {
-                    if memory.failing.insert(metric.to_owned(), ()).is_none() {
-                        let note = format!("{metric}: {error}");
-                        self.events.tell(object, Tone::Warning, events::SCALER_FAILED, &note).await;
+        let reason = if board.composite.is_some() { events::METRIC_SOURCE_FAILED } else { events::SCALER_FAILED };
+        let sources = readings.iter().map(|(_, metric, reading)| {
+            let failure = match &reading.answer {
+                Err(Failure::Source(error)) => Some(error.to_string()),
+                // A trigger that is not built is told of when the board is.
+                Ok(_) | Err(Failure::NotBuilt(_)) => None,
+            };
+            (metric.name.as_str(), failure)
+        });
+        for (name, failure) in sources.chain([(COMPOSITE_METRIC, formula)]) {
+            match failure {
+                None => drop(memory.failing.remove(name)),
+                Some(error) => {
+                    if memory.failing.insert(name.to_owned()) {
+                        self.events.tell(object, Tone::Warning, reason, &format!("{name}: {error}")).await;
                     }
                 }
             }
         }
     }
+}
+
+/// What a look at the triggers gave: what each contributes, which metrics ask for work, and what is wrong with the formula.
+type Polled = (Vec<Contribution>, BTreeMap<String, bool>, Option<String>);
+
+/// What triggers contribute where there is no formula.
+fn contributions(board: &ObjectBoard, readings: &[Read<'_>], current: Option<i32>) -> Polled {
+    let mut active = BTreeMap::new();
+    let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
+    for (trigger, metric, reading) in readings {
+        let contribution = contribution(board, metric.failures(), reading, current);
+        active.insert(metric.name.clone(), contribution.asks_for_work());
+        by_trigger.entry(trigger.index).or_default().push(contribution);
+    }
+    let of = |trigger: &Arc<BoardTrigger>| combine(trigger.scaler.is_ok(), by_trigger.get(&trigger.index));
+    (board.triggers.iter().map(of).collect(), active, None)
+}
+
+/// The activity of each metric for the status. Where there is a formula, metrics have none of their own.
+fn status_of(readings: &[Read<'_>], active: &BTreeMap<String, bool>) -> BTreeMap<String, bool> {
+    let of = |(_, metric, _): &Read<'_>| (metric.name.clone(), active.get(&metric.name).copied().unwrap_or(false));
+    readings.iter().map(of).collect()
 }
 
 /// What one metric contributes.

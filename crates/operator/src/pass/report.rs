@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use kedge_api::names::{conditions as kinds, events, messages, reasons};
+use kedge_api::names::{COMPOSITE_METRIC, conditions as kinds, events, messages, reasons};
 use kedge_api::scaled_object::{HealthStatus, ScaledObjectStatus, TriggerActivity};
 use kedge_api::{Condition, ScaledObject};
 use kedge_core::activity::{Activity, Past};
@@ -112,6 +112,7 @@ fn describe(object: &ScaledObject, findings: &Findings, status: &mut ScaledObjec
     let references = object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
     status.authentications_types = Some(distinct(references.map(|reference| reference.name.as_str()).collect()));
     status.hpa_name = findings.hpa_name.clone().or(status.hpa_name.take());
+    status.composite_scaler_name = board.composite.as_ref().map(|_| COMPOSITE_METRIC.to_owned());
     let names: Vec<String> = board.metrics().map(|(_, metric)| metric.name.clone()).collect();
     status.external_metric_names = (!names.is_empty()).then_some(names);
     let specs = board.triggers.iter().flat_map(|trigger| &trigger.specs);
