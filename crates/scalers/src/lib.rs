@@ -33,7 +33,7 @@ pub use http::connector::Connector;
 pub use http::{KeepAlive, Settings};
 pub use registry::Registry;
 pub use scaler::{Activity, BoxFuture, Known, Scaler};
-pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};
+pub use trigger::{AuthParams, BuildError, Environment, Problem, Secret, TriggerConfig};
 
 #[cfg(test)]
 mod sample;

@@ -107,6 +107,7 @@ mod tests {
             pod_identity in proptest::option::of("none|aws|azure-workload|.*"),
         ) {
             let auth: AuthParams = auth.into_iter().collect();
+            let environment = environment.into_iter().collect();
             let trigger = TriggerConfig {
                 index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
                 metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_deref(),

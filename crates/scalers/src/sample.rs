@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trigger::{AuthParams, TriggerConfig};
+use crate::trigger::{AuthParams, Environment, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
@@ -11,7 +11,7 @@ pub(crate) struct Sample {
     metadata: BTreeMap<String, String>,
     auth: BTreeMap<String, String>,
     params: AuthParams,
-    environment: BTreeMap<String, String>,
+    environment: Environment,
     metric_type: Option<&'static str>,
     pod_identity: Option<&'static str>,
 }

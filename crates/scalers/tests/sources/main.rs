@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, KeepAlive, Known, ReadError, Registry, Scaler, Settings, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, ReadError, Registry, Scaler, Settings,
+    TriggerConfig,
 };
 use server::{Reply, Server};
 
@@ -58,7 +59,7 @@ impl Query {
             name: None,
             metadata: &self.metadata,
             auth: &auth,
-            environment: &BTreeMap::new(),
+            environment: &Environment::default(),
             metric_type: None,
             namespace: "default",
             object: "web",
