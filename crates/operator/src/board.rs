@@ -17,6 +17,7 @@ use kedge_scalers::{Known, ReadError, Scaler};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::credentials::Resolved;
 use crate::key::Key;
 use crate::telemetry::Telemetry;
 
@@ -36,8 +37,13 @@ pub struct ObjectBoard {
     pub uid: String,
     pub generation: i64,
     pub fallback: Option<Fallback>,
-    pub triggers: Vec<BoardTrigger>,
+    /// Shared with the board before, where nothing changed for them.
+    pub triggers: Vec<Arc<BoardTrigger>>,
     pub telemetry: Arc<Telemetry>,
+    /// The count of changes of its credentials for which it was built.
+    pub credentials: u64,
+    /// When credentials end, or are to be tried again.
+    pub refresh_at: Option<Instant>,
 }
 
 /// One trigger.
@@ -47,6 +53,8 @@ pub struct BoardTrigger {
     pub kind: String,
     pub name: Option<String>,
     pub scaler: Result<BuiltScaler, String>,
+    /// What it was built with.
+    pub credentials: Resolved,
 }
 
 /// A trigger that could be built.
@@ -105,7 +113,7 @@ impl Board {
 impl ObjectBoard {
     /// Every external metric, with its trigger.
     pub fn metrics(&self) -> impl Iterator<Item = (&BoardTrigger, &BuiltScaler, &ExternalMetric)> {
-        self.triggers.iter().flat_map(|trigger| {
+        self.triggers.iter().map(AsRef::as_ref).flat_map(|trigger: &BoardTrigger| {
             let built = trigger.scaler.as_ref().ok();
             built.into_iter().flat_map(move |built| built.metrics.iter().map(move |metric| (trigger, built, metric)))
         })

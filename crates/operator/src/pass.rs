@@ -23,8 +23,9 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::board::{Board, ObjectBoard};
-use crate::build::build;
+use crate::build::Workshop;
 use crate::clock::Clock;
+use crate::credentials::Credentials;
 use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
@@ -52,6 +53,7 @@ pub struct Passes {
     pub events: Events,
     pub watches: Arc<Watches>,
     pub telemetry: Arc<Telemetry>,
+    pub credentials: Credentials,
     /// The version that HPAs are labelled with.
     pub version: String,
 }
@@ -63,7 +65,7 @@ pub struct Memory {
     past: Option<Past>,
     next_poll_at: Option<Instant>,
     /// What the last poll was made for; when it changes, the triggers are looked at at once.
-    polled_for: Option<(Option<i64>, Steering)>,
+    polled_for: Option<(Option<i64>, Steering, u64)>,
     failures: u32,
     rendered: Option<HorizontalPodAutoscaler>,
     target: Option<Target>,
@@ -171,6 +173,7 @@ impl Passes {
         if let Some(board) = self.board.remove(key) {
             self.telemetry.forget(key, &board.triggers);
         }
+        self.credentials.references.forget(key);
         if let Some(target) = memory.target.take() {
             self.world.untrack(&target);
         }
@@ -233,13 +236,13 @@ impl Passes {
             return Ok(());
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
-        let board = self.board_for(key, object).await;
+        let board = self.board_for(key, object, &target).await;
         let problems: Vec<&str> =
             board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err()).map(String::as_str).collect();
         findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
         findings.board = Some(board.clone());
         self.keep_hpa(object, &target, &board, memory, findings).await?;
-        let asked = (object.metadata.generation, policy.steering.clone());
+        let asked = (object.metadata.generation, policy.steering.clone(), board.credentials);
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
         if changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
             memory.polled_for = Some(asked);
@@ -296,32 +299,44 @@ impl Passes {
         Ok(Some(target))
     }
 
-    /// The triggers of the object, built for its generation.
-    async fn board_for(&self, key: &Key, object: &ScaledObject) -> Arc<ObjectBoard> {
-        let fits = |board: &Arc<ObjectBoard>| {
+    /// The triggers of the object, built for its generation and its credentials.
+    async fn board_for(&self, key: &Key, object: &ScaledObject, target: &Target) -> Arc<ObjectBoard> {
+        let old = self.board.get(key).filter(|board| {
             Some(board.generation) == object.metadata.generation && Some(&board.uid) == object.metadata.uid.as_ref()
+        });
+        let changes = self.credentials.references.changes(key);
+        let fits = |board: &&Arc<ObjectBoard>| {
+            board.credentials == changes && board.refresh_at.is_none_or(|at| at > Instant::now())
         };
-        if let Some(board) = self.board.get(key).filter(fits) {
-            return board;
+        if let Some(board) = old.as_ref().filter(fits) {
+            return board.clone();
         }
-        if let Some(old) = self.board.get(key) {
-            self.telemetry.forget(key, &old.triggers);
+        if let Some(board) = self.board.get(key).filter(|_| old.is_none()) {
+            self.telemetry.forget(key, &board.triggers);
         }
-        let board = build(&self.registry, &self.telemetry, object).await;
+        let workshop =
+            Workshop { registry: &self.registry, telemetry: &self.telemetry, credentials: &self.credentials };
+        let board = workshop.build(object, target, old.as_deref()).await;
         debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
         self.board.put(key.clone(), board.clone());
         for trigger in &board.triggers {
-            if let Err(problem) = &trigger.scaler {
+            let before = old.as_ref().and_then(|old| old.triggers.get(trigger.index)?.scaler.as_ref().err());
+            if let Err(problem) = &trigger.scaler
+                && before != Some(problem)
+            {
                 self.events.tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, problem).await;
             }
         }
         board
     }
 
-    /// When to look again: at the next poll, or sooner to see whether a problem is gone.
+    /// When to look again: at the next poll, or sooner to see whether a problem is gone, or to renew credentials.
     fn next_look(&self, object: &ScaledObject, memory: &Memory, findings: &Findings) -> Option<Instant> {
-        let stuck = findings.problem.is_some() && findings.board.is_none();
-        if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at }
+        let Some(board) = &findings.board else {
+            let stuck = findings.problem.is_some();
+            return if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at };
+        };
+        memory.next_poll_at.into_iter().chain(board.refresh_at).min()
     }
 }
 

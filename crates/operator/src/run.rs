@@ -16,6 +16,8 @@ use tracing::{info, warn};
 
 use crate::board::Board;
 use crate::clock::Clock;
+use crate::credentials::usage::{Sight, Usage};
+use crate::credentials::{self, Credentials, References};
 use crate::events::Events;
 use crate::jobs::decline;
 use crate::key::Key;
@@ -42,6 +44,7 @@ pub struct Settings {
     pub instance: String,
     /// The version that HPAs are labelled with.
     pub version: String,
+    pub credentials: credentials::Settings,
 }
 
 /// The operator, ready to run.
@@ -52,6 +55,7 @@ pub struct Operator {
     watches: Arc<Watches>,
     scopes: Vec<Scope>,
     concurrency: usize,
+    usage: Arc<Usage>,
 }
 
 /// Why the operator ended by itself: an invariant of ours is broken.
@@ -68,8 +72,22 @@ impl Operator {
             [] => vec![Scope::Cluster],
             names => names.iter().cloned().map(Scope::Namespace).collect(),
         };
+        let usage = Arc::new(Usage {
+            client: client.clone(),
+            events: Events::new(client.clone(), clock, settings.instance.clone()),
+            world: world.clone(),
+            scopes: scopes.clone(),
+            selector: settings.credentials.selector.clone(),
+            sight: Sight::of(&settings),
+        });
         let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes.clone(), settings.selector));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
+        let credentials = Credentials {
+            client: client.clone(),
+            references: References::start(client.clone(), queue.clone(), &scopes),
+            vault: Default::default(),
+            settings: settings.credentials,
+        };
         let passes = Arc::new(Passes {
             targets: Targets::new(client.clone()),
             events: Events::new(client.clone(), clock, settings.instance),
@@ -77,12 +95,13 @@ impl Operator {
             version: settings.version,
             watches: watches.clone(),
             telemetry,
+            credentials,
             client,
             clock,
             world,
             registry,
         });
-        Self { passes, queue, watches, scopes, concurrency: settings.concurrency.max(1) }
+        Self { passes, queue, watches, scopes, concurrency: settings.concurrency.max(1), usage }
     }
 
     /// What the metrics API asks.
@@ -109,6 +128,7 @@ impl Operator {
         }
         let mut jobs = JoinSet::new();
         jobs.spawn(decline(self.passes.client.clone(), self.scopes.clone()));
+        jobs.spawn(self.usage.clone().keep());
         let mut crew = Crew::default();
         loop {
             tokio::select! {

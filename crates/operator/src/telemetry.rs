@@ -1,5 +1,7 @@
 //! The operator's own metrics, under the names that dashboards for KEDA use.
 
+use std::sync::Arc;
+
 use prometheus::core::Collector;
 use prometheus::{Encoder, GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
@@ -130,7 +132,7 @@ impl Telemetry {
     }
 
     /// Drops every series of an object that is gone, or whose triggers are built anew.
-    pub fn forget(&self, key: &Key, triggers: &[BoardTrigger]) {
+    pub fn forget(&self, key: &Key, triggers: &[Arc<BoardTrigger>]) {
         for trigger in triggers {
             for metric in trigger.scaler.iter().flat_map(|built| &built.metrics) {
                 let index = trigger.index.to_string();

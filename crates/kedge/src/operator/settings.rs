@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use kedge_operator::credentials::{SecretAccess, Settings as Credentials};
 use tracing::level_filters::LevelFilter;
 
 #[derive(clap::Args)]
@@ -33,6 +34,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     pub(super) metrics_bind_address: SocketAddr,
 
+    /// The folder below which a ClusterTriggerAuthentication may name files
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) filepath_auth_root_path: Option<PathBuf>,
+
     /// How much to log: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(super) log_level: LevelFilter,
@@ -58,7 +63,7 @@ pub(super) struct Read {
 const CONCURRENCY_DEFAULT: usize = 32;
 
 /// Reads the environment. A value that cannot be used is an error that names its variable.
-pub(super) fn read(_args: &Args) -> anyhow::Result<Read> {
+pub(super) fn read(args: &Args) -> anyhow::Result<Read> {
     let namespaces = variable("WATCH_NAMESPACE").filter(|list| list != "\"\"").unwrap_or_default();
     let namespaces = namespaces.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let concurrency = match number("KEDA_SCALEDOBJECT_CTRL_MAX_RECONCILES")? {
@@ -76,8 +81,24 @@ pub(super) fn read(_args: &Args) -> anyhow::Result<Read> {
         concurrency,
         instance: variable("POD_NAME").unwrap_or_else(|| "kedge".to_owned()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        credentials: credentials(args)?,
     };
     Ok(Read { operator, scalers })
+}
+
+/// Where a pod finds the namespace it is in.
+const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+fn credentials(args: &Args) -> anyhow::Result<Credentials> {
+    let restricted = variable("KEDA_RESTRICT_SECRET_ACCESS").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let own = || std::fs::read_to_string(OWN_NAMESPACE).ok().map(|text| text.trim().to_owned());
+    Ok(Credentials {
+        cluster_object_namespace: variable("KEDA_CLUSTER_OBJECT_NAMESPACE").or_else(own),
+        secrets: if restricted { SecretAccess::ClusterObjectNamespaceOnly } else { SecretAccess::EveryNamespace },
+        file_root: args.filepath_auth_root_path.clone(),
+        selector: variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH"),
+        ..Credentials::default()
+    })
 }
 
 /// A variable that is set and not empty.
