@@ -20,4 +20,4 @@ pub mod usage;
 pub mod vault;
 
 pub use problem::Problem;
-pub use reference::{Content, Kind, Reference};
+pub use reference::{Content, Kind, Reference, WorkloadKind};

@@ -40,7 +40,7 @@ pub struct Variables<'a> {
 }
 
 /// A Secret or ConfigMap that a variable comes from, and whether it may be absent.
-struct From<'a> {
+struct Origin<'a> {
     reference: Reference,
     key: Option<&'a str>,
     optional: bool,
@@ -73,9 +73,9 @@ impl<'a> Variables<'a> {
     pub fn needs(&self, wanted: &BTreeSet<String>) -> BTreeSet<Reference> {
         let Names { all, open } = self.names(wanted);
         let own = self.env().filter(|entry| all.contains(entry.name.as_str()));
-        let own = own.filter_map(|entry| self.from_key(entry));
+        let own = own.filter_map(|entry| self.origin(entry));
         let whole = self.env_from().filter(|source| open.iter().any(|name| may_give(source, name)));
-        own.chain(whole.filter_map(|source| self.from_all(source))).map(|from| from.reference).collect()
+        own.chain(whole.filter_map(|source| self.origin_of_all(source))).map(|from| from.reference).collect()
     }
 
     /// The values of these variables, or everything that keeps them from being known. One that is defined nowhere has none.
@@ -145,14 +145,14 @@ impl<'a> Variables<'a> {
         match &entry.value_from {
             None => true,
             Some(_) if entry.value.as_ref().is_some_and(|value| !value.is_empty()) => true,
-            Some(_) => self.from_key(entry).is_some_and(|from| !from.optional),
+            Some(_) => self.origin(entry).is_some_and(|from| !from.optional),
         }
     }
 
     /// Takes every key of a Secret or ConfigMap.
     fn take_all(&self, source: &EnvFromSource, fetched: &BTreeMap<Reference, Content>, computed: &mut Computed) {
         let prefix = source.prefix.clone().unwrap_or_default();
-        let Some(from) = self.from_all(source) else { return };
+        let Some(from) = self.origin_of_all(source) else { return };
         match fetched.get(&from.reference) {
             Some(Content::Data(data)) => {
                 for (key, value) in data {
@@ -179,7 +179,7 @@ impl<'a> Variables<'a> {
             return Some(Ok(Secret::new("")));
         }
         // KEDA: variables from fields of the pod are left out.
-        let from = self.from_key(entry)?;
+        let from = self.origin(entry)?;
         let key = from.key.unwrap_or_default();
         match fetched.get(&from.reference) {
             Some(Content::Data(data)) => Some(match data.get(key) {
@@ -215,9 +215,9 @@ impl<'a> Variables<'a> {
         }
     }
 
-    fn from_all(&self, source: &EnvFromSource) -> Option<From<'a>> {
+    fn origin_of_all(&self, source: &EnvFromSource) -> Option<Origin<'a>> {
         let one = |kind, name: &str, optional: Option<bool>| {
-            Some(From { reference: self.reference(kind, name), key: None, optional: optional == Some(true) })
+            Some(Origin { reference: self.reference(kind, name), key: None, optional: optional == Some(true) })
         };
         match (&source.config_map_ref, &source.secret_ref) {
             (Some(map), _) => one(Kind::ConfigMap, &map.name, map.optional),
@@ -226,10 +226,10 @@ impl<'a> Variables<'a> {
         }
     }
 
-    fn from_key(&self, entry: &'a EnvVar) -> Option<From<'a>> {
+    fn origin(&self, entry: &'a EnvVar) -> Option<Origin<'a>> {
         let source = entry.value_from.as_ref()?;
         let one = |kind, name: &str, key: &'a str, optional: Option<bool>| {
-            Some(From { reference: self.reference(kind, name), key: Some(key), optional: optional == Some(true) })
+            Some(Origin { reference: self.reference(kind, name), key: Some(key), optional: optional == Some(true) })
         };
         match (&source.secret_key_ref, &source.config_map_key_ref) {
             (Some(secret), _) => one(Kind::Secret, &secret.name, &secret.key, secret.optional),
@@ -246,11 +246,11 @@ impl<'a> Variables<'a> {
         format!("the environment of container {} of the target", self.container.name)
     }
 
-    fn missing(&self, from: &From<'_>) -> Problem {
+    fn missing(&self, from: &Origin<'_>) -> Problem {
         Problem::Missing { reference: from.reference.clone(), place: self.place() }
     }
 
-    fn not_text(&self, from: &From<'_>, key: &str) -> Problem {
+    fn not_text(&self, from: &Origin<'_>, key: &str) -> Problem {
         Problem::NotText { reference: from.reference.clone(), key: key.to_owned(), place: self.place() }
     }
 }

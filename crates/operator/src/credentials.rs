@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`resolve`] | from an authentication object to parameters, source by source |
 //! | [`read`] | reading the objects that credentials are taken from, each once |
+//! | `identity` | the roles that pod identities ask for |
+//! | `jwt` | token files |
 //! | [`pod`] | the pod template of the target, and its variables |
 //! | [`token`] | tokens of service accounts |
 //! | [`vault`] | HashiCorp Vault |
@@ -16,6 +18,8 @@
 //! workloads; `create` on `serviceaccounts/token` where tokens are asked for; `patch` on the authentication objects and
 //! `patch` on their status.
 
+mod identity;
+mod jwt;
 pub mod pod;
 pub mod read;
 pub mod references;
@@ -29,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_core::credentials::Problem;
+use kedge_scalers::http::exchange::Exchange;
 use kube::Client;
 
 pub use references::References;
@@ -86,7 +91,8 @@ pub struct Credentials {
     pub client: Client,
     pub settings: Settings,
     pub references: Arc<References>,
-    pub vault: vault::Vault,
+    /// The way to stores outside the cluster.
+    pub exchange: Exchange,
 }
 
 #[cfg(test)]

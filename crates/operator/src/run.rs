@@ -85,7 +85,7 @@ impl Operator {
         let credentials = Credentials {
             client: client.clone(),
             references: References::start(client.clone(), queue.clone(), &scopes),
-            vault: Default::default(),
+            exchange: registry.exchange(),
             settings: settings.credentials,
         };
         let passes = Arc::new(Passes {

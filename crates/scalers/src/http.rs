@@ -4,6 +4,7 @@
 mod address;
 mod call;
 pub mod connector;
+pub mod exchange;
 mod tls;
 
 use std::collections::HashMap;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::http::connector::Connector;
+use crate::http::exchange::Exchange;
 use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
 use crate::trigger::{BuildError, Problem, TriggerConfig};
@@ -35,6 +36,11 @@ impl Registry {
             Some(build) => build(&self.clients, trigger),
             None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
         }
+    }
+
+    /// The same way out for requests that are not questions to a source.
+    pub fn exchange(&self) -> Exchange {
+        Exchange::new(Arc::clone(&self.clients))
     }
 
     /// Whether there is a scaler for the trigger type.

@@ -22,12 +22,17 @@ pub enum Kind {
     Secret,
     ConfigMap,
     ServiceAccount,
-    /// The scaled workload, for its pod template: its kind, and the path of its group and version with its resource's name.
-    Workload {
-        kind: String,
-        prefix: String,
-        resource: String,
-    },
+    /// The scaled workload, for its pod template.
+    Workload(Box<WorkloadKind>),
+}
+
+/// A kind of workload, and where it is served.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkloadKind {
+    pub kind: String,
+    /// The path of its group and version.
+    pub prefix: String,
+    pub resource: String,
 }
 
 /// What was found in a Secret or ConfigMap.
@@ -67,7 +72,7 @@ impl fmt::Display for Kind {
             Self::Secret => "Secret",
             Self::ConfigMap => "ConfigMap",
             Self::ServiceAccount => "ServiceAccount",
-            Self::Workload { kind, .. } => kind,
+            Self::Workload(workload) => &workload.kind,
         })
     }
 }

@@ -21,7 +21,8 @@ mod tests {
 
     #[test]
     fn names_keep_their_place_and_stale_ones_go() {
-        let rows: [(&str, Option<&str>, &[&str], Option<&str>); 6] = [
+        type Row = (&'static str, Option<&'static str>, &'static [&'static str], Option<&'static str>);
+        let rows: [Row; 6] = [
             ("the first", None, &["a"], Some("a")),
             ("one more goes to the end", Some("b"), &["a", "b"], Some("b,a")),
             ("a stale one goes", Some("b,a"), &["a"], Some("a")),

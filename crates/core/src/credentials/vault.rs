@@ -1,5 +1,7 @@
 //! HashiCorp Vault: what is asked for, and how its answers are read.
 
+use std::time::Duration;
+
 use kedge_api::authentication::{VaultPkiData, VaultSecret, VaultSecretType};
 use serde_json::{Map, Value};
 
@@ -60,6 +62,11 @@ pub fn value(engine: VaultSecretType, data: &Map<String, Value>, key: &str) -> O
         VaultSecretType::Pki => data.get(key),
     };
     found?.as_str().map(Secret::new)
+}
+
+/// When an issued certificate ends, counted from 1970.
+pub fn certificate_end(data: &Map<String, Value>) -> Option<Duration> {
+    data.get("expiration")?.as_u64().map(Duration::from_secs)
 }
 
 fn chain(list: &Value) -> Option<Secret> {

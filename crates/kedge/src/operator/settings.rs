@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use kedge_operator::credentials::{SecretAccess, Settings as Credentials};
+use kedge_operator::credentials::{SecretAccess, Settings as Credentials, vault};
+use kedge_scalers::Secret;
 use tracing::level_filters::LevelFilter;
 
 #[derive(clap::Args)]
@@ -97,6 +98,10 @@ fn credentials(args: &Args) -> anyhow::Result<Credentials> {
         secrets: if restricted { SecretAccess::ClusterObjectNamespaceOnly } else { SecretAccess::EveryNamespace },
         file_root: args.filepath_auth_root_path.clone(),
         selector: variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH"),
+        vault: vault::Settings {
+            token: variable("VAULT_TOKEN").map(Secret::new),
+            namespace: variable("VAULT_NAMESPACE"),
+        },
         ..Credentials::default()
     })
 }

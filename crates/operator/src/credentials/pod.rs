@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
-use kedge_core::credentials::{Content, Kind, Problem, Reference};
+use kedge_core::credentials::{Content, Kind, Problem, Reference, WorkloadKind};
 use kedge_core::environment::{Environment, Variables};
 use kube::core::DynamicObject;
 
@@ -16,11 +16,9 @@ impl Resolution<'_> {
             return Ok(pod.clone());
         }
         let kind = &self.target.kind;
-        let reference = Reference::new(
-            Kind::Workload { kind: kind.kind.clone(), prefix: kind.prefix(), resource: kind.resource.clone() },
-            &self.target.key.namespace,
-            &self.target.key.name,
-        );
+        let workload = WorkloadKind { kind: kind.kind.clone(), prefix: kind.prefix(), resource: kind.resource.clone() };
+        let key = &self.target.key;
+        let reference = Reference::new(Kind::Workload(Box::new(workload)), &key.namespace, &key.name);
         let found = self.reads.object::<DynamicObject>(&self.credentials.client, &reference).await?;
         let Some(found) = found else {
             return Err(Problem::Missing { reference, place: "scaleTargetRef".to_owned() });

@@ -111,7 +111,7 @@ pub fn path(reference: &Reference) -> String {
         Kind::Secret => ("/api/v1", "secrets"),
         Kind::ConfigMap => ("/api/v1", "configmaps"),
         Kind::ServiceAccount => ("/api/v1", "serviceaccounts"),
-        Kind::Workload { prefix, resource, .. } => (prefix.as_str(), resource.as_str()),
+        Kind::Workload(workload) => (workload.prefix.as_str(), workload.resource.as_str()),
     };
     format!("{prefix}/namespaces/{}/{resource}", reference.namespace)
 }
@@ -121,7 +121,7 @@ pub fn version(kind: &Kind, meta: &ObjectMeta) -> Version {
     let uid = meta.uid.clone().unwrap_or_default();
     let number = match kind {
         Kind::Secret | Kind::ConfigMap | Kind::ServiceAccount => meta.resource_version.clone().unwrap_or_default(),
-        Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication | Kind::Workload { .. } => {
+        Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication | Kind::Workload(_) => {
             meta.generation.unwrap_or_default().to_string()
         }
     };

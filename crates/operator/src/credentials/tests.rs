@@ -1,13 +1,15 @@
 //! Credentials against a small API server: [`sources`] one by one, [`freshness`] when something changes, [`keeping`] of the
-//! authentication objects.
+//! authentication objects, and [`vault`].
 
 mod freshness;
 mod keeping;
 mod sources;
+mod vault;
 
 use std::sync::Arc;
 
 use kedge_api::ScaledObject;
+use kedge_scalers::{Connector, Registry};
 use serde_json::{Value, json};
 
 use super::*;
@@ -66,5 +68,6 @@ pub(super) fn target() -> Target {
 pub(super) fn credentials(cluster: &FakeCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
     let queue = Arc::new(Queue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
-    (Credentials { client: cluster.client(), settings, references, vault: vault::Vault::default() }, queue)
+    let exchange = Registry::new(Default::default(), Connector::tcp()).exchange();
+    (Credentials { client: cluster.client(), settings, references, exchange }, queue)
 }

@@ -120,7 +120,7 @@ fn malformed(endpoint: &Endpoint, problem: String) -> ReadError {
 }
 
 /// What a failure before the answer means to whoever reads it.
-fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
+pub(super) fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
     let endpoint = endpoint.clone();
     if let Some(tls) = find::<rustls::Error>(error) {
         return ReadError::Untrusted { endpoint, problem: tls.to_string() };

@@ -6,7 +6,6 @@ use super::*;
 use crate::board::ObjectBoard;
 use crate::build::Workshop;
 use crate::telemetry::Telemetry;
-use kedge_scalers::{Connector, Registry};
 
 /// Long enough for anything that needs no real time.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -176,7 +175,7 @@ async fn the_watch_of_a_secret_begins_with_its_first_user_and_ends_with_its_last
     let narrow = format!("{SECRETS}?creds");
     rig.wait_for("watched", |cluster| cluster.watched().contains(&narrow)).await;
     let secrets: Vec<String> = rig.cluster.watched().into_iter().filter(|what| what.contains("secrets")).collect();
-    assert_eq!(secrets, [narrow.clone()], "by name, and nothing beside it");
+    assert_eq!(secrets, std::slice::from_ref(&narrow), "by name, and nothing beside it");
     rig.credentials.references.forget(&Key::new("shop", "web"));
     rig.wait_for("not watched any more", |cluster| !cluster.watched().contains(&narrow)).await;
 }
