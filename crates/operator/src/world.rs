@@ -58,11 +58,16 @@ pub enum Trust {
 }
 
 impl Scope {
-    fn holds(&self, key: &Key) -> bool {
+    /// Whether a namespace lies in it. What has none is in the cluster's.
+    pub fn includes(&self, namespace: &str) -> bool {
         match self {
             Self::Cluster => true,
-            Self::Namespace(namespace) => key.namespace == *namespace,
+            Self::Namespace(own) => own == namespace,
         }
+    }
+
+    fn holds(&self, key: &Key) -> bool {
+        self.includes(&key.namespace)
     }
 
     /// The path of a resource of this group and version within the scope.

@@ -10,6 +10,7 @@ use kedge_core::credentials::{Content, Kind, Problem, Reference};
 use kedge_core::secret::Secret;
 use kube::core::Request;
 use kube::{Client, Resource};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// The version of an object; `None` when it does not exist.
@@ -54,7 +55,7 @@ impl Reads {
                 return Err(unreadable(&error));
             }
         };
-        let version = found.as_ref().and_then(|found| version(&reference.kind, found.meta()));
+        let version = found.as_ref().and_then(|found| Stamp::from(found.meta()).version(&reference.kind));
         self.versions.insert(reference.clone(), version);
         Ok(found)
     }
@@ -116,16 +117,39 @@ pub fn path(reference: &Reference) -> String {
     format!("{prefix}/namespaces/{}/{resource}", reference.namespace)
 }
 
-/// The version of what matters in an object: where there are generations, a change of the status is none.
-pub fn version(kind: &Kind, meta: &ObjectMeta) -> Version {
-    let uid = meta.uid.clone().unwrap_or_default();
-    let number = match kind {
-        Kind::Secret | Kind::ConfigMap | Kind::ServiceAccount => meta.resource_version.clone().unwrap_or_default(),
-        Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication | Kind::Workload(_) => {
-            meta.generation.unwrap_or_default().to_string()
+/// Who an object is, and in which version.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Stamp {
+    pub name: String,
+    pub namespace: String,
+    uid: String,
+    resource_version: String,
+    generation: i64,
+}
+
+impl Stamp {
+    /// The version of what matters in it: where there are generations, a change of the status is none.
+    pub fn version(&self, kind: &Kind) -> Version {
+        Some(match kind {
+            Kind::Secret | Kind::ConfigMap | Kind::ServiceAccount => format!("{}/{}", self.uid, self.resource_version),
+            Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication | Kind::Workload(_) => {
+                format!("{}/{}", self.uid, self.generation)
+            }
+        })
+    }
+}
+
+impl From<&ObjectMeta> for Stamp {
+    fn from(meta: &ObjectMeta) -> Self {
+        Self {
+            name: meta.name.clone().unwrap_or_default(),
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone().unwrap_or_default(),
+            generation: meta.generation.unwrap_or_default(),
         }
-    };
-    Some(format!("{uid}/{number}"))
+    }
 }
 
 /// Why a call to the API server failed. What the answer holds is not repeated: it may be a Secret.

@@ -1,19 +1,18 @@
 //! Who uses what, and watches of just that: an object whose credentials changed is looked at at once.
 //!
-//! Secrets, ConfigMaps and the like are watched one by one, by name, and only as metadata: no value comes this way. A watch
+//! Secrets, ConfigMaps and the like are watched one by one, by name, and only as metadata, of which the version counts. A watch
 //! begins with the first user of what it watches, also if that does not exist yet, and ends with the last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::names;
 use kedge_core::credentials::{Kind, Reference};
 use kube::Client;
 use serde::Deserialize;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::read::{Version, path, version};
+use super::read::{Stamp, Version, path};
 use crate::key::Key;
 use crate::queue::Queue;
 use crate::watch::{Extent, Seen, Subject, watch};
@@ -54,10 +53,10 @@ struct Sighting {
     at_epoch: u64,
 }
 
-/// As much of an object as is watched.
+/// As much of an object as is looked at. Annotations are not: those of a Secret may repeat its values.
 #[derive(Clone, Debug, Deserialize)]
 struct Marked {
-    metadata: ObjectMeta,
+    metadata: Stamp,
 }
 
 /// The moment at which reading began.
@@ -140,21 +139,18 @@ impl References {
 
     /// Takes what a watch of a whole kind saw.
     fn see_kind(&self, kind: &Kind, scope: &Scope, seen: Seen<Marked>) {
-        let named = |meta: &ObjectMeta| {
-            let (namespace, name) = (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default());
-            Reference::new(kind.clone(), namespace, name)
-        };
+        let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
         match seen {
             Seen::All(all) => {
                 let all: BTreeMap<_, _> =
-                    all.iter().map(|one| (named(&one.metadata), version(kind, &one.metadata))).collect();
+                    all.iter().map(|one| (named(&one.metadata), one.metadata.version(kind))).collect();
                 // Only what is used counts, be it there or not.
                 let used: Vec<Reference> = self.lock().used_by.keys().cloned().collect();
-                for reference in used.iter().filter(|one| one.kind == *kind && holds(scope, one)) {
+                for reference in used.iter().filter(|one| one.kind == *kind && scope.includes(&one.namespace)) {
                     self.see(reference, all.get(reference).cloned().flatten());
                 }
             }
-            Seen::Applied(one) => self.see(&named(&one.metadata), version(kind, &one.metadata)),
+            Seen::Applied(one) => self.see(&named(&one.metadata), one.metadata.version(kind)),
             Seen::Deleted(one) => self.see(&named(&one.metadata), None),
         }
     }
@@ -189,8 +185,8 @@ impl References {
         };
         let tell = move |seen: Seen<Marked>| {
             let found = match seen {
-                Seen::All(all) => all.first().and_then(|one| version(&reference.kind, &one.metadata)),
-                Seen::Applied(one) => version(&reference.kind, &one.metadata),
+                Seen::All(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
+                Seen::Applied(one) => one.metadata.version(&reference.kind),
                 Seen::Deleted(_) => None,
             };
             if let Some(references) = references.upgrade() {
@@ -226,11 +222,4 @@ impl Known {
 /// Whether a kind is watched object by object.
 fn is_watched_alone(kind: &Kind) -> bool {
     !matches!(kind, Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication)
-}
-
-fn holds(scope: &Scope, reference: &Reference) -> bool {
-    match scope {
-        Scope::Cluster => true,
-        Scope::Namespace(namespace) => reference.namespace == *namespace,
-    }
 }

@@ -135,10 +135,7 @@ impl Usage {
         };
         match seen {
             Seen::All(all) => {
-                let inside = |reference: &Reference| match &scope {
-                    Scope::Cluster => true,
-                    Scope::Namespace(namespace) => reference.namespace == *namespace,
-                };
+                let inside = |reference: &Reference| scope.includes(&reference.namespace);
                 let all: BTreeMap<Reference, Holder> = all.into_iter().map(|holder| (named(&holder), holder)).collect();
                 known
                     .retain(|reference, _| reference.kind != kind || !inside(reference) || all.contains_key(reference));
