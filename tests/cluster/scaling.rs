@@ -4,10 +4,16 @@
 mod bad_input;
 #[path = "scaling/credentials.rs"]
 mod credentials;
+#[path = "scaling/fallback.rs"]
+mod fallback;
+#[path = "scaling/faults.rs"]
+mod faults;
 #[path = "scaling/hpas.rs"]
 mod hpas;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/replicas.rs"]
+mod replicas;
 #[path = "scaling/resources.rs"]
 mod resources;
 #[path = "scaling/restart.rs"]

@@ -1,7 +1,7 @@
 //! Times of the API, whose crate speaks jiff, and our own, which speak chrono: the way between them, and nowhere else.
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use k8s_openapi::jiff::Timestamp;
 
 const NANOS: i128 = 1_000_000_000;
@@ -11,6 +11,16 @@ pub fn to_time(at: DateTime<Utc>) -> Time {
     let nanos = i128::from(at.timestamp()) * NANOS + i128::from(at.timestamp_subsec_nanos());
     let end = if nanos < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Time(Timestamp::from_nanosecond(nanos).unwrap_or(end))
+}
+
+/// As [`to_time`], for the fields that count microseconds.
+pub fn to_micro_time(at: DateTime<Utc>) -> MicroTime {
+    MicroTime(to_time(at).0)
+}
+
+/// As [`from_time`], for the fields that count microseconds.
+pub fn from_micro_time(time: &MicroTime) -> DateTime<Utc> {
+    from_time(&Time(time.0))
 }
 
 /// Every time of the API fits: chrono counts many more years.

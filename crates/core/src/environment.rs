@@ -28,7 +28,8 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Environment {
 
 /// The variables that the metadata of a trigger refers to.
 pub fn named_by(metadata: &BTreeMap<String, String>) -> BTreeSet<String> {
-    let named = metadata.iter().filter(|(name, _)| name.ends_with("FromEnv")).map(|(_, variable)| variable.clone());
+    let refers = |name: &str| name.ends_with("FromEnv") || name.ends_with("FromEnvFile");
+    let named = metadata.iter().filter(|(name, _)| refers(name)).map(|(_, variable)| variable.clone());
     named.filter(|variable| !variable.is_empty()).collect()
 }
 

@@ -9,6 +9,7 @@
 //! | [`validate`] | what makes an object unusable |
 //! | [`conditions`] | what users are told |
 //! | [`hpa`] | the HPA of an object |
+//! | [`lease`] | who leads |
 //! | [`simulate`] | all of it, in virtual time |
 //! | [`cron`] | when a cron window is open |
 //! | [`credentials`] | what authentication objects mean, and what can be wrong with them |
@@ -24,6 +25,7 @@ pub mod decide;
 pub mod environment;
 pub mod fallback;
 pub mod hpa;
+pub mod lease;
 pub mod milli;
 pub mod policy;
 pub mod quantity;

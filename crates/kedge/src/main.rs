@@ -23,14 +23,18 @@ enum Command {
     /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
     Simulate(simulate::Args),
     /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
-    Operator(operator::Args),
+    Operator(Box<operator::Flags>),
+    /// Print docs/reference/operator.md
+    #[command(hide = true)]
+    Reference(operator::reference::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
         Command::Simulate(args) => simulate::run(&args),
-        Command::Operator(args) => operator::run(&args),
+        Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
+        Command::Reference(args) => operator::reference::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

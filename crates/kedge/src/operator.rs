@@ -1,60 +1,80 @@
 //! `kedge operator`: watches ScaledObjects, acts on them, and serves their metrics.
 
+mod listening;
 mod plain;
+pub(crate) mod reference;
 mod serving;
 mod settings;
 
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
-use kedge_operator::{BoardSource, Clock, Operator};
+use kedge_operator::{Clock, Operator};
 use kedge_scalers::http::connector::Connector;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::info;
+use tracing::{debug, info, warn};
 
-pub(crate) use settings::Args;
-use settings::LogFormat;
+use settings::addresses::Address;
+use settings::logging::{Format, Logging};
+use settings::{Compression, Settings};
+pub(crate) use settings::{Environment, Flags};
+
+/// Settles the settings, and runs by them until told to stop.
+pub(crate) fn run(flags: &Flags, environment: &Environment) -> anyhow::Result<()> {
+    let mistakes = |mistakes: Vec<String>| anyhow!("the operator cannot start:\n  {}", mistakes.join("\n  "));
+    let settings = settings::settle(flags, environment).map_err(mistakes)?;
+    start_logging(&settings.logging);
+    for warning in &settings.notices.warnings {
+        warn!(warning, "not all that was asked for is done");
+    }
+    if let Some(flags) = &settings.notices.ignored {
+        info!(flags, "flags of KEDA that have no effect here");
+    }
+    debug!(?settings, "settings");
+    work(&settings)
+}
 
 #[tokio::main]
-pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
-    start_logging(args);
-    let settings = settings::read(args)?;
-    let client = connect(args).await?;
+async fn work(settings: &Settings) -> anyhow::Result<()> {
+    let client = connect(settings).await?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;
     info!(version = env!("CARGO_PKG_VERSION"), kubernetes = version.git_version, "starting");
+
+    let listener = listening::listen(&settings.serving.metrics_api).await?;
+    let health_listener = listen_if(settings.serving.health.as_ref()).await?;
+    let telemetry_listener = listen_if(settings.serving.metrics.as_ref()).await?;
 
     let (stop, stopped) = watch::channel(false);
     let until_stopped = || {
         let mut stopped = stopped.clone();
         async move { drop(stopped.wait_for(|stopped| *stopped).await) }
     };
-    let registry = kedge_scalers::Registry::new(settings.scalers, Connector::tcp());
-    let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator);
-    let (board, world) = operator.board();
+    let (scalers, warnings) = settings.scalers();
+    for warning in warnings {
+        warn!(warning, "some certificate authorities are left out");
+    }
+    let registry = kedge_scalers::Registry::new(scalers, Connector::tcp());
+    let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator());
     let readiness = Readiness::new();
 
     let trust = Trust::fetch(&client).await.context("cannot read how callers of the metrics API are known")?;
     let parts = Parts {
-        source: Arc::new(BoardSource { board, world, clock: Clock::System }),
+        source: Arc::new(operator.source()),
         reviewer: Arc::new(KubeReviewer::new(client.clone())),
         trust: trust.clone(),
-        certificate: serving::certificate(args)?,
+        certificate: serving::certificate(&settings.serving)?,
         readiness: readiness.clone(),
     };
-    let listener = TcpListener::bind(args.metrics_api_bind_address)
-        .await
-        .with_context(|| format!("cannot listen on {}", args.metrics_api_bind_address))?;
     info!(address = %listener.local_addr()?, "serving external metrics");
     let metrics = kedge_metrics_api::serve(listener, kedge_metrics_api::Settings::default(), parts, until_stopped());
     let probed = readiness.clone();
-    let health = plain::serve(args.health_probe_bind_address, move |path| plain::probe(&probed, path), until_stopped());
+    let health = plain::serve(health_listener, move |path| plain::probe(&probed, path), until_stopped());
     let render = Arc::new(operator.telemetry());
-    let telemetry =
-        plain::serve(args.metrics_bind_address, move |path| plain::metrics(&*render, path), until_stopped());
+    let telemetry = plain::serve(telemetry_listener, move |path| plain::metrics(&*render, path), until_stopped());
     let work = async {
         readiness.mark_ready();
         let ended = operator.run(until_stopped()).await;
@@ -80,17 +100,22 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             () = until_stopped() => Ok(()),
         }
     };
-    let (metrics, health, telemetry, work, (), asked) = tokio::join!(metrics, health, telemetry, work, trust, asked);
+    let (metrics, (), (), work, (), asked) = tokio::join!(metrics, health, telemetry, work, trust, asked);
     work?;
     metrics.context("the metrics API ended")?;
-    health?;
-    telemetry?;
     asked
 }
 
+async fn listen_if(address: Option<&Address>) -> anyhow::Result<Option<TcpListener>> {
+    match address {
+        Some(address) => listening::listen(address).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 /// A client for the cluster: by the given kubeconfig, else as `kubectl` would, else from inside a pod.
-async fn connect(args: &Args) -> anyhow::Result<kube::Client> {
-    let config = match &args.kubeconfig {
+async fn connect(settings: &Settings) -> anyhow::Result<kube::Client> {
+    let mut config = match &settings.kubeconfig {
         Some(path) => {
             let read = Kubeconfig::read_from(path)
                 .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
@@ -100,7 +125,8 @@ async fn connect(args: &Args) -> anyhow::Result<kube::Client> {
             kube::Config::infer().await.context("no kubeconfig, and not in a cluster; give one with --kubeconfig")?
         }
     };
-    Ok(kube::Client::try_from(config)?)
+    config.disable_compression |= settings.compression == Compression::Off;
+    Ok(kedge_operator::patient_client(config)?)
 }
 
 async fn wait_for_signal() -> anyhow::Result<()> {
@@ -113,10 +139,11 @@ async fn wait_for_signal() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start_logging(args: &Args) {
-    let logs = tracing_subscriber::fmt().with_max_level(args.log_level).with_writer(std::io::stderr);
-    match args.log_format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().init(),
+fn start_logging(logging: &Logging) {
+    let logs = tracing_subscriber::fmt().with_max_level(logging.level).with_timer(logging.time);
+    let logs = logs.with_writer(std::io::stderr);
+    match logging.format {
+        Format::Text => logs.init(),
+        Format::Json => logs.json().init(),
     }
 }

@@ -1,25 +1,28 @@
 //! The board: the newest reading of every trigger, in memory, and the one place where sources are asked.
 //!
 //! The scale loop and the metrics API read through it. Whoever comes while a source is being asked waits for that answer;
-//! a query counts at most one failure, whoever asked.
+//! a query counts at most one failure, whoever asked. A trigger that cannot be built keeps the metrics it is known to have,
+//! and fails them.
+
+mod metric;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use futures::FutureExt;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_api::ScaledObject;
 use kedge_api::scaled_object::Fallback;
-use kedge_core::fallback::{Failures, MetricType, Outcome};
-use kedge_core::milli::Milli;
-use kedge_core::quantity::Quantity;
-use kedge_scalers::{Known, ReadError, Scaler};
+use kedge_scalers::Scaler;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::credentials::Resolved;
 use crate::key::Key;
 use crate::telemetry::Telemetry;
+pub use metric::{ExternalMetric, Failure, Reading};
 
 /// A reading of at most this age is as good as a new one.
 pub const FRESH: Duration = Duration::from_secs(1);
@@ -44,6 +47,8 @@ pub struct ObjectBoard {
     pub credentials: u64,
     /// When credentials end, or are to be tried again.
     pub refresh_at: Option<Instant>,
+    /// Set when another board took its place: a query that ends later is no news.
+    pub retired: AtomicBool,
 }
 
 /// One trigger.
@@ -52,18 +57,25 @@ pub struct BoardTrigger {
     pub index: usize,
     pub kind: String,
     pub name: Option<String>,
-    pub scaler: Result<BuiltScaler, String>,
+    pub scaler: Result<Arc<dyn Scaler>, NotBuilt>,
+    /// Its metrics as the HPA wants them: what the scaler says, or else said when it was last asked.
+    pub specs: Vec<MetricSpec>,
+    /// Those of them that are external.
+    pub metrics: Vec<Arc<ExternalMetric>>,
+    pub service: Service,
     /// What it was built with.
     pub credentials: Resolved,
 }
 
-/// A trigger that could be built.
-#[derive(Debug)]
-pub struct BuiltScaler {
-    pub scaler: Arc<dyn Scaler>,
-    pub specs: Vec<MetricSpec>,
-    pub metrics: Vec<ExternalMetric>,
-    pub service: Service,
+/// Why there is no scaler for a trigger.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotBuilt {
+    /// It stays so until somebody changes the object, or what it refers to.
+    #[error("{0}")]
+    Mistake(String),
+    /// The source did not say which metrics it has; it is asked again at the next poll.
+    #[error("{0}")]
+    NoAnswer(String),
 }
 
 /// From where the metrics API answers.
@@ -75,48 +87,43 @@ pub enum Service {
     LastPoll,
 }
 
-/// One external metric of a trigger.
-#[derive(Debug)]
-pub struct ExternalMetric {
-    pub name: String,
-    pub target: Milli,
-    pub metric_type: MetricType,
-    /// Held while the source is asked.
-    last: tokio::sync::Mutex<Option<Reading>>,
-    failures: Mutex<Failures>,
-}
-
-/// One answer of a source, or why there is none.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    pub answer: Result<Known, ReadError>,
-    pub at: Instant,
-    pub wall: DateTime<Utc>,
-    /// How long the source took.
-    pub took: Duration,
-}
-
 impl Board {
     pub fn get(&self, key: &Key) -> Option<Arc<ObjectBoard>> {
         self.objects.read().expect("nobody panics holding it").get(key).cloned()
     }
 
     pub fn put(&self, key: Key, object: Arc<ObjectBoard>) {
-        self.objects.write().expect("nobody panics holding it").insert(key, object);
+        retire(self.objects.write().expect("nobody panics holding it").insert(key, object));
+    }
+
+    pub fn clear(&self) {
+        let old = std::mem::take(&mut *self.objects.write().expect("nobody panics holding it"));
+        old.into_values().for_each(|old| drop(retire(Some(old))));
     }
 
     pub fn remove(&self, key: &Key) -> Option<Arc<ObjectBoard>> {
-        self.objects.write().expect("nobody panics holding it").remove(key)
+        retire(self.objects.write().expect("nobody panics holding it").remove(key))
     }
 }
 
+fn retire(old: Option<Arc<ObjectBoard>>) -> Option<Arc<ObjectBoard>> {
+    old.inspect(|old| old.retired.store(true, Ordering::Relaxed))
+}
+
 impl ObjectBoard {
+    /// Whether it was built for this object as it is now.
+    pub fn fits(&self, object: &ScaledObject) -> bool {
+        Some(self.generation) == object.metadata.generation && Some(&self.uid) == object.metadata.uid.as_ref()
+    }
+
     /// Every external metric, with its trigger.
-    pub fn metrics(&self) -> impl Iterator<Item = (&BoardTrigger, &BuiltScaler, &ExternalMetric)> {
-        self.triggers.iter().map(AsRef::as_ref).flat_map(|trigger: &BoardTrigger| {
-            let built = trigger.scaler.as_ref().ok();
-            built.into_iter().flat_map(move |built| built.metrics.iter().map(move |metric| (trigger, built, metric)))
-        })
+    pub fn metrics(&self) -> impl Iterator<Item = (&Arc<BoardTrigger>, &Arc<ExternalMetric>)> {
+        self.triggers.iter().flat_map(|trigger| trigger.metrics.iter().map(move |metric| (trigger, metric)))
+    }
+
+    /// Whether a trigger of this position and type is there, and which.
+    pub fn trigger(&self, index: usize, kind: &str) -> Option<&Arc<BoardTrigger>> {
+        self.triggers.iter().find(|trigger| trigger.index == index && trigger.kind == kind)
     }
 
     /// The failures after which the fallback counts, if there is one.
@@ -126,51 +133,56 @@ impl ObjectBoard {
 
     /// A reading of at most this age, or a new one.
     pub async fn read(
-        &self,
-        trigger: &BoardTrigger,
-        metric: &ExternalMetric,
+        self: &Arc<Self>,
+        trigger: &Arc<BoardTrigger>,
+        metric: &Arc<ExternalMetric>,
         age_max: Duration,
         clock: Clock,
     ) -> Reading {
-        let mut last = metric.last.lock().await;
-        if let Some(reading) = last.as_ref().filter(|reading| reading.at.elapsed() <= age_max) {
-            return reading.clone();
+        match &trigger.scaler {
+            Ok(scaler) => {
+                let ask = || self.ask(trigger, metric, scaler, clock);
+                metric.last_or_asked(age_max, ask).await
+            }
+            Err(why) => metric.last().unwrap_or_else(|| Reading::not_built(why, clock)),
         }
-        let started = Instant::now();
-        let wall = clock.now();
-        let answer = match &trigger.scaler {
-            Ok(built) => built.scaler.read(&metric.name, wall).await,
-            Err(_) => unreachable!("a trigger that could not be built has no metrics"),
-        };
-        let outcome = if answer.is_ok() { Outcome::Answered } else { Outcome::Failed };
-        metric.count(outcome, self.threshold());
-        let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
-        self.telemetry.read(&self.key, trigger, metric, &reading);
-        *last = Some(reading.clone());
-        reading
+    }
+
+    /// Asks the source. Once begun, a query goes on to its end and counts, though nobody may wait for it any more.
+    fn ask(
+        self: &Arc<Self>,
+        trigger: &Arc<BoardTrigger>,
+        metric: &Arc<ExternalMetric>,
+        scaler: &Arc<dyn Scaler>,
+        clock: Clock,
+    ) -> futures::future::BoxFuture<'static, Reading> {
+        let (board, trigger, metric, scaler) = (self.clone(), trigger.clone(), metric.clone(), scaler.clone());
+        let query = tokio::spawn(async move {
+            let (started, wall) = (Instant::now(), clock.now());
+            let answer = scaler.read(&metric.name, wall).await.map_err(Failure::Source);
+            let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
+            board.take(&trigger, &metric, &reading);
+            reading
+        });
+        query.map(|ended| ended.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()))).boxed()
+    }
+
+    /// Counts a look at each trigger that is not built as a failure of its metrics.
+    pub fn fail_unbuilt(&self, clock: Clock) {
+        for (trigger, metric) in self.metrics() {
+            if let Err(why) = &trigger.scaler {
+                self.take(trigger, metric, &Reading::not_built(why, clock));
+            }
+        }
+    }
+
+    fn take(&self, trigger: &BoardTrigger, metric: &ExternalMetric, reading: &Reading) {
+        metric.take(reading, self.threshold());
+        if !self.retired.load(Ordering::Relaxed) {
+            self.telemetry.read(&self.key, trigger, metric, reading);
+        }
     }
 }
 
-impl ExternalMetric {
-    /// The external metric that a spec asks for, if it asks for one.
-    pub fn of(spec: &MetricSpec, failures: Failures) -> Option<Self> {
-        let external = spec.external.as_ref()?;
-        let (metric_type, quantity) = match (&external.target.average_value, &external.target.value) {
-            (Some(average), _) => (MetricType::AverageValue, average),
-            (None, Some(value)) => (MetricType::Value, value),
-            (None, None) => return None,
-        };
-        let target = Quantity::parse(&quantity.0).map_or(Milli(0), |target| Milli(target.milli_value()));
-        let name = external.metric.name.clone();
-        Some(Self { name, target, metric_type, last: tokio::sync::Mutex::new(None), failures: Mutex::new(failures) })
-    }
-
-    pub fn failures(&self) -> Failures {
-        *self.failures.lock().expect("nobody panics holding it")
-    }
-
-    fn count(&self, outcome: Outcome, threshold: i32) {
-        let mut failures = self.failures.lock().expect("nobody panics holding it");
-        *failures = failures.after(outcome, threshold);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,111 +1,140 @@
-//! Building the triggers of an object. One that cannot be built does not silence the others.
+//! Building the triggers of an object. One that cannot be built does not silence the others, and keeps the metrics it is known
+//! to have.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
-use kedge_core::credentials::{Problem, identity};
+use kedge_core::credentials::Problem;
 use kedge_core::fallback::{Failures, is_usable};
-use kedge_scalers::{Registry, TriggerConfig};
+use kedge_scalers::target::{External, TargetType};
+use kedge_scalers::{Registry, Scaler, TriggerConfig, metric_name};
 use tokio::time::Instant;
 
-use crate::board::{BoardTrigger, BuiltScaler, ExternalMetric, ObjectBoard, Service};
-use crate::credentials::{Credentials, Resolution, Resolved};
+use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
+use crate::credentials::{Credentials, Resolved};
 use crate::key::Key;
 use crate::target::Target;
 use crate::telemetry::Telemetry;
 
+/// Builds triggers.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Builder {
+    pub registry: Registry,
+    pub telemetry: Arc<Telemetry>,
+    pub credentials: Arc<Credentials>,
+}
+
 /// The pause before credentials that could not be read are tried again.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// What scalers are built with.
-#[allow(missing_debug_implementations)] // kube's client has none
-pub struct Workshop<'a> {
-    pub registry: &'a Registry,
-    pub telemetry: &'a Arc<Telemetry>,
-    pub credentials: &'a Credentials,
+/// What is known of an object's metrics from before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier<'a> {
+    pub board: Option<&'a ObjectBoard>,
+    pub hpa: Option<&'a HorizontalPodAutoscaler>,
 }
 
-/// A trigger as it came out.
-enum Outcome {
-    New(BoardTrigger),
-    /// It is as it was.
-    Kept(Arc<BoardTrigger>),
-    /// Its credentials cannot be read just now, so it stays as it was.
-    KeptForNow(Arc<BoardTrigger>),
-    /// Its credentials cannot be read just now, and there is nothing to keep.
-    Failed(BoardTrigger),
-}
-
-impl Workshop<'_> {
-    /// Builds all triggers of an object for its present generation. `old` is the board of the same generation, if there is one.
-    pub async fn build(&self, object: &ScaledObject, target: &Target, old: Option<&ObjectBoard>) -> Arc<ObjectBoard> {
+impl Builder {
+    /// Builds all triggers of an object for its present generation and credentials. Those that are as they were are kept.
+    pub async fn build(&self, object: &ScaledObject, target: &Target, earlier: Earlier<'_>) -> Arc<ObjectBoard> {
         let key = Key::of(&object.metadata);
         let references = &self.credentials.references;
         let (changes, began) = (references.changes(&key), references.now());
+        let same = earlier.board.filter(|board| board.fits(object));
         let mut resolution = self.credentials.begin(object, target);
-        let mut triggers = Vec::new();
-        let mut again = None;
+        let (mut triggers, mut again) = (Vec::new(), None);
         for (index, trigger) in object.spec.triggers.iter().enumerate() {
-            let place = Place { object, index, trigger, old };
-            let trigger = match self.trigger(&place, &mut resolution).await {
-                Outcome::New(trigger) => Arc::new(trigger),
-                Outcome::Kept(trigger) => trigger,
-                Outcome::KeptForNow(trigger) => {
-                    again = Some(AGAIN);
-                    trigger
-                }
-                Outcome::Failed(trigger) => {
-                    again = Some(AGAIN);
-                    Arc::new(trigger)
-                }
-            };
-            triggers.push(trigger);
+            let old = same.and_then(|board| board.trigger(index, &trigger.r#type)).filter(|old| old.scaler.is_ok());
+            let resolved = resolution.resolve(trigger).await;
+            let failed = resolved.as_ref().err().is_some_and(|problems| problems.iter().any(Problem::may_pass));
+            again = again.or(failed.then_some(AGAIN));
+            triggers.push(match (resolved, old) {
+                (Ok(resolved), Some(old)) if old.credentials == resolved => old.clone(),
+                // What works goes on with what it has.
+                (Err(problems), Some(old)) if problems.iter().all(Problem::may_pass) => old.clone(),
+                (resolved, _) => Arc::new(self.build_trigger(object, index, trigger, resolved, earlier).await),
+            });
         }
         let (used, refresh_in) = resolution.end();
         references.set(&key, began, used);
+        let refresh_at = again.into_iter().chain(refresh_in).min().map(|wait| Instant::now() + wait);
+        self.board(object, triggers, changes, refresh_at)
+    }
+
+    /// Asks again those sources that did not say which metrics they have. `None` if there is nothing new.
+    pub async fn ask_again(&self, object: &ScaledObject, board: &ObjectBoard) -> Option<Arc<ObjectBoard>> {
+        let earlier = Earlier { board: Some(board), hpa: None };
+        let mut triggers = board.triggers.clone();
+        let mut news = false;
+        for trigger in &mut triggers {
+            let Err(NotBuilt::NoAnswer(_)) = &trigger.scaler else { continue };
+            let Some(spec) = object.spec.triggers.get(trigger.index) else { continue };
+            let resolved = Ok(trigger.credentials.clone());
+            let again = self.build_trigger(object, trigger.index, spec, resolved, earlier).await;
+            news |= again.scaler.as_ref().err() != trigger.scaler.as_ref().err();
+            *trigger = Arc::new(again);
+        }
+        news.then(|| self.board(object, triggers, board.credentials, board.refresh_at))
+    }
+
+    fn board(
+        &self,
+        object: &ScaledObject,
+        triggers: Vec<Arc<BoardTrigger>>,
+        credentials: u64,
+        refresh_at: Option<Instant>,
+    ) -> Arc<ObjectBoard> {
         Arc::new(ObjectBoard {
-            key,
+            key: Key::of(&object.metadata),
             telemetry: self.telemetry.clone(),
             uid: object.metadata.uid.clone().unwrap_or_default(),
             generation: object.metadata.generation.unwrap_or_default(),
             fallback: object.spec.fallback.clone().filter(is_usable),
             triggers,
-            credentials: changes,
-            refresh_at: again.into_iter().chain(refresh_in).min().map(|wait| Instant::now() + wait),
+            credentials,
+            refresh_at,
+            retired: AtomicBool::new(false),
         })
     }
 
-    async fn trigger(&self, place: &Place<'_>, resolution: &mut Resolution<'_>) -> Outcome {
-        let Place { index, trigger, .. } = *place;
-        let new = |scaler, credentials| BoardTrigger {
-            index,
-            kind: trigger.r#type.clone(),
-            name: trigger.name.clone(),
-            scaler,
-            credentials,
+    async fn build_trigger(
+        &self,
+        object: &ScaledObject,
+        index: usize,
+        trigger: &Trigger,
+        resolved: Result<Resolved, Vec<Problem>>,
+        earlier: Earlier<'_>,
+    ) -> BoardTrigger {
+        let (built, credentials) = match resolved {
+            Ok(resolved) => (self.build_scaler(object, index, trigger, &resolved).await, resolved),
+            Err(problems) => (Err(unresolved(index, trigger, &problems)), Resolved::default()),
         };
-        let old = place.old.and_then(|old| old.triggers.get(index)).filter(|old| old.scaler.is_ok());
-        match (resolution.resolve(trigger).await, old) {
-            (Ok(resolved), Some(old)) if old.credentials == resolved => Outcome::Kept(old.clone()),
-            (Ok(resolved), _) => Outcome::New(new(self.scaler(place, &resolved).await, resolved)),
-            (Err(problems), Some(old)) if problems.iter().all(Problem::may_pass) => Outcome::KeptForNow(old.clone()),
-            (Err(problems), _) => {
-                let may_pass = problems.iter().any(Problem::may_pass);
-                let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-                let text = format!("trigger {index} ({}): {}", trigger.r#type, texts.join(", and "));
-                let failed = new(Err(text), Resolved::default());
-                if may_pass { Outcome::Failed(failed) } else { Outcome::New(failed) }
-            }
-        }
+        let (scaler, specs) = match built {
+            Ok((scaler, specs)) => (Ok(scaler), specs),
+            Err(why) => (Err(why), known_specs(object, index, trigger, earlier)),
+        };
+        let failures = |name: &str| known_failures(object, earlier.board, name);
+        let metrics = specs.iter().filter_map(|spec| ExternalMetric::of(spec, failures)).map(Arc::new).collect();
+        let service = if trigger.use_cached_metrics == Some(true) { Service::LastPoll } else { Service::Live };
+        let (kind, name) = (trigger.r#type.clone(), trigger.name.clone());
+        BoardTrigger { index, kind, name, scaler, specs, metrics, service, credentials }
     }
 
-    async fn scaler(&self, place: &Place<'_>, resolved: &Resolved) -> Result<BuiltScaler, String> {
-        let Place { object, index, trigger, .. } = *place;
+    async fn build_scaler(
+        &self,
+        object: &ScaledObject,
+        index: usize,
+        trigger: &Trigger,
+        resolved: &Resolved,
+    ) -> Result<(Arc<dyn Scaler>, Vec<MetricSpec>), NotBuilt> {
+        let kind = &trigger.r#type;
         let config = TriggerConfig {
             index,
-            kind: &trigger.r#type,
+            kind,
             name: trigger.name.as_deref(),
             metadata: &trigger.metadata,
             auth: &resolved.auth,
@@ -113,35 +142,74 @@ impl Workshop<'_> {
             metric_type: trigger.metric_type.as_deref(),
             namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
             object: object.metadata.name.as_deref().unwrap_or_default(),
-            pod_identity: resolved.identity.as_ref().and_then(identity::provider),
+            pod_identity: resolved.identity.as_ref(),
         };
-        let scaler = self.registry.build(&config).map_err(|error| error.to_string())?;
-        let specs =
-            scaler.describe().await.map_err(|error| format!("trigger {index} ({}): {error}", trigger.r#type))?;
-        let metrics = specs.iter().filter_map(|spec| ExternalMetric::of(spec, place.known_failures(spec))).collect();
-        let service = if trigger.use_cached_metrics == Some(true) { Service::LastPoll } else { Service::Live };
-        Ok(BuiltScaler { scaler, specs, metrics, service })
+        let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
+        let specs = scaler.describe().await;
+        let specs = specs.map_err(|error| NotBuilt::NoAnswer(format!("trigger {index} ({kind}): {error}")))?;
+        check_targets(index, kind, &specs)?;
+        Ok((scaler, specs))
     }
 }
 
-/// Which trigger it is.
-struct Place<'a> {
-    object: &'a ScaledObject,
-    index: usize,
-    trigger: &'a Trigger,
-    old: Option<&'a ObjectBoard>,
+/// Why there is no scaler when its credentials could not be resolved.
+fn unresolved(index: usize, trigger: &Trigger, problems: &[Problem]) -> NotBuilt {
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    NotBuilt::Mistake(format!("trigger {index} ({}): {}", trigger.r#type, texts.join(", and ")))
 }
 
-impl Place<'_> {
-    /// The failures that the board before or the status remembers.
-    fn known_failures(&self, spec: &k8s_openapi::api::autoscaling::v2::MetricSpec) -> Failures {
-        let name = spec.external.as_ref().map(|external| external.metric.name.as_str()).unwrap_or_default();
-        if let Some((_, _, metric)) = self.old.and_then(|old| old.metrics().find(|(_, _, metric)| metric.name == name))
-        {
-            return metric.failures();
-        }
-        let health = self.object.status.as_ref().and_then(|status| status.health.as_ref());
-        let known = health.and_then(|health| health.get(name));
-        Failures(known.and_then(|health| health.number_of_failures).unwrap_or(0))
+/// The API server takes no HPA with a target of zero, and one such metric would keep the others out of it.
+fn check_targets(index: usize, kind: &str, specs: &[MetricSpec]) -> Result<(), NotBuilt> {
+    let metrics = specs.iter().filter_map(|spec| ExternalMetric::of(spec, |_| Failures::default()));
+    match metrics.into_iter().find(|metric| metric.target.0 <= 0) {
+        None => Ok(()),
+        Some(metric) => Err(NotBuilt::Mistake(format!(
+            "trigger {index} ({kind}): the target of metric {} is 0, or too small to be written; raise it to 0.001 at least",
+            metric.name
+        ))),
     }
 }
+
+/// The metrics of a trigger that is not built: those it had, those its HPA has, or, where a fallback wants one to speak
+/// through, one that stands for it with a target of one a replica.
+fn known_specs(object: &ScaledObject, index: usize, trigger: &Trigger, earlier: Earlier<'_>) -> Vec<MetricSpec> {
+    let kind = &trigger.r#type;
+    if let Some(before) = earlier.board.and_then(|board| board.trigger(index, kind)).filter(|old| !old.specs.is_empty())
+    {
+        return before.specs.clone();
+    }
+    let prefix = metric_name::full_name(index, "");
+    let in_hpa = earlier.hpa.and_then(|hpa| hpa.spec.metrics.as_ref()).into_iter().flatten();
+    let own = |spec: &&MetricSpec| spec.external.as_ref().is_some_and(|one| one.metric.name.starts_with(&prefix));
+    let known: Vec<MetricSpec> = in_hpa.filter(own).cloned().map(without_selector).collect();
+    if !known.is_empty() || object.spec.fallback.is_none() || matches!(kind.as_str(), "cpu" | "memory") {
+        return known;
+    }
+    vec![External::one_each(metric_name::full_name(index, kind), TargetType::AverageValue).spec()]
+}
+
+fn without_selector(mut spec: MetricSpec) -> MetricSpec {
+    if let Some(external) = &mut spec.external {
+        external.metric.selector = None;
+    }
+    spec
+}
+
+/// The failures of a metric so far: as counted before, or as the status remembers.
+fn known_failures(object: &ScaledObject, earlier: Option<&ObjectBoard>, name: &str) -> Failures {
+    let counted = earlier.and_then(|board| board.metrics().find(|(_, metric)| metric.name == name));
+    if let Some((_, metric)) = counted {
+        return metric.failures();
+    }
+    failures_in_status(object, name)
+}
+
+/// The failures that the status remembers.
+pub(crate) fn failures_in_status(object: &ScaledObject, name: &str) -> Failures {
+    let health = object.status.as_ref().and_then(|status| status.health.as_ref());
+    let known = health.and_then(|health| health.get(name));
+    Failures(known.and_then(|health| health.number_of_failures).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_api::names::labels;
 use kube::api::{Api, PostParams};
@@ -14,7 +13,7 @@ use tracing::warn;
 
 use crate::clock::Clock;
 
-/// What the API server takes as an event's note at most.
+/// What the API server takes as an event's note at most, in bytes.
 const NOTE_LENGTH_MAX: usize = 1024;
 
 /// How much of the object's name an event's name begins with: the rest of it must fit too.
@@ -65,7 +64,6 @@ impl Events {
         let now = self.clock.now();
         let name = object.name.clone().unwrap_or_default();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let at = Timestamp::from_microsecond(now.timestamp_micros()).unwrap_or_default();
         Event {
             metadata: ObjectMeta {
                 // Unique to this instance and instant, so that a repeated write does not become a second event.
@@ -83,12 +81,29 @@ impl Events {
             }),
             reason: Some(reason.to_owned()),
             action: Some(reason.to_owned()),
-            note: Some(note.chars().take(NOTE_LENGTH_MAX).collect()),
-            event_time: Some(MicroTime(at)),
+            note: Some(cut(note)),
+            event_time: Some(kedge_api::time::to_micro_time(now)),
             reporting_controller: Some(labels::MANAGED_BY_OPERATOR.to_owned()),
             reporting_instance: Some(self.instance.clone()),
             regarding: Some(object),
             ..Event::default()
         }
+    }
+}
+
+/// As much of a note as the API server takes, in whole characters.
+fn cut(note: &str) -> String {
+    note[..note.floor_char_boundary(NOTE_LENGTH_MAX)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_note_is_cut_between_characters() {
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut(&"é".repeat(600)), "é".repeat(512));
+        assert_eq!(cut(&format!("x{}", "é".repeat(600))).len(), 1023);
     }
 }

@@ -14,7 +14,9 @@
 //! | [`queue`] | who is due when |
 //! | [`events`] | what users are told happened |
 //! | [`telemetry`] | the operator's own metrics |
+//! | [`lease`] | who of several replicas acts |
 //! | [`jobs`] | ScaledJobs, which are not run yet |
+//! | [`patience`] | waiting when the API server asks for it |
 //! | [`clock`] | the one source of time |
 //!
 //! It holds no rule of scaling: those are in `kedge-core`.
@@ -26,8 +28,10 @@ pub mod credentials;
 pub mod events;
 pub mod jobs;
 pub mod key;
+pub mod lease;
 pub mod merge;
 pub mod pass;
+pub mod patience;
 pub mod queue;
 pub mod run;
 pub mod source;
@@ -38,6 +42,9 @@ pub mod watches;
 pub mod world;
 
 pub use clock::Clock;
+pub use kedge_core::lease::Terms;
+pub use lease::Election;
+pub use patience::patient_client;
 pub use run::{Operator, Settings};
 pub use source::BoardSource;
 pub use telemetry::Telemetry;

@@ -7,6 +7,7 @@ mod mark;
 mod pause;
 mod poll;
 mod report;
+mod standby;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::board::{Board, ObjectBoard};
-use crate::build::Workshop;
+use crate::build::{Builder, Earlier};
 use crate::clock::Clock;
 use crate::credentials::Credentials;
 use crate::events::{Events, Tone};
@@ -48,12 +49,12 @@ pub struct Passes {
     pub clock: Clock,
     pub world: Arc<World>,
     pub board: Arc<Board>,
-    pub targets: Targets,
-    pub registry: kedge_scalers::Registry,
+    pub targets: Arc<Targets>,
+    pub builder: Builder,
     pub events: Events,
     pub watches: Arc<Watches>,
     pub telemetry: Arc<Telemetry>,
-    pub credentials: Credentials,
+    pub credentials: Arc<Credentials>,
     /// The version that HPAs are labelled with.
     pub version: String,
 }
@@ -218,14 +219,8 @@ impl Passes {
         memory: &mut Memory,
         findings: &mut Findings,
     ) -> Result<(), PassError> {
-        let problems = validate(&object.spec);
-        if let Some(first) = problems.first() {
-            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            findings.problem = Some(format!("{}: {}", first.step().message(), all.join("; ")));
-            return Ok(());
-        }
-        if uses_modifiers(object) {
-            findings.problem = Some("advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it".to_owned());
+        findings.problem = problem_of(object);
+        if findings.problem.is_some() {
             return Ok(());
         }
         if let Some(rival) = self.world.rivals(object).first() {
@@ -236,21 +231,30 @@ impl Passes {
             return Ok(());
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
-        let board = self.board_for(key, object, &target).await;
-        let problems: Vec<&str> =
-            board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err()).map(String::as_str).collect();
-        findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
-        findings.board = Some(board.clone());
-        self.keep_hpa(object, &target, &board, memory, findings).await?;
+        let mut board = self.board_for(key, object, &target).await;
         let asked = (object.metadata.generation, policy.steering.clone(), board.credentials);
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
-        if changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now()) {
+        let is_due = changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
+        if is_due {
+            board = self.ask_again(key, object, board).await;
+        }
+        let problems: Vec<String> = board
+            .triggers
+            .iter()
+            .filter_map(|trigger| trigger.scaler.as_ref().err())
+            .map(ToString::to_string)
+            .collect();
+        findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
+        findings.board = Some(board.clone());
+        // An HPA that cannot be written is told of, and stops nobody from waking a target or laying it to sleep.
+        let kept = self.keep_hpa(object, &target, &board, memory, findings).await;
+        if is_due {
             memory.polled_for = Some(asked);
             self.telemetry.late(key, memory.next_poll_at.map_or(Duration::ZERO, |at| at.elapsed()));
             memory.next_poll_at = Some(Instant::now() + interval(object));
             findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);
         }
-        Ok(())
+        kept
     }
 
     /// The target, if it is there; else the problem is noted.
@@ -264,16 +268,14 @@ impl Passes {
             let message = kedge_core::validate::Step::Target.message();
             format!("{message}: {error}")
         };
-        let kind = match self.targets.resolve(&object.spec.scale_target_ref).await {
-            Ok(kind) => kind,
+        let target = match self.targets.of(object).await {
+            Ok(target) => target,
             Err(error @ TargetError::UnknownKind { .. }) => {
                 findings.problem = Some(trouble(&error));
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let target = Target { kind, key: Key::new(namespace, &object.spec.scale_target_ref.name) };
         if let Some(old) = memory.target.replace(target.clone()).filter(|old| *old != target) {
             self.world.untrack(&old);
         }
@@ -301,33 +303,52 @@ impl Passes {
 
     /// The triggers of the object, built for its generation and its credentials.
     async fn board_for(&self, key: &Key, object: &ScaledObject, target: &Target) -> Arc<ObjectBoard> {
-        let old = self.board.get(key).filter(|board| {
-            Some(board.generation) == object.metadata.generation && Some(&board.uid) == object.metadata.uid.as_ref()
-        });
-        let changes = self.credentials.references.changes(key);
-        let fits = |board: &&Arc<ObjectBoard>| {
-            board.credentials == changes && board.refresh_at.is_none_or(|at| at > Instant::now())
-        };
-        if let Some(board) = old.as_ref().filter(fits) {
-            return board.clone();
+        if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
+            return board;
         }
-        if let Some(board) = self.board.get(key).filter(|_| old.is_none()) {
-            self.telemetry.forget(key, &board.triggers);
-        }
-        let workshop =
-            Workshop { registry: &self.registry, telemetry: &self.telemetry, credentials: &self.credentials };
-        let board = workshop.build(object, target, old.as_deref()).await;
+        let old = self.board.get(key).filter(|old| Some(&old.uid) == object.metadata.uid.as_ref());
+        let hpa = self.own_hpa(object);
+        let earlier = Earlier { board: old.as_deref(), hpa: hpa.as_deref() };
+        let board = self.builder.build(object, target, earlier).await;
         debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
+        self.put_board(key, object, board.clone()).await;
+        board
+    }
+
+    /// Whether a board was built for the object, and its credentials, as they are now.
+    fn is_current(&self, board: &ObjectBoard, object: &ScaledObject) -> bool {
+        board.fits(object)
+            && board.credentials == self.credentials.references.changes(&board.key)
+            && board.refresh_at.is_none_or(|at| at > Instant::now())
+    }
+
+    /// The board, after sources that did not say which metrics they have were asked again.
+    async fn ask_again(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) -> Arc<ObjectBoard> {
+        match self.builder.ask_again(object, &board).await {
+            Some(board) => {
+                self.put_board(key, object, board.clone()).await;
+                board
+            }
+            None => board,
+        }
+    }
+
+    /// Puts a board in the place of the one there was, and tells what is wrong with it.
+    async fn put_board(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) {
+        let old = self.board.get(key);
+        if let Some(old) = &old {
+            self.telemetry.forget(key, &old.triggers);
+        }
         self.board.put(key.clone(), board.clone());
+        let same = old.filter(|old| old.fits(object));
         for trigger in &board.triggers {
-            let before = old.as_ref().and_then(|old| old.triggers.get(trigger.index)?.scaler.as_ref().err());
-            if let Err(problem) = &trigger.scaler
-                && before != Some(problem)
-            {
-                self.events.tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, problem).await;
+            let Err(problem) = &trigger.scaler else { continue };
+            let told = same.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.kind)?.scaler.as_ref().err());
+            if told != Some(problem) {
+                let reason = kedge_api::names::events::SCALER_FAILED;
+                self.events.tell(object, Tone::Warning, reason, &problem.to_string()).await;
             }
         }
-        board
     }
 
     /// When to look again: at the next poll, or sooner to see whether a problem is gone, or to renew credentials.
@@ -338,6 +359,18 @@ impl Passes {
         };
         memory.next_poll_at.into_iter().chain(board.refresh_at).min()
     }
+}
+
+/// What makes the object unusable as it is written.
+fn problem_of(object: &ScaledObject) -> Option<String> {
+    let problems = validate(&object.spec);
+    if let Some(first) = problems.first() {
+        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        return Some(format!("{}: {}", first.step().message(), all.join("; ")));
+    }
+    let text =
+        "advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it";
+    uses_modifiers(object).then(|| text.to_owned())
 }
 
 /// KEDA: a formula is used as soon as any of its fields is given.

@@ -1,8 +1,12 @@
 //! The operator as a whole: watches fill the queue, and passes empty it, a bounded number at a time, one for each object.
+//! Of several replicas one leads; the others only keep what they need to answer the metrics API.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kedge_api::ScaledObject;
@@ -15,14 +19,17 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::board::Board;
+use crate::build::Builder;
 use crate::clock::Clock;
 use crate::credentials::usage::{Sight, Usage};
 use crate::credentials::{self, Credentials, References};
 use crate::events::Events;
 use crate::jobs::decline;
 use crate::key::Key;
+use crate::lease::{Election, Elector};
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
+use crate::source::BoardSource;
 use crate::target::Targets;
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
@@ -45,6 +52,8 @@ pub struct Settings {
     /// The version that HPAs are labelled with.
     pub version: String,
     pub credentials: credentials::Settings,
+    /// How replicas choose the one that acts; `None` where there is only one.
+    pub election: Option<Election>,
 }
 
 /// The operator, ready to run.
@@ -56,6 +65,27 @@ pub struct Operator {
     scopes: Vec<Scope>,
     concurrency: usize,
     usage: Arc<Usage>,
+    election: Option<Election>,
+    role: Arc<Role>,
+}
+
+/// What this replica is.
+#[derive(Debug, Default)]
+pub struct Role {
+    leads: AtomicBool,
+}
+
+impl Role {
+    pub fn leads(&self) -> bool {
+        self.leads.load(Ordering::Acquire)
+    }
+}
+
+/// Why a replica leads no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Asked,
+    Lost,
 }
 
 /// Why the operator ended by itself: an invariant of ours is broken.
@@ -82,31 +112,33 @@ impl Operator {
         });
         let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes.clone(), settings.selector));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
-        let credentials = Credentials {
+        let credentials = Arc::new(Credentials {
             client: client.clone(),
             references: References::start(client.clone(), queue.clone(), &scopes),
             exchange: registry.exchange(),
             settings: settings.credentials,
-        };
+        });
         let passes = Arc::new(Passes {
-            targets: Targets::new(client.clone()),
+            targets: Arc::new(Targets::new(client.clone())),
             events: Events::new(client.clone(), clock, settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
+            builder: Builder { registry, telemetry: telemetry.clone(), credentials: credentials.clone() },
             telemetry,
             credentials,
             client,
             clock,
             world,
-            registry,
         });
-        Self { passes, queue, watches, scopes, concurrency: settings.concurrency.max(1), usage }
+        let concurrency = settings.concurrency.max(1);
+        let role = Arc::new(Role::default());
+        Self { passes, queue, watches, scopes, concurrency, usage, election: settings.election, role }
     }
 
     /// What the metrics API asks.
-    pub fn board(&self) -> (Arc<Board>, Arc<World>) {
-        (self.passes.board.clone(), self.passes.world.clone())
+    pub fn source(&self) -> BoardSource {
+        BoardSource { passes: self.passes.clone(), role: self.role.clone() }
     }
 
     /// The operator's own metrics, counted anew where they are counts.
@@ -126,26 +158,75 @@ impl Operator {
             () = &mut stop => return Ok(()),
             () = self.watches.listed() => info!("everything is listed; starting"),
         }
+        let Some(election) = self.election.clone() else {
+            return self.lead(stop, std::future::pending()).await.map(drop);
+        };
+        let mut elector = Elector::new(self.passes.client.clone(), self.passes.clock, election);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                () = elector.acquire() => {}
+                never = self.stand_by() => match never {},
+            }
+            if self.lead(stop.as_mut(), elector.hold()).await? == Ended::Asked {
+                elector.release().await;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does nothing but drop what no longer fits the cluster.
+    async fn stand_by(&self) -> Infallible {
+        loop {
+            let key = self.queue.next().await;
+            self.passes.drop_stale(&key);
+        }
+    }
+
+    /// Looks after the objects, until told to stop, or until others may.
+    async fn lead(
+        &self,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+        lost: impl Future<Output = ()>,
+    ) -> Result<Ended, Broken> {
+        tokio::pin!(lost);
+        // What another replica counted is in the status.
+        self.passes.board.clear();
+        self.role.leads.store(true, Ordering::Release);
+        self.passes.world.wake_all();
         let mut jobs = JoinSet::new();
         jobs.spawn(decline(self.passes.client.clone(), self.scopes.clone()));
         jobs.spawn(self.usage.clone().keep());
         let mut crew = Crew::default();
-        loop {
+        let ended = loop {
             tokio::select! {
                 biased;
-                () = &mut stop => break,
+                () = &mut lost => break Ended::Lost,
+                () = &mut stop => break Ended::Asked,
                 Some(done) = crew.running.join_next(), if !crew.running.is_empty() => {
                     crew.take_back(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
                 }
                 key = self.queue.next(), if crew.running.len() < self.concurrency => crew.send(key, &self.passes),
             }
+        };
+        if ended == Ended::Asked {
+            tokio::select! {
+                biased;
+                () = &mut lost => {}
+                () = self.stop(&mut crew) => {}
+            }
         }
-        self.stop(crew).await;
-        Ok(())
+        // Nothing is written from here on.
+        crew.running.shutdown().await;
+        jobs.shutdown().await;
+        self.role.leads.store(false, Ordering::Release);
+        self.passes.board.clear();
+        Ok(ended)
     }
 
     /// Lets passes end, and writes down when active objects were last active: the next process counts from there.
-    async fn stop(&self, mut crew: Crew) {
+    async fn stop(&self, crew: &mut Crew) {
         let rest = async {
             while let Some(done) = crew.running.join_next().await {
                 if let Ok((key, memory, _)) = done {

@@ -4,22 +4,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_core::fallback::{replicas, substitute};
+use kedge_api::ScaledObject;
+use kedge_core::fallback::{Failures, MetricType, NoSubstitute, replicas, substitute};
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_metrics_api::source::MetricFuture;
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 
-use crate::board::{Board, BoardTrigger, BuiltScaler, ExternalMetric, FRESH, ObjectBoard, Reading, Service};
-use crate::clock::Clock;
+use crate::board::{BoardTrigger, ExternalMetric, FRESH, ObjectBoard, Reading, Service};
+use crate::build::failures_in_status;
 use crate::key::Key;
-use crate::world::World;
+use crate::pass::Passes;
+use crate::run::Role;
+use crate::target::TargetError;
 
 /// The board as the metrics API sees it.
-#[derive(Debug)]
+#[allow(missing_debug_implementations)] // kube's client has none
 pub struct BoardSource {
-    pub board: Arc<Board>,
-    pub world: Arc<World>,
-    pub clock: Clock,
+    pub(crate) passes: Arc<Passes>,
+    pub(crate) role: Arc<Role>,
+}
+
+/// Why a fallback cannot be given.
+#[derive(Debug, thiserror::Error)]
+enum NoFallback {
+    #[error(transparent)]
+    Rule(#[from] NoSubstitute),
+    #[error(transparent)]
+    Target(#[from] TargetError),
 }
 
 impl MetricSource for BoardSource {
@@ -31,26 +42,20 @@ impl MetricSource for BoardSource {
 impl BoardSource {
     async fn answer(&self, request: MetricRequest<'_>) -> Result<Vec<MetricValue>, MetricError> {
         let key = Key::new(request.namespace, request.scaled_object);
-        let Some(object) = self.board.get(&key) else {
-            return Err(match self.world.object(&key) {
-                None => MetricError::NotFound(format!("there is no ScaledObject {key}")),
-                Some(_) => MetricError::Unavailable(format!(
-                    "the triggers of ScaledObject {key} are not built; its conditions say why"
-                )),
-            });
-        };
+        let object = self.passes.world.object(&key);
+        let object = object.ok_or_else(|| MetricError::NotFound(format!("there is no ScaledObject {key}")))?;
+        let board = self.board(&key, &object).await?;
         // The HPA's client asks in lower case.
-        let asked = object.metrics().find(|(_, _, metric)| metric.name.eq_ignore_ascii_case(request.metric));
-        let Some((trigger, built, metric)) = asked else {
-            let names: Vec<&str> = object.metrics().map(|(_, _, metric)| metric.name.as_str()).collect();
-            let text = format!(
-                "no matching metrics found for {}: ScaledObject {key} has {}",
-                request.metric,
-                names.join(", ")
-            );
-            return Err(MetricError::NotFound(text));
+        let asked = board.metrics().find(|(_, metric)| metric.name.eq_ignore_ascii_case(request.metric));
+        let Some((trigger, metric)) = asked else {
+            let names: Vec<&str> = board.metrics().map(|(_, metric)| metric.name.as_str()).collect();
+            let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(MetricError::NotFound(format!(
+                "no matching metrics found for {}: ScaledObject {key} has {has}",
+                request.metric
+            )));
         };
-        let reading = self.reading(&object, trigger, built, metric).await;
+        let reading = self.reading(&board, trigger, metric).await;
         match &reading.answer {
             Ok(known) => {
                 let value = |value: &f64| MetricValue {
@@ -60,43 +65,72 @@ impl BoardSource {
                 };
                 Ok(known.values.iter().map(value).collect())
             }
-            Err(error) => self.fall_back(&key, &object, metric, &reading, error),
+            Err(error) => {
+                let name = &metric.name;
+                let failed = |detail: String| MetricError::Failed(format!("metric:{name} encountered error: {detail}"));
+                match self.fall_back(&object, &board, metric).await {
+                    None => Err(failed(error.to_string())),
+                    Some(Err(why)) => Err(failed(format!("{error}; {why}"))),
+                    Some(Ok(value)) => Ok(vec![MetricValue { name: name.clone(), value, at: reading.wall }]),
+                }
+            }
         }
+    }
+
+    /// The triggers of the object: as the scale loop has them, or, where another replica has it, built on demand.
+    async fn board(&self, key: &Key, object: &ScaledObject) -> Result<Arc<ObjectBoard>, MetricError> {
+        if self.role.leads() {
+            return self.passes.board.get(key).ok_or_else(|| {
+                MetricError::Unavailable(format!(
+                    "the triggers of ScaledObject {key} are not built; its conditions say why"
+                ))
+            });
+        }
+        let built = self.passes.board_on_demand(key, object).await;
+        built.map_err(|why| MetricError::Unavailable(format!("ScaledObject {key} has no metrics: {why}")))
     }
 
     async fn reading(
         &self,
-        object: &ObjectBoard,
-        trigger: &BoardTrigger,
-        built: &BuiltScaler,
-        metric: &ExternalMetric,
+        board: &Arc<ObjectBoard>,
+        trigger: &Arc<BoardTrigger>,
+        metric: &Arc<ExternalMetric>,
     ) -> Reading {
-        let age_max = match built.service {
-            Service::Live => FRESH,
+        let age_max = match trigger.service {
             // However old: polls keep it as fresh as the object asks for.
-            Service::LastPoll => Duration::MAX,
+            Service::LastPoll if self.role.leads() => Duration::MAX,
+            Service::LastPoll | Service::Live => FRESH,
         };
-        object.read(trigger, metric, age_max, self.clock).await
+        board.read(trigger, metric, age_max, self.passes.clock).await
     }
 
-    fn fall_back(
+    /// The value that stands for a metric that keeps failing, if the object has a fallback and it is time for it.
+    async fn fall_back(
         &self,
-        key: &Key,
-        object: &ObjectBoard,
+        object: &ScaledObject,
+        board: &ObjectBoard,
         metric: &ExternalMetric,
-        reading: &Reading,
-        error: &kedge_scalers::ReadError,
-    ) -> Result<Vec<MetricValue>, MetricError> {
-        let failed =
-            |detail: String| MetricError::Failed(format!("metric:{} encountered error: {detail}", metric.name));
-        let Some(fallback) = object.fallback.as_ref().filter(|fallback| metric.failures().is_past(fallback)) else {
-            return Err(failed(error.to_string()));
+    ) -> Option<Result<String, NoFallback>> {
+        let fallback = board.fallback.as_ref().filter(|fallback| self.failures(object, metric).is_past(fallback))?;
+        let given = async {
+            let target = self.passes.targets.of(object).await?;
+            let current = match self.passes.world.replicas_of(&target) {
+                Some(current) => Some(current),
+                None => self.passes.targets.scale(&target).await.ok().as_ref().map(crate::target::replicas),
+            };
+            // The HPA multiplies by the ready pods, so the fallback divides by them.
+            let ready = match metric.metric_type {
+                MetricType::AverageValue => None,
+                MetricType::Value => Some(self.passes.targets.ready_pods(&target).await?),
+            };
+            let wanted = replicas(fallback, current)?;
+            Ok(substitute(wanted, metric.target, metric.metric_type, ready)?)
         };
-        let current = self.world.current_replicas(key);
-        let value = replicas(fallback, current)
-            .and_then(|replicas| substitute(replicas, metric.target, metric.metric_type, None))
-            .map_err(|why| failed(format!("{error}; {why}")))?;
-        let value = Quantity::from_milli(value.0).canonical();
-        Ok(vec![MetricValue { name: metric.name.clone(), value, at: reading.wall }])
+        Some(given.await.map(|value| Quantity::from_milli(value.0).canonical()))
+    }
+
+    /// The failures in a row of a metric. Only the replica that leads counts them; the others read what it wrote.
+    fn failures(&self, object: &ScaledObject, metric: &ExternalMetric) -> Failures {
+        if self.role.leads() { metric.failures() } else { failures_in_status(object, &metric.name) }
     }
 }

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use k8s_openapi::api::autoscaling::v1::Scale;
+use kedge_api::ScaledObject;
 use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
 use kube::Client;
 use kube::core::Request;
 use kube::core::params::PostParams;
+use serde::Deserialize;
 
 use crate::key::Key;
+use crate::watch::{Extent, Subject, list};
 
 const API_VERSION_DEFAULT: &str = "apps/v1";
 const KIND_DEFAULT: &str = "Deployment";
@@ -43,6 +46,10 @@ pub enum TargetError {
     NoScale { target: String },
     #[error("cannot read the scale of {target}: {}", plain(source))]
     Read { target: String, source: Box<kube::Error> },
+    #[error("the scale of {target} names no pods; a custom resource needs `labelSelectorPath` for that")]
+    NoSelector { target: String },
+    #[error("cannot count the pods of {target}: {}", plain(source))]
+    Pods { target: String, source: Box<kube::Error> },
     #[error("cannot scale {target}: {}", plain(source))]
     Write { target: String, source: Box<kube::Error> },
 }
@@ -122,7 +129,7 @@ impl Targets {
     }
 
     /// The kind that a reference names.
-    pub async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
+    async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
         let (api_version, kind) = kind_named(reference);
         let key = (api_version.clone(), kind.clone());
         if let Some(known) = self.known.lock().expect("nobody panics holding it").get(&key) {
@@ -131,6 +138,13 @@ impl Targets {
         let resolved = self.discover(&api_version, &kind).await?;
         self.known.lock().expect("nobody panics holding it").insert(key, resolved.clone());
         Ok(resolved)
+    }
+
+    /// The target of an object.
+    pub async fn of(&self, object: &ScaledObject) -> Result<Target, TargetError> {
+        let reference = &object.spec.scale_target_ref;
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        Ok(Target { kind: self.resolve(reference).await?, key: Key::new(namespace, &reference.name) })
     }
 
     async fn discover(&self, api_version: &str, kind: &str) -> Result<TargetKind, TargetError> {
@@ -187,6 +201,18 @@ impl Targets {
         }
     }
 
+    /// How many pods of a target are running and ready. They are counted, not kept.
+    pub async fn ready_pods(&self, target: &Target) -> Result<i32, TargetError> {
+        let scale = self.scale(target).await?;
+        let selector = scale.status.and_then(|status| status.selector).filter(|selector| !selector.is_empty());
+        let selector = selector.ok_or_else(|| TargetError::NoSelector { target: target.word() })?;
+        let path = format!("/api/v1/namespaces/{}/pods", target.key.namespace);
+        let subject = Subject { path, selector: Some(selector), fields: None, extent: Extent::Whole };
+        let pods = list::<Pod>(&self.client, &subject).await;
+        let (pods, _) = pods.map_err(|error| TargetError::Pods { target: target.word(), source: Box::new(error) })?;
+        Ok(i32::try_from(pods.iter().filter(|pod| pod.is_ready()).count()).unwrap_or(i32::MAX))
+    }
+
     /// Writes the scale, provided that nobody wrote the target since it was read.
     pub async fn set_scale(&self, target: &Target, mut scale: Scale, replicas: i32) -> Result<Scale, TargetError> {
         scale.spec.get_or_insert_default().replicas = Some(replicas);
@@ -196,6 +222,33 @@ impl Targets {
             .replace_subresource("scale", &target.key.name, &PostParams::default(), body)
             .map_err(|error| write(kube::Error::BuildRequest(error)))?;
         self.client.request::<Scale>(request).await.map_err(write)
+    }
+}
+
+/// As much of a pod as tells whether it is ready.
+#[derive(Deserialize)]
+struct Pod {
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Default, Deserialize)]
+struct PodStatus {
+    phase: Option<String>,
+    #[serde(default)]
+    conditions: Vec<PodCondition>,
+}
+
+#[derive(Deserialize)]
+struct PodCondition {
+    r#type: String,
+    status: String,
+}
+
+impl Pod {
+    fn is_ready(&self) -> bool {
+        let ready = |condition: &PodCondition| condition.r#type == "Ready" && condition.status == "True";
+        self.status.phase.as_deref() == Some("Running") && self.status.conditions.iter().any(ready)
     }
 }
 

@@ -134,7 +134,7 @@ impl Telemetry {
     /// Drops every series of an object that is gone, or whose triggers are built anew.
     pub fn forget(&self, key: &Key, triggers: &[Arc<BoardTrigger>]) {
         for trigger in triggers {
-            for metric in trigger.scaler.iter().flat_map(|built| &built.metrics) {
+            for metric in &trigger.metrics {
                 let index = trigger.index.to_string();
                 let labels = [&key.namespace, &metric.name, &key.name, scaler_name(trigger), &index, "scaledobject"];
                 // A series that was never there cannot be dropped, and need not be.

@@ -81,7 +81,7 @@ where
 {
     let path = subject.path.as_str();
     let request = Request::new(path);
-    let (all, mut version) = list::<T>(client, &request, subject).await?;
+    let (all, mut version) = list::<T>(client, subject).await?;
     tell(Seen::All(all));
     loop {
         let mut params = WatchParams::default().timeout(290);
@@ -128,11 +128,9 @@ struct PageMetadata {
     r#continue: Option<String>,
 }
 
-async fn list<T: DeserializeOwned>(
-    client: &Client,
-    request: &Request,
-    subject: &Subject,
-) -> Result<(Vec<T>, String), kube::Error> {
+/// Everything there is, and the version at which it was so.
+pub async fn list<T: DeserializeOwned>(client: &Client, subject: &Subject) -> Result<(Vec<T>, String), kube::Error> {
+    let request = Request::new(&subject.path);
     let mut params = ListParams::default().limit(PAGE);
     params.label_selector = subject.selector.clone();
     params.field_selector = subject.fields.clone();

@@ -127,6 +127,11 @@ impl World {
         self.lock().hpas.get(key).cloned()
     }
 
+    /// Makes every object due.
+    pub fn wake_all(&self) {
+        self.lock().objects.keys().for_each(|key| self.queue.add_now(key.clone()));
+    }
+
     /// The namespace and the trigger types of every object.
     pub fn triggers(&self) -> Vec<(String, Vec<String>)> {
         let of = |(key, object): (&Key, &Arc<ScaledObject>)| {
@@ -184,16 +189,9 @@ impl World {
         *self.lock().targets.entry(target.clone()).or_insert(TargetSeen::Unread)
     }
 
-    /// The replicas of an object's target, if they are known.
-    pub fn current_replicas(&self, object: &Key) -> Option<i32> {
-        let known = self.lock();
-        let name = &known.objects.get(object)?.spec.scale_target_ref.name;
-        let status = known.objects.get(object)?.status.as_ref()?.scale_target_gvkr.as_ref()?;
-        let same = |target: &&Target| {
-            let kind = &target.kind;
-            target.key.namespace == object.namespace && target.key.name == *name && kind.gvkr() == *status
-        };
-        match known.targets.iter().find(|(target, _)| same(target))?.1 {
+    /// The replicas of a target, if they are known.
+    pub fn replicas_of(&self, target: &Target) -> Option<i32> {
+        match self.lock().targets.get(target)? {
             TargetSeen::Replicas(replicas) => Some(*replicas),
             TargetSeen::Unread | TargetSeen::Missing => None,
         }

@@ -1,10 +1,14 @@
 //! HTTP for every trigger type that speaks it: clients, shared by all triggers with the same TLS profile, so that
-//! connections and TLS sessions are shared too. `call` does one request; `connector` is the way out; proxies are not used.
+//! connections and TLS sessions are shared too. `call` does one request; `connector` is the way out, and `route` knows which
+//! part of it leads through a proxy.
 
 mod address;
+mod ca_dirs;
 mod call;
 pub mod connector;
 pub mod exchange;
+mod proxy;
+mod route;
 mod tls;
 
 use std::collections::HashMap;
@@ -13,18 +17,24 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Empty;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use http_body_util::Full;
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::CipherSuite;
 use rustls::pki_types::CertificateDer;
 
+use crate::identity::{Ambient, Identities};
 use crate::trigger::Problem;
 pub(crate) use address::{Address, basic};
-pub(crate) use call::Get;
+pub use ca_dirs::read_ca_dirs;
+pub(crate) use call::Call;
 use connector::Connector;
+pub use proxy::Proxies;
+use route::Route;
 use tls::Roots;
 pub(crate) use tls::{TlsProfile, Verification};
+pub use tls::{TlsVersion, parse_ciphers};
 
 /// What holds for all connections of this process.
 #[derive(Clone, Debug)]
@@ -38,6 +48,12 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How many unused connections to one host are kept.
     pub idle_per_host_max: usize,
+    pub proxies: Proxies,
+    pub tls_min: TlsVersion,
+    /// The cipher suites that TLS 1.2 may use; none means all. TLS 1.3 always has all of its own.
+    pub ciphers: Vec<CipherSuite>,
+    /// What the clouds say of this process, for triggers that sign in as it.
+    pub ambient: Ambient,
 }
 
 /// Whether connections outlive their request.
@@ -56,6 +72,10 @@ impl Default for Settings {
             keep_alive: KeepAlive::On,
             idle_timeout: Duration::from_secs(90),
             idle_per_host_max: 1000,
+            proxies: Proxies::default(),
+            tls_min: TlsVersion::default(),
+            ciphers: Vec::new(),
+            ambient: Ambient::default(),
         }
     }
 }
@@ -77,11 +97,14 @@ pub(crate) struct HttpClients {
     connector: Connector,
     roots: OnceLock<Roots>,
     clients: Mutex<HashMap<TlsProfile, Arc<HttpClient>>>,
+    /// Whom this process can sign in as, with the tokens that are held.
+    pub(crate) identities: Identities,
 }
 
 impl HttpClients {
     pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
-        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default() }
+        let identities = Identities::default();
+        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default(), identities }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -96,24 +119,35 @@ impl HttpClients {
         }
         // Credentials come and go: what no scaler holds any more is let go when new ones arrive.
         clients.retain(|profile, client| profile.is_ordinary() || Arc::strong_count(client) > 1);
-        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
-        let config = tls::client_config(profile, roots)?;
-        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), config));
+        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), self.tls_config(profile)?));
         clients.insert(profile.clone(), Arc::clone(&client));
         Ok(client)
+    }
+
+    /// A client that uses no proxy, for what only this very machine can be told.
+    pub(crate) fn straight_client(&self) -> Result<Arc<HttpClient>, Problem> {
+        let settings = Settings { proxies: Proxies::default(), ..self.settings.clone() };
+        let tls = self.tls_config(&TlsProfile::default())?;
+        Ok(Arc::new(HttpClient::new(&settings, self.connector.clone(), tls)))
+    }
+
+    fn tls_config(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, Problem> {
+        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
+        tls::client_config(profile, roots, &self.settings)
     }
 }
 
 /// A client with its own pool of connections.
 pub(crate) struct HttpClient {
-    client: legacy::Client<HttpsConnector<Connector>, Empty<Bytes>>,
+    client: legacy::Client<HttpsConnector<Route>, Full<Bytes>>,
     keep_alive: KeepAlive,
+    proxies: Arc<Proxies>,
 }
 
 impl HttpClient {
     fn new(settings: &Settings, connector: Connector, tls: rustls::ClientConfig) -> Self {
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(connector);
+        let (tls, proxies) = (Arc::new(tls), Arc::new(settings.proxies.clone()));
+        let route = Route::new(connector, Arc::clone(&proxies), Arc::clone(&tls));
         let idle_max = match settings.keep_alive {
             KeepAlive::On => settings.idle_per_host_max,
             KeepAlive::Off => 0,
@@ -122,8 +156,8 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(settings.idle_timeout)
             .pool_max_idle_per_host(idle_max)
-            .build(connector);
-        Self { client, keep_alive: settings.keep_alive }
+            .build(HttpsConnector::from((route, tls)));
+        Self { client, keep_alive: settings.keep_alive, proxies }
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`metadata`] | typed parameters: where they may stand, what their text means |
 //! | [`metric_name`], [`target`] | how external metrics are named and what they are compared with |
 //! | [`http`] | shared clients, and the [`http::connector`] through which every connection is made |
+//! | [`identity`] | signing in as somebody that a cloud knows: AWS, Azure, Google Cloud |
 //! | `auth` | the parameters by which triggers that speak HTTP sign in |
 //! | `cron`, `prometheus`, `resource` | the trigger types themselves |
 //!
@@ -19,6 +20,7 @@ mod auth;
 mod cron;
 pub mod error;
 pub mod http;
+pub mod identity;
 pub mod metadata;
 pub mod metric_name;
 mod prometheus;
@@ -30,8 +32,10 @@ pub mod trigger;
 
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
-pub use http::{KeepAlive, Settings};
+pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_dirs};
+pub use identity::Ambient;
 pub use registry::Registry;
+pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, Scaler};
 pub use trigger::{AuthParams, BuildError, Environment, Problem, Secret, TriggerConfig};
 

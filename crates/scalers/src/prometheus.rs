@@ -1,6 +1,8 @@
-//! `prometheus`: the number that a query gives. `config` reads the trigger, `request` asks, `response` reads the answer.
+//! `prometheus`: the number that a query gives. `config` reads the trigger, `identity` as
+//! whom to ask; `request` asks, `response` reads the answer.
 
 mod config;
+mod identity;
 mod request;
 mod response;
 
@@ -10,7 +12,7 @@ use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
 
 use crate::error::ReadError;
-use crate::http::{Address, Get, HttpClients};
+use crate::http::{Address, Call, HttpClients};
 use crate::metric_name;
 use crate::scaler::{BoxFuture, Known, Scaler};
 use crate::target::External;
@@ -42,11 +44,14 @@ impl PrometheusScaler {
             problem: problem.to_owned(),
             remedy: "write where Prometheus is, as in http://prometheus.monitoring:9090",
         })?;
-        let get = Get::new(address, self.config.headers.clone(), self.limit);
-        let body = self.config.client.get(&get).await?;
+        let mut call = Call::get(address, self.config.headers.clone(), self.limit);
+        if let Some(identity) = &self.config.identity {
+            identity.sign(&mut call, now).await?;
+        }
+        let body = self.config.client.ask(&call).await?;
         let value = response::parse(&body, self.config.nothing).map_err(|unusable| match unusable {
-            Unusable::Malformed(problem) => ReadError::Malformed { endpoint: get.endpoint(), problem },
-            Unusable::NoValue(problem) => ReadError::NoValue { endpoint: get.endpoint(), problem: problem.to_owned() },
+            Unusable::Malformed(problem) => ReadError::Malformed { endpoint: call.endpoint(), problem },
+            Unusable::NoValue(problem) => ReadError::NoValue { endpoint: call.endpoint(), problem: problem.to_owned() },
         })?;
         Ok(Known::above(self.config.activation, value))
     }

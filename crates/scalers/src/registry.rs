@@ -69,6 +69,7 @@ fn unknown(kind: &str) -> Problem {
 mod tests {
     use std::collections::BTreeMap;
 
+    use kedge_api::authentication::{IdentityOwner, PodIdentity, PodIdentityProvider};
     use proptest::collection::btree_map;
     use proptest::prelude::*;
 
@@ -94,12 +95,31 @@ mod tests {
     /// Keys that mean something to some trigger type.
     const KEYS: &str = "timezone|start|end|desiredReplicas|value|type|containerName|serverAddress|query|threshold|\
         activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
-        bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv";
+        bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv|\
+        awsRegion|awsRoleArn|awsAccessKeyID|awsSecretAccessKey|awsAccessKeyIDFromEnv|awsSecretAccessKeyFromEnv|cloud|\
+        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL";
 
     fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
         let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|true|[0-9]{1,3}|bearer,tls|basic|\
             custom|oauth|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
         btree_map(KEYS, prop_oneof![".*", likely], 0..12)
+    }
+
+    fn identity() -> impl Strategy<Value = PodIdentity> {
+        use PodIdentityProvider::{Aws, AwsEks, AzureWorkload, Gcp, None};
+        let owner = prop_oneof![Just(IdentityOwner::Keda), Just(IdentityOwner::Workload)];
+        let text = || proptest::option::of(".{0,8}");
+        let provider = prop_oneof![Just(None), Just(AzureWorkload), Just(Gcp), Just(Aws), Just(AwsEks)];
+        let parts = (provider, text(), text(), text(), text(), text(), proptest::option::of(owner));
+        parts.prop_map(|(provider, id, tenant, authority, role, external, owner)| PodIdentity {
+            provider,
+            identity_id: id,
+            identity_tenant_id: tenant,
+            identity_authority_host: authority,
+            role_arn: role,
+            external_id: external,
+            identity_owner: owner,
+        })
     }
 
     proptest! {
@@ -110,13 +130,13 @@ mod tests {
             auth in params(),
             environment in params(),
             metric_type in proptest::option::of("AverageValue|Value|Utilization|.*"),
-            pod_identity in proptest::option::of("none|aws|azure-workload|.*"),
+            pod_identity in proptest::option::of(identity()),
         ) {
             let auth: AuthParams = auth.into_iter().collect();
             let environment = environment.into_iter().collect();
             let trigger = TriggerConfig {
                 index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
-                metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_deref(),
+                metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_ref(),
             };
             if let Err(error) = registry().build(&trigger) {
                 prop_assert!(!error.problems.is_empty(), "{error:?}");

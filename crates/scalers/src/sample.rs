@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
+
 use crate::trigger::{AuthParams, Environment, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
@@ -11,9 +13,10 @@ pub(crate) struct Sample {
     metadata: BTreeMap<String, String>,
     auth: BTreeMap<String, String>,
     params: AuthParams,
+    variables: BTreeMap<String, String>,
     environment: Environment,
     metric_type: Option<&'static str>,
-    pod_identity: Option<&'static str>,
+    pod_identity: Option<PodIdentity>,
 }
 
 impl Sample {
@@ -42,13 +45,23 @@ impl Sample {
         self
     }
 
+    pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self.environment = self.variables.clone().into_iter().collect();
+        self
+    }
+
     pub(crate) fn metric_type(mut self, metric_type: &'static str) -> Self {
         self.metric_type = Some(metric_type);
         self
     }
 
-    pub(crate) fn pod_identity(mut self, provider: &'static str) -> Self {
-        self.pod_identity = Some(provider);
+    pub(crate) fn pod_identity(self, provider: PodIdentityProvider) -> Self {
+        self.identity(pod_identity(provider))
+    }
+
+    pub(crate) fn identity(mut self, identity: PodIdentity) -> Self {
+        self.pod_identity = Some(identity);
         self
     }
 
@@ -63,7 +76,20 @@ impl Sample {
             metric_type: self.metric_type,
             namespace: "default",
             object: "web",
-            pod_identity: self.pod_identity,
+            pod_identity: self.pod_identity.as_ref(),
         }
+    }
+}
+
+/// An identity of which nothing is said but whose it is.
+pub(crate) fn pod_identity(provider: PodIdentityProvider) -> PodIdentity {
+    PodIdentity {
+        provider,
+        identity_id: None,
+        identity_tenant_id: None,
+        identity_authority_host: None,
+        role_arn: None,
+        external_id: None,
+        identity_owner: None,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kedge_api::authentication::PodIdentity;
 pub use kedge_core::environment::Environment;
 pub use kedge_core::secret::Secret;
 
@@ -22,7 +23,8 @@ pub struct TriggerConfig<'a> {
     pub namespace: &'a str,
     /// The object that the trigger stands in.
     pub object: &'a str,
-    pub pod_identity: Option<&'a str>,
+    /// The identity of a cloud, as authentication gave it.
+    pub pod_identity: Option<&'a PodIdentity>,
 }
 
 /// The parameters that authentication gave.

@@ -15,6 +15,7 @@
 //! | [`tools`] | the programs, built once from the pinned Go modules in `go/` into a cache |
 //! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
 //! | [`operator`] | an operator beside a cluster, registered as its external metrics API |
+//! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
 //! | `metrics_server` | a real metrics-server beside a cluster |
 //! | `components` | the command line of each program |
@@ -26,6 +27,7 @@
 //!
 //! Linux only: clearing up after a killed owner reads `/proc`.
 
+pub mod balancer;
 pub mod cluster;
 pub mod operator;
 pub mod ports;
@@ -42,6 +44,6 @@ mod nodes;
 mod state;
 
 pub use cluster::{Cluster, ClusterBuilder};
-pub use operator::RunningOperator;
+pub use operator::{Launch, RunningOperator};
 pub use prometheus::Prometheus;
 pub use state::{Owner, StateFolder};

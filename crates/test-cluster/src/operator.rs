@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::balancer::Balancer;
 use crate::cluster::Cluster;
 use crate::ports::Port;
 use crate::process::Group;
@@ -25,14 +26,61 @@ pub struct RunningOperator {
     ports: [Port; 3],
 }
 
+/// How an operator is started.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// What sets it apart from others beside the same cluster.
+    pub name: String,
+    pub flags: Vec<String>,
+    pub environment: Vec<(String, String)>,
+}
+
 impl RunningOperator {
     /// Starts this program with an identity of its own, and returns when the API server reads metrics from it.
     pub async fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Self> {
-        let folder = cluster.folder().join("operator");
+        Self::launch(cluster, program, Launch::default()).await
+    }
+
+    /// As [`RunningOperator::start`], with flags and variables.
+    pub async fn launch(cluster: &Cluster, program: &Path, launch: Launch) -> anyhow::Result<Self> {
+        let port = Port::reserve()?;
+        let authority = register(cluster, port.number)?;
+        let mut operator = Self::run(cluster, program, launch, port, &authority)?;
+        await_registered(cluster, &mut operator.group).await?;
+        Ok(operator)
+    }
+
+    /// Starts several replicas behind one address, and returns when the API server reads metrics from there. Connections are
+    /// taken in turn by those that run.
+    pub async fn launch_replicas(
+        cluster: &Cluster,
+        program: &Path,
+        launches: Vec<Launch>,
+    ) -> anyhow::Result<(Vec<Self>, Balancer)> {
+        let ports = launches.iter().map(|_| Port::reserve()).collect::<anyhow::Result<Vec<_>>>()?;
+        let balancer = Balancer::start(ports.iter().map(|port| port.number).collect()).await?;
+        let authority = register(cluster, balancer.port())?;
+        let started = launches.into_iter().zip(ports);
+        let started = started.map(|(launch, port)| Self::run(cluster, program, launch, port, &authority));
+        let mut operators = started.collect::<anyhow::Result<Vec<_>>>()?;
+        for operator in &mut operators {
+            await_registered(cluster, &mut operator.group).await?;
+        }
+        Ok((operators, balancer))
+    }
+
+    fn run(
+        cluster: &Cluster,
+        program: &Path,
+        launch: Launch,
+        metrics_api: Port,
+        certificate: &Certificate,
+    ) -> anyhow::Result<Self> {
+        let folder = cluster.folder().join("operator").join(&launch.name);
         fs::create_dir_all(&folder)?;
-        let ports = [Port::reserve()?, Port::reserve()?, Port::reserve()?];
-        let authority = write_certificate(&folder)?;
-        register(cluster, ports[0].number, &authority)?;
+        fs::write(folder.join("tls.crt"), &certificate.chain)?;
+        fs::write(folder.join("tls.key"), &certificate.key)?;
+        let ports = [metrics_api, Port::reserve()?, Port::reserve()?];
         let kubeconfig = write_kubeconfig(cluster, &folder)?;
         let mut group = Group::start(&folder)?;
         let flags = [
@@ -44,24 +92,19 @@ impl RunningOperator {
             format!("--tls-cert-file={}", folder.join("tls.crt").display()),
             format!("--tls-private-key-file={}", folder.join("tls.key").display()),
         ];
-        group.spawn("kedge", program, flags)?;
-        let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
-        wait_for("the metrics API is available", Duration::from_secs(30), async || {
-            group.check().map_err(|error| error.to_string())?;
-            let asked =
-                cluster.kubectl(["get", "apiservice", "v1beta1.external.metrics.k8s.io", "--output", available]);
-            match asked.as_deref() {
-                Ok("True") => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
-        })
-        .await?;
+        let flags = flags.into_iter().chain(launch.flags);
+        group.spawn_in("kedge", program, flags, &launch.environment)?;
         Ok(Self { group, folder, ports })
     }
 
     /// Fails, with the end of its log, if it has ended.
     pub fn check(&mut self) -> anyhow::Result<()> {
         self.group.check()
+    }
+
+    /// Asks it to end, and waits until it has, with success.
+    pub async fn terminate(mut self) -> anyhow::Result<()> {
+        self.group.terminate(Duration::from_secs(20)).await.with_context(|| self.log())
     }
 
     /// Where its own metrics are served.
@@ -75,18 +118,30 @@ impl RunningOperator {
     }
 }
 
-/// Writes the serving certificate and its key, and answers what signs it: itself.
-fn write_certificate(folder: &Path) -> anyhow::Result<String> {
-    let names = vec!["kedge-metrics.kedge.svc".to_owned()];
-    let made = rcgen::generate_simple_self_signed(names)?;
-    let certificate = made.cert.pem();
-    fs::write(folder.join("tls.crt"), &certificate)?;
-    fs::write(folder.join("tls.key"), made.signing_key.serialize_pem())?;
-    Ok(certificate)
+/// A serving certificate that signs itself, PEM.
+struct Certificate {
+    chain: String,
+    key: String,
 }
 
-/// Tells the API server where the metrics are, and makes the operator's account.
-fn register(cluster: &Cluster, port: u16, authority: &str) -> anyhow::Result<()> {
+/// Returns when the API server reads metrics from where it was told to.
+async fn await_registered(cluster: &Cluster, group: &mut Group) -> anyhow::Result<()> {
+    let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
+    wait_for("the metrics API is available", Duration::from_secs(30), async || {
+        group.check().map_err(|error| error.to_string())?;
+        let asked = cluster.kubectl(["get", "apiservice", "v1beta1.external.metrics.k8s.io", "--output", available]);
+        match asked.as_deref() {
+            Ok("True") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await
+}
+
+/// Makes a certificate, tells the API server where the metrics are, and makes the operator's account.
+fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
+    let made = rcgen::generate_simple_self_signed(vec!["kedge-metrics.kedge.svc".to_owned()])?;
+    let certificate = Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         { "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "kedge", "namespace": "kedge" } },
@@ -105,11 +160,12 @@ fn register(cluster: &Cluster, port: u16, authority: &str) -> anyhow::Result<()>
             "spec": {
                 "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
                 "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
-                "caBundle": STANDARD.encode(authority),
+                "caBundle": STANDARD.encode(&certificate.chain),
             },
         },
     ]});
-    cluster.apply(&objects)
+    cluster.apply(&objects)?;
+    Ok(certificate)
 }
 
 fn write_kubeconfig(cluster: &Cluster, folder: &Path) -> anyhow::Result<PathBuf> {

@@ -10,11 +10,13 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::state::MARK;
+use crate::wait::wait_for;
 
 /// The group of processes of one owner.
 #[derive(Debug)]
@@ -56,10 +58,22 @@ impl Group {
         program: &Path,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> anyhow::Result<()> {
+        self.spawn_in(name, program, arguments, &[])
+    }
+
+    /// Starts a program as a member, with these variables beside those of this process.
+    pub fn spawn_in(
+        &mut self,
+        name: &str,
+        program: &Path,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        environment: &[(String, String)],
+    ) -> anyhow::Result<()> {
         let log = log_path(&self.folder, name);
         let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let child = Command::new(program)
             .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .env(MARK, &self.folder)
             .process_group(self.guardian.id().try_into()?)
             .stdin(Stdio::null())
@@ -80,6 +94,24 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// Asks every member to end, as a kubelet would, and waits for those that do within the limit.
+    pub async fn terminate(&mut self, limit: Duration) -> anyhow::Result<()> {
+        for member in &self.members {
+            let process = i32::try_from(member.child.id()).ok().and_then(Pid::from_raw).context("no such process")?;
+            kill_process(process, Signal::TERM).with_context(|| format!("cannot end {}", member.name))?;
+        }
+        let members = &mut self.members;
+        wait_for("every process has ended by itself", limit, async || {
+            let left = members.iter_mut().filter_map(|member| match member.child.try_wait() {
+                Ok(Some(status)) if status.success() => None,
+                state => Some((member.name.clone(), format!("{state:?}"))),
+            });
+            let left: Vec<_> = left.collect();
+            if left.is_empty() { Ok(()) } else { Err(left) }
+        })
+        .await
     }
 
     /// Kills every member and waits until all are gone.

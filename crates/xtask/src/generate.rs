@@ -3,5 +3,6 @@
 use crate::cargo;
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    cargo(&["run", "--quiet", "--package", "kedge", "--", "crds", "--out-dir", "crds"])
+    cargo(&["run", "--quiet", "--package", "kedge", "--", "crds", "--out-dir", "crds"])?;
+    cargo(&["run", "--quiet", "--package", "kedge", "--", "reference", "--out-file", "docs/reference/operator.md"])
 }

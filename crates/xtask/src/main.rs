@@ -28,7 +28,7 @@ enum Task {
     Cluster(cluster::Command),
     /// Build the programs that clusters and tests are made of, without starting anything
     Tools,
-    /// Write again what is generated and committed: crds/
+    /// Write again what is generated and committed: crds/, docs/reference/
     Generate,
 }
 

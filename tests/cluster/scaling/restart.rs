@@ -57,3 +57,26 @@ async fn a_killed_operator_goes_on_where_it_was() {
     story.until_replicas("cooling", 4).await;
     story.until("the HPA is made again", false, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
 }
+
+#[tokio::test]
+async fn an_operator_that_is_asked_to_stop_writes_down_when_objects_were_last_active() {
+    let cluster = super::start(super::quick("stop")).await;
+    let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    let story = Story::begin(&cluster, "stop");
+    story.apply([deployment("awake", 0), scaled_object("awake", [cron_open(1)], json!({}))]);
+    story.apply([deployment("asleep", 0), scaled_object("asleep", [cron_closed(1)], json!({}))]);
+    let is = |name: &'static str, status: &str, reason: &str| {
+        let wanted = (status.to_owned(), reason.to_owned());
+        story.until(name, wanted, move |story| story.condition(name, "Active"))
+    };
+    is("awake", "True", "ScalerActive").await;
+    is("asleep", "False", "ScalerNotActive").await;
+    let last = |name: &str| story.get("so", name)["status"]["lastActiveTime"].clone();
+    let began = last("awake");
+    // Times are written in whole seconds.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(last("awake"), began, "while it is active nothing is written");
+    operator.terminate().await.unwrap();
+    assert!(last("awake").as_str() > began.as_str(), "{} is not after {began}", last("awake"));
+    assert!(last("asleep").is_null());
+}

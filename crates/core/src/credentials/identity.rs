@@ -43,17 +43,6 @@ pub fn role(identity: &PodIdentity, place: &str) -> Result<Role, Problem> {
     }
 }
 
-/// How scalers know a provider; none is no identity.
-pub fn provider(identity: &PodIdentity) -> Option<&'static str> {
-    match identity.provider {
-        PodIdentityProvider::AzureWorkload => Some("azure-workload"),
-        PodIdentityProvider::Gcp => Some("gcp"),
-        PodIdentityProvider::Aws => Some("aws"),
-        PodIdentityProvider::AwsEks => Some("aws-eks"),
-        PodIdentityProvider::None => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

@@ -179,7 +179,7 @@ fn variables_that_repeat_each_other_do_not_fill_the_memory() {
 
 #[test]
 fn metadata_names_its_variables() {
-    let metadata = [("queryFromEnv", "Q"), ("query", "FromEnv"), ("xFromEnv", "")];
+    let metadata = [("queryFromEnv", "Q"), ("query", "FromEnv"), ("xFromEnv", ""), ("keyFromEnvFile", "F")];
     let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    assert_eq!(named_by(&metadata), names(&["Q"]));
+    assert_eq!(named_by(&metadata), names(&["F", "Q"]));
 }

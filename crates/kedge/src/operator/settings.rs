@@ -1,117 +1,203 @@
-//! The flags and environment variables of the operator. KEDA's names keep their meaning.
+//! What the operator is told: KEDA's flags and variables with the meaning they have there, and a few of our own.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `flags` | the flags that have a meaning here, as text |
+//! | `compatible` | KEDA's flags that are accepted and have none |
+//! | `environment` | the variables, as text, and what is said of them in the reference |
+//! | `settle` | from both to [`Settings`], a pure function that names every mistake at once |
+//! | `reader` | how one value is read and its mistake noted |
+//! | `addresses`, `amounts`, `logging`, `proxies`, `selector`, `tls` | what one kind of value looks like |
+//! | `pending` | what is understood and not done yet |
 
-use std::net::SocketAddr;
+pub(crate) mod addresses;
+mod amounts;
+pub(crate) mod compatible;
+pub(crate) mod environment;
+pub(crate) mod flags;
+pub(crate) mod logging;
+pub(crate) mod pending;
+mod proxies;
+mod reader;
+mod selector;
+mod settle;
+mod tls;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use kedge_operator::credentials::{SecretAccess, Settings as Credentials, vault};
-use kedge_scalers::Secret;
-use tracing::level_filters::LevelFilter;
+use kedge_operator::credentials::{SecretAccess, vault};
+use kedge_operator::{Election, Terms};
+use kedge_scalers::{Ambient, KeepAlive, Proxies};
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// The kubeconfig to use; without it, $KUBECONFIG or ~/.kube/config, or the pod's own service account
-    #[arg(long, value_name = "FILE")]
+use addresses::Address;
+pub(crate) use environment::Environment;
+pub(crate) use flags::Flags;
+use logging::Logging;
+pub(super) use settle::settle;
+use tls::Tls;
+
+/// Everything that is settled when the operator starts. Nothing in it shows a secret.
+#[derive(Debug, PartialEq)]
+pub(super) struct Settings {
     pub(super) kubeconfig: Option<PathBuf>,
-
-    /// Where external.metrics.k8s.io is served, over TLS
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:6443")]
-    pub(super) metrics_api_bind_address: SocketAddr,
-
-    /// The certificate to serve it with, PEM
-    #[arg(long, value_name = "FILE", default_value = "/certs/tls.crt")]
-    pub(super) tls_cert_file: PathBuf,
-
-    /// The key of that certificate, PEM
-    #[arg(long, value_name = "FILE", default_value = "/certs/tls.key")]
-    pub(super) tls_private_key_file: PathBuf,
-
-    /// Where /healthz and /readyz are served
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
-    pub(super) health_probe_bind_address: SocketAddr,
-
-    /// Where the operator's own metrics are served for Prometheus, at /metrics
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
-    pub(super) metrics_bind_address: SocketAddr,
-
-    /// The folder below which a ClusterTriggerAuthentication may name files
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) filepath_auth_root_path: Option<PathBuf>,
-
-    /// How much to log: error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    pub(super) log_level: LevelFilter,
-
-    /// How to log
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) log_format: LogFormat,
+    /// Whether the API server may compress its answers.
+    pub(super) compression: Compression,
+    pub(super) logging: Logging,
+    pub(super) serving: Serving,
+    pub(super) scope: Scope,
+    /// How many objects are looked at at once.
+    pub(super) concurrency: usize,
+    /// The name of this replica, in events.
+    pub(super) instance: String,
+    pub(super) http: Http,
+    /// What is spoken by servers of ours other than the metrics API.
+    pub(super) service_tls: Tls,
+    /// Whether, and how, one of several replicas is chosen.
+    pub(super) leadership: Option<Leadership>,
+    pub(super) credentials: Credentials,
+    /// What is done about a parameter that a trigger type does not know.
+    pub(super) unexpected_parameters: UnexpectedParameters,
+    /// The DNS domain of the cluster's services, for the names in certificates.
+    pub(super) cluster_domain: String,
+    pub(super) notices: Notices,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub(super) enum LogFormat {
-    Text,
-    Json,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Compression {
+    Off,
+    On,
 }
 
-/// What the environment says.
-pub(super) struct Read {
-    pub(super) operator: kedge_operator::Settings,
-    pub(super) scalers: kedge_scalers::http::Settings,
+/// What is served where.
+#[derive(Debug, PartialEq)]
+pub(super) struct Serving {
+    /// external.metrics.k8s.io, over TLS.
+    pub(super) metrics_api: Address,
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+    /// `/healthz` and `/readyz`.
+    pub(super) health: Option<Address>,
+    /// The operator's own metrics.
+    pub(super) metrics: Option<Address>,
 }
 
-/// KEDA: objects looked at at once, unless said otherwise. Ours are passes that also poll, so there are more of them.
-const CONCURRENCY_DEFAULT: usize = 32;
+/// Which objects are looked after.
+#[derive(Debug, PartialEq)]
+pub(super) struct Scope {
+    /// Empty means all.
+    pub(super) namespaces: Vec<String>,
+    pub(super) selector: Option<String>,
+    /// The selector of TriggerAuthentications and ClusterTriggerAuthentications.
+    pub(super) authentication_selector: Option<String>,
+}
 
-/// Reads the environment. A value that cannot be used is an error that names its variable.
-pub(super) fn read(args: &Args) -> anyhow::Result<Read> {
-    let namespaces = variable("WATCH_NAMESPACE").filter(|list| list != "\"\"").unwrap_or_default();
-    let namespaces = namespaces.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let concurrency = match number("KEDA_SCALEDOBJECT_CTRL_MAX_RECONCILES")? {
-        Some(count @ 1..) => usize::try_from(count)?,
-        Some(count) => bail!("KEDA_SCALEDOBJECT_CTRL_MAX_RECONCILES is {count}; give a number above 0"),
-        None => CONCURRENCY_DEFAULT,
-    };
-    let mut scalers = kedge_scalers::http::Settings::default();
-    if let Some(limit) = number("KEDA_HTTP_DEFAULT_TIMEOUT")? {
-        scalers.http_timeout = Duration::from_millis(u64::try_from(limit).unwrap_or(0));
+/// How scalers speak HTTP.
+#[derive(Debug, PartialEq)]
+pub(super) struct Http {
+    pub(super) timeout: Duration,
+    pub(super) keep_alive: KeepAlive,
+    pub(super) idle_timeout: Duration,
+    pub(super) idle_per_host_max: usize,
+    pub(super) tls: Tls,
+    pub(super) proxies: Proxies,
+    /// Folders of authorities that are trusted beside those of the machine.
+    pub(super) ca_dirs: Vec<PathBuf>,
+    /// Who this process is to the clouds.
+    pub(super) ambient: Ambient,
+}
+
+/// The lease that one of several replicas holds.
+#[derive(Debug, PartialEq)]
+pub(super) struct Leadership {
+    pub(super) lease: String,
+    pub(super) namespace: String,
+    pub(super) lease_duration: Duration,
+    pub(super) renew_deadline: Duration,
+    pub(super) retry_period: Duration,
+}
+
+impl Leadership {
+    /// A container that is started again in the same pod is the same candidate: its predecessor is dead.
+    fn election(&self, instance: &str) -> Election {
+        Election {
+            namespace: self.namespace.clone(),
+            name: self.lease.clone(),
+            identity: format!("{instance}_{}", std::process::id()),
+            terms: Terms { lease: self.lease_duration, renew_within: self.renew_deadline, retry: self.retry_period },
+        }
     }
-    let operator = kedge_operator::Settings {
-        namespaces,
-        selector: variable("WATCH_LABEL_SELECTOR"),
-        concurrency,
-        instance: variable("POD_NAME").unwrap_or_else(|| "kedge".to_owned()),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        credentials: credentials(args)?,
-    };
-    Ok(Read { operator, scalers })
 }
 
-/// Where a pod finds the namespace it is in.
-const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-
-fn credentials(args: &Args) -> anyhow::Result<Credentials> {
-    let restricted = variable("KEDA_RESTRICT_SECRET_ACCESS").is_some_and(|text| text.eq_ignore_ascii_case("true"));
-    let own = || std::fs::read_to_string(OWN_NAMESPACE).ok().map(|text| text.trim().to_owned());
-    Ok(Credentials {
-        cluster_object_namespace: variable("KEDA_CLUSTER_OBJECT_NAMESPACE").or_else(own),
-        secrets: if restricted { SecretAccess::ClusterObjectNamespaceOnly } else { SecretAccess::EveryNamespace },
-        file_root: args.filepath_auth_root_path.clone(),
-        selector: variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH"),
-        vault: vault::Settings {
-            token: variable("VAULT_TOKEN").map(Secret::new),
-            namespace: variable("VAULT_NAMESPACE"),
-        },
-        ..Credentials::default()
-    })
+/// Where credentials may come from.
+#[derive(Debug, PartialEq)]
+pub(super) struct Credentials {
+    pub(super) secrets: SecretAccess,
+    /// Where the Secrets of ClusterTriggerAuthentications are.
+    pub(super) cluster_object_namespace: String,
+    /// The folder below which a ClusterTriggerAuthentication may name files.
+    pub(super) file_root: Option<PathBuf>,
+    /// How long a token lasts that is asked for in the name of a service account.
+    pub(super) token_lifetime: Duration,
+    pub(super) vault: vault::Settings,
 }
 
-/// A variable that is set and not empty.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum UnexpectedParameters {
+    Ignored,
+    Told,
 }
 
-fn number(name: &str) -> anyhow::Result<Option<i64>> {
-    let parse = |text: String| text.parse().with_context(|| format!("{name} is `{text}`, which is not a whole number"));
-    variable(name).map(parse).transpose()
+/// What is said at start about the settings themselves.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Notices {
+    /// KEDA's flags that were given and have no effect, with the reasons.
+    pub(super) ignored: Option<String>,
+    pub(super) warnings: Vec<String>,
 }
+
+impl Settings {
+    pub(super) fn operator(&self) -> kedge_operator::Settings {
+        kedge_operator::Settings {
+            namespaces: self.scope.namespaces.clone(),
+            selector: self.scope.selector.clone(),
+            concurrency: self.concurrency,
+            instance: self.instance.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            credentials: self.credentials(),
+            election: self.leadership.as_ref().map(|leadership| leadership.election(&self.instance)),
+        }
+    }
+
+    fn credentials(&self) -> kedge_operator::credentials::Settings {
+        let own = &self.credentials;
+        kedge_operator::credentials::Settings {
+            cluster_object_namespace: Some(own.cluster_object_namespace.clone()),
+            secrets: own.secrets,
+            file_root: own.file_root.clone(),
+            token_lifetime: own.token_lifetime,
+            selector: self.scope.authentication_selector.clone(),
+            vault: own.vault.clone(),
+        }
+    }
+
+    /// How scalers speak to their sources. Reads the folders of authorities; what is wrong in them is to be logged.
+    pub(super) fn scalers(&self) -> (kedge_scalers::Settings, Vec<String>) {
+        let (extra_roots, warnings) = kedge_scalers::read_ca_dirs(&self.http.ca_dirs);
+        let settings = kedge_scalers::Settings {
+            http_timeout: self.http.timeout,
+            keep_alive: self.http.keep_alive,
+            idle_timeout: self.http.idle_timeout,
+            idle_per_host_max: self.http.idle_per_host_max,
+            proxies: self.http.proxies.clone(),
+            tls_min: self.http.tls.least,
+            ciphers: self.http.tls.suites.clone(),
+            ambient: self.http.ambient.clone(),
+            extra_roots,
+        };
+        (settings, warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
 use kedge_api::authentication::{HashiCorpVault, VaultAuthentication, VaultSecretType};
 use kedge_core::credentials::vault::{Question, questions, value};
 use kedge_core::credentials::{Problem, vault};
 use kedge_core::secret::Secret;
-use kedge_scalers::http::exchange::Exchange;
+use kedge_scalers::ReadError;
+use kedge_scalers::http::exchange::{Exchange, ExchangeError};
 use serde_json::{Map, Value, json};
 
 use super::Resolution;
@@ -21,7 +23,7 @@ const AGE_MAX: Duration = Duration::from_secs(300);
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// What the operator's environment says of Vault.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `VAULT_TOKEN`: wins over the token of an authentication object.
     pub token: Option<Secret>,
@@ -146,39 +148,44 @@ impl Server<'_> {
         token: Option<&Secret>,
         body: Option<Value>,
     ) -> Result<Value, Problem> {
+        let wrong = |problem: String, remedy: &str| Problem::wrong(&self.place, problem, remedy);
+        let headers = self.headers(token).ok_or_else(|| {
+            wrong("has a namespace or token that cannot be sent".to_owned(), "write it in one line of plain text")
+        })?;
         let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}/v1/{}", self.address, path.trim_start_matches('/')))
-            .header("X-Vault-Request", "true")
-            .header("Content-Type", "application/json");
+        let url = format!("{}/v1/{}", self.address, path.trim_start_matches('/'));
+        let body = match self.exchange.send(method, &url, headers, body.into()).await {
+            Ok(body) => body,
+            Err(ExchangeError::Address(problem)) => {
+                return Err(wrong(format!("names an address that, with {path:?}, {problem}"), "correct it"));
+            }
+            Err(ExchangeError::Answer(ReadError::Status { code: 404, .. })) => {
+                let remedy =
+                    "correct the path; for version 2 of the key-value engine it contains data/ after the mount";
+                return Err(wrong(format!("asks for {path}, which Vault does not have"), remedy));
+            }
+            Err(ExchangeError::Answer(ReadError::Status { code: code @ 400..500, .. })) if code != 429 => {
+                let remedy = "check the credential, and the policies that it has in Vault";
+                return Err(wrong(format!("is refused by Vault at {path} with status {code}"), remedy));
+            }
+            Err(error) => return Err(self.unreadable(error.to_string())),
+        };
+        serde_json::from_slice(&body).map_err(|_| self.unreadable(format!("its answer to {path} is not JSON")))
+    }
+
+    fn headers(&self, token: Option<&Secret>) -> Option<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        headers.insert("X-Vault-Request", HeaderValue::from_static("true"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(namespace) = self.namespace.filter(|namespace| !namespace.is_empty()) {
-            request = request.header("X-Vault-Namespace", namespace);
+            headers.insert("X-Vault-Namespace", HeaderValue::from_str(namespace).ok()?);
         }
         if let Some(token) = token {
-            request = request.header("X-Vault-Token", token.reveal());
+            let mut token = HeaderValue::from_str(token.reveal()).ok()?;
+            token.set_sensitive(true);
+            headers.insert("X-Vault-Token", token);
         }
-        let request = request.body(body.into()).map_err(|_| {
-            let problem = format!("has an address, namespace, token or path {path:?} that makes no request");
-            Problem::wrong(&self.place, problem, "correct it")
-        })?;
-        let (status, body) = self.exchange.send(request).await.map_err(|error| self.unreadable(error.to_string()))?;
-        match status {
-            status if status.is_success() => {
-                serde_json::from_slice(&body).map_err(|_| self.unreadable(format!("its answer to {path} is not JSON")))
-            }
-            StatusCode::NOT_FOUND => Err(Problem::wrong(
-                &self.place,
-                format!("asks for {path}, which Vault does not have"),
-                "correct the path; for version 2 of the key-value engine it contains data/ after the mount",
-            )),
-            status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => Err(Problem::wrong(
-                &self.place,
-                format!("is refused by Vault at {path} with status {}", status.as_u16()),
-                "check the credential, and the policies that it has in Vault",
-            )),
-            status => Err(self.unreadable(format!("it answered {path} with status {}", status.as_u16()))),
-        }
+        Some(headers)
     }
 
     fn unreadable(&self, problem: impl Into<String>) -> Problem {

@@ -1,5 +1,7 @@
 //! The HPA of an object: made, kept as it must be, renamed, adopted, and never somebody else's.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_core::hpa::claim::{Claim, claim};
@@ -22,12 +24,7 @@ impl Passes {
         memory: &mut Memory,
         findings: &mut Findings,
     ) -> Result<(), PassError> {
-        let metrics: Vec<_> = board
-            .triggers
-            .iter()
-            .filter_map(|trigger| trigger.scaler.as_ref().ok())
-            .flat_map(|built| built.specs.clone())
-            .collect();
+        let metrics: Vec<_> = board.triggers.iter().flat_map(|trigger| trigger.specs.clone()).collect();
         if metrics.is_empty() {
             return Ok(());
         }
@@ -40,7 +37,7 @@ impl Passes {
             }
         };
         let mut rendered = rendered;
-        if board.triggers.iter().any(|trigger| trigger.scaler.is_err()) {
+        if board.triggers.iter().any(|trigger| trigger.scaler.is_err() && trigger.specs.is_empty()) {
             forbid_scale_in(&mut rendered);
         }
         self.drop_renamed(object, &rendered).await?;
@@ -122,8 +119,14 @@ impl Passes {
 
     /// Deletes the object's HPA, if it is ours.
     pub(super) async fn delete_own_hpa(&self, object: &ScaledObject) -> Result<(), PassError> {
-        let name = object.status.as_ref().and_then(|status| status.hpa_name.clone());
-        self.delete_hpa(object, &name.unwrap_or_else(|| render::hpa_name(object))).await
+        self.delete_hpa(object, &own_name(object)).await
+    }
+
+    /// The object's HPA, if it is there and ours.
+    pub(super) fn own_hpa(&self, object: &ScaledObject) -> Option<Arc<HorizontalPodAutoscaler>> {
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        let found = self.world.hpa(&Key::new(namespace, own_name(object)));
+        found.filter(|found| claim(object, found) == Claim::Ours)
     }
 
     async fn delete_hpa(&self, object: &ScaledObject, name: &str) -> Result<(), PassError> {
@@ -141,6 +144,12 @@ impl Passes {
         self.world.deleted_hpa(&key);
         Ok(())
     }
+}
+
+/// The name of the object's HPA: as it was made, or as it will be.
+fn own_name(object: &ScaledObject) -> String {
+    let made = object.status.as_ref().and_then(|status| status.hpa_name.clone());
+    made.unwrap_or_else(|| render::hpa_name(object))
 }
 
 /// Lets the HPA scale out only: a trigger that cannot be built might ask for more than the others do.

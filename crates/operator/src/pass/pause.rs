@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Memory, PassError, Passes, RETRY};
 use crate::events::Tone;
 use crate::key::Key;
-use crate::target::{Target, replicas};
+use crate::target::replicas;
 
 impl Passes {
     pub(super) async fn hold_paused(
@@ -61,9 +61,7 @@ impl Passes {
 
     /// Sets the replicas of the target, whatever they are.
     pub(super) async fn set_replicas(&self, object: &ScaledObject, wanted: i32) -> Result<(), PassError> {
-        let kind = self.targets.resolve(&object.spec.scale_target_ref).await?;
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let target = Target { kind, key: Key::new(namespace, &object.spec.scale_target_ref.name) };
+        let target = self.targets.of(object).await?;
         let scale = self.targets.scale(&target).await?;
         if replicas(&scale) != wanted {
             self.targets.set_scale(&target, scale, wanted).await?;

@@ -1,6 +1,7 @@
 //! A look at the triggers, the decision that follows, and the step it asks for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::future::join_all;
 use kedge_api::ScaledObject;
@@ -14,7 +15,7 @@ use kedge_scalers::Activity as Answer;
 use tracing::{debug, info};
 
 use super::{Memory, PassError, Passes};
-use crate::board::{FRESH, ObjectBoard, Reading};
+use crate::board::{FRESH, Failure, ObjectBoard, Reading};
 use crate::events::Tone;
 use crate::target::{Target, TargetError, is_conflict, replicas};
 use crate::world::TargetSeen;
@@ -35,22 +36,22 @@ impl Passes {
         object: &ScaledObject,
         policy: &Policy,
         target: &Target,
-        board: &ObjectBoard,
+        board: &Arc<ObjectBoard>,
         memory: &mut Memory,
     ) -> Result<Poll, PassError> {
+        board.fail_unbuilt(self.clock);
         let metrics: Vec<_> = board.metrics().collect();
         let readings =
-            join_all(metrics.iter().map(|(trigger, _, metric)| board.read(trigger, metric, FRESH, self.clock))).await;
+            join_all(metrics.iter().map(|(trigger, metric)| board.read(trigger, metric, FRESH, self.clock))).await;
         let current = self.current(target).await?;
         let mut active = BTreeMap::new();
         let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
-        for ((trigger, _, metric), reading) in metrics.iter().zip(&readings) {
+        for ((trigger, metric), reading) in metrics.iter().zip(&readings) {
             let contribution = contribution(board, metric.failures(), reading, current);
             active.insert(metric.name.clone(), contribution.asks_for_work());
             by_trigger.entry(trigger.index).or_default().push(contribution);
         }
-        self.tell_failures(object, memory, metrics.iter().map(|(_, _, metric)| metric.name.as_str()).zip(&readings))
-            .await;
+        self.tell_failures(object, memory, metrics.iter().map(|(_, metric)| metric.name.as_str()).zip(&readings)).await;
         let contributions: Vec<Contribution> = board
             .triggers
             .iter()
@@ -151,7 +152,10 @@ impl Passes {
             (Cause::TriggerActive, true) => (
                 Tone::Normal,
                 events::SCALE_TARGET_ACTIVATED,
-                format!("Scaled {word} from {from} to {to}, triggered by {}", names.join(";")),
+                match names.is_empty() {
+                    true => format!("Scaled {word} from {from} to {to}"),
+                    false => format!("Scaled {word} from {from} to {to}, triggered by {}", names.join(";")),
+                },
             ),
             (Cause::ForcedActive, true) => (
                 Tone::Normal,
@@ -185,7 +189,9 @@ impl Passes {
         for (metric, reading) in readings {
             match &reading.answer {
                 Ok(_) => drop(memory.failing.remove(metric)),
-                Err(error) => {
+                // Told of when the board was built.
+                Err(Failure::NotBuilt(_)) => {}
+                Err(Failure::Source(error)) => {
                     if memory.failing.insert(metric.to_owned(), ()).is_none() {
                         let note = format!("{metric}: {error}");
                         self.events.tell(object, Tone::Warning, events::SCALER_FAILED, &note).await;

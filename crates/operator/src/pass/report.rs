@@ -112,9 +112,9 @@ fn describe(object: &ScaledObject, findings: &Findings, status: &mut ScaledObjec
     let references = object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
     status.authentications_types = Some(distinct(references.map(|reference| reference.name.as_str()).collect()));
     status.hpa_name = findings.hpa_name.clone().or(status.hpa_name.take());
-    let names: Vec<String> = board.metrics().map(|(_, _, metric)| metric.name.clone()).collect();
+    let names: Vec<String> = board.metrics().map(|(_, metric)| metric.name.clone()).collect();
     status.external_metric_names = (!names.is_empty()).then_some(names);
-    let specs = board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().ok()).flat_map(|built| &built.specs);
+    let specs = board.triggers.iter().flat_map(|trigger| &trigger.specs);
     let resources: Vec<String> =
         specs.filter_map(|spec| spec.resource.as_ref()).map(|resource| resource.name.clone()).collect();
     status.resource_metric_names = (!resources.is_empty()).then_some(resources);
@@ -134,7 +134,7 @@ fn health(board: &ObjectBoard) -> Option<BTreeMap<String, HealthStatus>> {
         status: Some(if failures == 0 { "Happy" } else { "Failing" }.to_owned()),
     };
     let all: BTreeMap<_, _> =
-        board.metrics().map(|(_, _, metric)| (metric.name.clone(), one(metric.failures().0))).collect();
+        board.metrics().map(|(_, metric)| (metric.name.clone(), one(metric.failures().0))).collect();
     (!all.is_empty()).then_some(all)
 }
 
@@ -142,7 +142,7 @@ fn fallback_state(findings: &Findings) -> FallbackState {
     let Some(board) = &findings.board else { return FallbackState::NotYetKnown };
     match &board.fallback {
         None => FallbackState::Absent,
-        Some(fallback) if board.metrics().any(|(_, _, metric)| metric.failures().is_past(fallback)) => {
+        Some(fallback) if board.metrics().any(|(_, metric)| metric.failures().is_past(fallback)) => {
             FallbackState::InUse
         }
         Some(_) if findings.poll.is_none() => FallbackState::NotYetKnown,

@@ -46,6 +46,19 @@ impl Address {
         Self::parse(&resolve(&self.uri, location))
     }
 
+    /// Replaces the query by one that is escaped already.
+    pub(crate) fn set_query(&mut self, query: &str) -> Result<(), &'static str> {
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = Some(path_and_query(&format!("{}?{query}", self.uri.path()))?);
+        self.uri = Uri::from_parts(parts).map_err(|_| "is not a URL")?;
+        Ok(())
+    }
+
+    /// What the URL itself said about signing in.
+    pub(crate) fn credentials(&self) -> Option<&HeaderValue> {
+        self.credentials.as_ref()
+    }
+
     /// Signs in as the URL says, unless the headers do so already.
     pub(crate) fn sign(&self, headers: &mut HeaderMap) {
         if let (Some(credentials), false) = (&self.credentials, headers.contains_key(header::AUTHORIZATION)) {

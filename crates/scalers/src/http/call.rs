@@ -5,36 +5,66 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HeaderValue;
-use http::{HeaderMap, Request, Response, header};
-use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use http::header::{HeaderName, HeaderValue};
+use http::uri::Scheme;
+use http::{HeaderMap, Method, Request, Response, Uri, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::address::Address;
-use super::{HttpClient, KeepAlive};
+use super::proxy::Proxy;
+use super::{HttpClient, KeepAlive, tls};
 use crate::error::{Endpoint, ReadError};
 
 const REDIRECTS_MAX: usize = 10;
 const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
 const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
-/// A question to a source.
+/// A question to a source, or to whoever gives credentials for it.
 #[derive(Clone)]
-pub(crate) struct Get {
+pub(crate) struct Call {
+    method: Method,
     address: Address,
     /// Everything the trigger adds. Any of it may be a credential, so none of it goes to another host.
     headers: HeaderMap,
+    body: Bytes,
     limit: Duration,
 }
 
-impl Get {
-    pub(crate) fn new(address: Address, mut headers: HeaderMap, limit: Duration) -> Self {
+impl Call {
+    pub(crate) fn get(address: Address, headers: HeaderMap, limit: Duration) -> Self {
+        Self::new(Method::GET, address, headers, Bytes::new(), limit)
+    }
+
+    pub(crate) fn new(method: Method, address: Address, mut headers: HeaderMap, body: Bytes, limit: Duration) -> Self {
         address.sign(&mut headers);
-        Self { address, headers, limit }
+        Self { method, address, headers, body, limit }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::of(&self.address.uri)
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.address.uri
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Adds a header, in place of any of its name.
+    pub(crate) fn set_header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    /// Asks with another query, which must be escaped already.
+    pub(crate) fn set_query(&mut self, query: &str) -> Result<(), &'static str> {
+        self.address.set_query(query)
     }
 
     /// The same question at the address that a redirect named.
@@ -43,53 +73,66 @@ impl Get {
             true => self.headers.clone(),
             false => HeaderMap::new(),
         };
-        Self::new(address, headers, self.limit)
+        Self::new(self.method.clone(), address, headers, self.body.clone(), self.limit)
     }
 
-    fn request(&self, keep_alive: KeepAlive) -> Request<Empty<Bytes>> {
-        let mut request = Request::new(Empty::new());
+    fn request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.address.uri.clone();
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
-        if keep_alive == KeepAlive::Off {
-            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
         request
     }
 }
 
 impl HttpClient {
     /// The body of a successful answer.
-    pub(crate) async fn get(&self, get: &Get) -> Result<Bytes, ReadError> {
-        let endpoint = get.endpoint();
-        match tokio::time::timeout(get.limit, self.follow(get, &endpoint)).await {
+    pub(crate) async fn ask(&self, call: &Call) -> Result<Bytes, ReadError> {
+        let endpoint = call.endpoint();
+        match tokio::time::timeout(call.limit, self.follow(call, &endpoint)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(ReadError::Timeout { endpoint, limit: get.limit }),
+            Err(_) => Err(ReadError::Timeout { endpoint, limit: call.limit }),
         }
     }
 
-    async fn follow(&self, get: &Get, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
-        let mut get = get.clone();
+    async fn follow(&self, call: &Call, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
+        let mut call = call.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send(&get).await.map_err(|error| explain(&error, endpoint))?;
-            let Some(location) = location(&response) else { return read_body(response, endpoint).await };
-            let next = get
+            let response = self.send(&call).await.map_err(|error| explain(&error, endpoint))?;
+            // What is posted are credentials: they are for the one that was named.
+            let location = location(&response).filter(|_| call.method == Method::GET);
+            let Some(location) = location else { return read_body(response, endpoint).await };
+            let next = call
                 .address
                 .resolve(location)
                 .map_err(|problem| malformed(endpoint, format!("it redirects to an address that {problem}")))?;
-            get = get.redirected(next);
+            call = call.redirected(next);
         }
         Err(malformed(endpoint, format!("it redirects more than {REDIRECTS_MAX} times")))
     }
 
-    async fn send(&self, get: &Get) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
-        match self.client.request(get.request(self.keep_alive)).await {
+    async fn send(&self, call: &Call) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+        match self.client.request(self.request(call)).await {
             // A kept connection may have been closed by the source just now; a question can be asked twice.
-            Err(error) if !error.is_connect() && !is_garbled(&error) => {
-                self.client.request(get.request(self.keep_alive)).await
-            }
+            Err(error) if !error.is_connect() && !is_garbled(&error) => self.client.request(self.request(call)).await,
             outcome => outcome,
         }
+    }
+
+    /// The request, with what belongs to the connection.
+    fn request(&self, call: &Call) -> Request<Full<Bytes>> {
+        let mut request = call.request();
+        if self.keep_alive == KeepAlive::Off {
+            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        // In a tunnel, the proxy sees no request: there it signs in when it opens it.
+        let is_seen = request.uri().scheme() == Some(&Scheme::HTTP);
+        let proxy = self.proxies.of(request.uri()).filter(|_| is_seen);
+        if let Some(credentials) = proxy.and_then(Proxy::credentials) {
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, credentials.clone());
+        }
+        request
     }
 }
 
@@ -120,10 +163,10 @@ fn malformed(endpoint: &Endpoint, problem: String) -> ReadError {
 }
 
 /// What a failure before the answer means to whoever reads it.
-pub(super) fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
+fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
     let endpoint = endpoint.clone();
-    if let Some(tls) = find::<rustls::Error>(error) {
-        return ReadError::Untrusted { endpoint, problem: tls.to_string() };
+    if let Some(problem) = tls::failure::find(error) {
+        return ReadError::Untrusted { endpoint, problem };
     }
     let problem = innermost(error);
     match is_garbled(error) {
@@ -137,7 +180,7 @@ fn is_garbled(error: &hyper_util::client::legacy::Error) -> bool {
 }
 
 /// The error that began it: the others only say on whose way it was met.
-fn innermost(error: &(dyn Error + 'static)) -> String {
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -146,7 +189,7 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
 }
 
 /// An error and its sources. An `io::Error` hides the one it was made from, so that one is asked for by name.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner as &(dyn Error + 'static)),
         None => error.source(),

@@ -88,12 +88,33 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = self.connect(uri);
-        Box::pin(async move { Ok(TokioIo::new(Conduit(connecting.await?))) })
+        Box::pin(async move { Ok(TokioIo::new(Conduit::straight(connecting.await?))) })
     }
 }
 
-/// A stream of which hyper's pool wants to know nothing more.
-pub struct Conduit(BoxStream);
+/// A stream, and what hyper must know of it.
+pub struct Conduit {
+    stream: BoxStream,
+    end: End,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Source,
+    /// A proxy, which wants to be told in every request whom it is for.
+    Proxy,
+}
+
+impl Conduit {
+    pub(super) fn straight(stream: BoxStream) -> Self {
+        Self { stream, end: End::Source }
+    }
+
+    pub(super) fn to_proxy(stream: BoxStream) -> Self {
+        Self { stream, end: End::Proxy }
+    }
+}
 
 impl fmt::Debug for Conduit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,31 +124,31 @@ impl fmt::Debug for Conduit {
 
 impl Connection for Conduit {
     fn connected(&self) -> Connected {
-        Connected::new()
+        Connected::new().proxy(self.end == End::Proxy)
     }
 }
 
 impl AsyncRead for Conduit {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
+        Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Conduit {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -135,6 +156,6 @@ impl AsyncWrite for Conduit {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, bufs)
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
     }
 }

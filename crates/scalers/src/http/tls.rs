@@ -1,5 +1,7 @@
-//! What TLS is spoken with: which authorities are trusted, which certificate is shown.
+//! What TLS is spoken with: which authorities are trusted, which certificate is shown, which versions are allowed.
 
+pub(crate) mod failure;
+mod policy;
 mod verify;
 
 use std::sync::Arc;
@@ -11,7 +13,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
+use super::Settings;
 use crate::trigger::{Problem, Secret};
+pub use policy::{TlsVersion, parse_ciphers};
 use verify::{Trust, TrustAlike, TrustAsGiven};
 
 /// What sets one client apart from another. Triggers with the same profile share connections and TLS sessions.
@@ -73,12 +77,12 @@ impl Roots {
 }
 
 /// The settings for one profile.
-pub(crate) fn client_config(profile: &TlsProfile, roots: &Roots) -> Result<ClientConfig, Problem> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+pub(crate) fn client_config(profile: &TlsProfile, roots: &Roots, settings: &Settings) -> Result<ClientConfig, Problem> {
+    let provider = Arc::new(policy::provider(&settings.ciphers));
     let verifier = verifier(profile, roots, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring has cipher suites for TLS 1.2 and 1.3")
+        .with_protocol_versions(&settings.tls_min.allowed())
+        .expect("TLS 1.3 is always allowed, with all of its cipher suites")
         .dangerous()
         .with_custom_certificate_verifier(verifier);
     match &profile.identity {

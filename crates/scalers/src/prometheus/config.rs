@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use chrono::DateTime;
 
-use super::request;
+use super::{identity, request};
 use crate::auth::{self, Auth};
 use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
+use crate::identity::Identity;
 use crate::metadata::{Field, Reader, convert};
 use crate::target::TargetType;
 use crate::trigger::{BuildError, Problem, TriggerConfig};
@@ -23,6 +24,7 @@ pub(super) struct Config {
     pub(super) nothing: Nothing,
     pub(super) timeout: Option<Duration>,
     pub(super) client: Arc<HttpClient>,
+    pub(super) identity: Option<Arc<Identity>>,
     pub(super) target_type: TargetType,
 }
 
@@ -57,7 +59,8 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let timeout = read.optional(Field::metadata(&["timeout"]), convert::duration);
     let custom_headers = read.or(Field::metadata(&["customHeaders"]).hidden(), convert::map, Vec::new());
     let auth = auth::parse(&mut read);
-    check_identity(&mut read, trigger, auth.as_ref());
+    let persona = identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().ambient);
+    let identity = persona.and_then(|persona| read.take(clients.identity(&persona)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let profile = parse_tls(&mut read, auth);
     let client = read.take(clients.client(&profile));
@@ -71,6 +74,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
             nothing: if ignore_nothing { Nothing::IsZero } else { Nothing::IsAnError },
             timeout,
             client: client?,
+            identity,
             target_type: target_type?,
         })
     })();
@@ -99,49 +103,4 @@ pub(super) fn parse_tls(read: &mut Reader<'_>, auth: Option<Auth>) -> TlsProfile
         None if is_unsafe => TlsProfile { verification: Verification::Off, ..TlsProfile::default() },
         None => TlsProfile::default(),
     }
-}
-
-/// Refuses what would sign requests with a cloud's credentials: unsigned, they would only be turned away.
-fn check_identity(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, auth: Option<&Auth>) {
-    let provider = trigger.pod_identity.filter(|provider| !matches!(*provider, "" | "none"));
-    match (auth, provider) {
-        (Some(_), Some(provider)) => read.note(Problem::new(
-            "authModes",
-            format!("cannot be used together with pod identity {provider}"),
-            "keep one of the two",
-        )),
-        (None, Some(provider)) => read.note(unsupported("podIdentity", &format!("provider {provider}"))),
-        // KEDA: with authModes, no cloud is asked.
-        (Some(_), None) => {}
-        (None, None) => {
-            if let Some((field, cloud)) = cloud_credentials(read) {
-                read.note(unsupported(field, cloud));
-            }
-        }
-    }
-}
-
-fn cloud_credentials(read: &Reader<'_>) -> Option<(&'static str, &'static str)> {
-    let owner = Field::metadata(&["identityOwner"]);
-    let aws = "signing in with AWS credentials";
-    let gcp = "signing in with Google Cloud credentials";
-    let given = [
-        (Field::auth(&["awsRoleArn"]), aws),
-        (Field::auth(&["awsAccessKeyID", "awsAccessKeyId"]), aws),
-        (Field::metadata(&["awsAccessKeyID", "awsAccessKeyIDFromEnv"]), aws),
-        (Field::auth(&["GoogleApplicationCredentials"]), gcp),
-        (Field::metadata(&["credentialsFromEnv"]), gcp),
-        (Field::metadata(&["credentialsFromEnvFile"]), gcp),
-    ];
-    // KEDA: any owner but the pod means the operator's own credentials.
-    let own = read.text(owner).filter(|owner| *owner != "pod").map(|_| (owner.name(), aws));
-    own.or_else(|| {
-        given.into_iter().find(|(field, _)| read.text(*field).is_some()).map(|(field, cloud)| (field.name(), cloud))
-    })
-}
-
-fn unsupported(field: &str, what: &str) -> Problem {
-    let remedy = "remove it and sign in with authModes (bearer, basic, custom or tls), \
-                  or put a proxy that signs between Kedge and this Prometheus";
-    Problem::new(field, format!("asks for {what}, which is not supported yet"), remedy)
 }

@@ -1,8 +1,10 @@
+use kedge_api::authentication::PodIdentityProvider;
 use serde_json::json;
 
 use super::*;
 use crate::http::connector::Connector;
 use crate::http::{Settings, TlsProfile, Verification};
+use crate::identity::Ambient;
 use crate::metadata::Reader;
 use crate::sample::Sample;
 use crate::target::TargetType;
@@ -111,7 +113,7 @@ fn mistakes_are_named() {
         ),
         (
             "two ways to sign in",
-            requests().with("authModes", "bearer").auth("token", "t").pod_identity("aws"),
+            requests().with("authModes", "bearer").auth("token", "t").pod_identity(PodIdentityProvider::Aws),
             &["`authModes` cannot be used together with pod identity aws"],
         ),
         (
@@ -133,26 +135,46 @@ fn mistakes_are_named() {
     }
 }
 
+/// As whom Prometheus is asked, as text, or what is wrong.
+fn persona(sample: &Sample, ambient: &Ambient) -> Result<String, String> {
+    let trigger = sample.trigger();
+    let mut read = Reader::new(&trigger);
+    let auth = crate::auth::parse(&mut read);
+    let persona = identity::parse(&mut read, &trigger, auth.as_ref(), ambient);
+    read.finish(Some(persona)).map(|persona| format!("{persona:?}")).map_err(|error| error.to_string())
+}
+
 #[test]
-fn clouds_are_refused_with_a_way_out() {
+fn the_cloud_that_is_asked_for_counts() {
+    let ambient: Ambient =
+        [("AZURE_CLIENT_ID", "c"), ("AZURE_TENANT_ID", "t"), ("AZURE_FEDERATED_TOKEN_FILE", "/f"), ("AWS_REGION", "r")]
+            .into_iter()
+            .collect();
+    let azure = || requests().pod_identity(PodIdentityProvider::AzureWorkload);
+    let private = azure().with("cloud", "private");
+    let bearer = requests().with("authModes", "bearer").auth("token", "t");
     let rows = [
-        requests().pod_identity("azure-workload"),
-        requests().pod_identity("gcp"),
-        requests().pod_identity("aws"),
-        requests().with("identityOwner", "operator"),
-        requests().auth("awsRoleArn", "arn"),
-        requests().auth("awsAccessKeyID", "id"),
-        requests().with("awsAccessKeyIDFromEnv", "V"),
-        requests().auth("GoogleApplicationCredentials", "{}"),
-        requests().with("credentialsFromEnv", "V"),
+        ("nobody", requests(), Ok("None")),
+        ("none is nobody", requests().pod_identity(PodIdentityProvider::None), Ok("None")),
+        ("the public cloud", azure(), Ok("https://prometheus.monitor.azure.com/.default")),
+        ("of the US", azure().with("cloud", "azureUSGovernmentCloud"), Ok("https://prometheus.monitor.azure.us/")),
+        ("of China", azure().with("cloud", "AzureChinaCloud"), Ok("https://prometheus.monitor.azure.cn/")),
+        ("a private one", private.clone().with("azureManagedPrometheusResourceURL", "https://own"), Ok("https://own")),
+        ("a private one, unnamed", private, Err("`azureManagedPrometheusResourceURL` is missing")),
+        ("one that is not there", azure().with("cloud", "AzureGermanCloud"), Err("`cloud` is not a cloud that has")),
+        ("Google", requests().pod_identity(PodIdentityProvider::Gcp), Ok("monitoring.read")),
+        ("Amazon", requests().with("identityOwner", "operator"), Ok("aps")),
+        ("Amazon replaces the others", azure().with("identityOwner", "operator"), Ok("Aws(")),
+        ("modes and keys", bearer.clone().auth("awsAccessKeyID", "x"), Ok("None")),
+        ("modes and an identity", bearer.pod_identity(PodIdentityProvider::Gcp), Err("with pod identity gcp")),
     ];
-    for sample in rows {
-        let text = built(&sample).unwrap_err();
-        assert!(text.contains("not supported yet; remove it and sign in with authModes"), "{text}");
+    for (name, sample, expected) in rows {
+        match (persona(&sample, &ambient), expected) {
+            (Ok(found), Ok(part)) => assert!(found.contains(part), "{name}: {found}"),
+            (Err(error), Err(part)) => assert!(error.contains(part), "{name}: {error}"),
+            (found, _) => panic!("{name}: {found:?}"),
+        }
     }
-    assert!(built(&requests().pod_identity("none").with("identityOwner", "pod").with("awsRegion", "x")).is_ok());
-    let signed_in = requests().with("authModes", "bearer").auth("token", "t").auth("awsRoleArn", "arn");
-    assert!(built(&signed_in).is_ok(), "with authModes, no cloud is asked");
 }
 
 #[test]
@@ -164,6 +186,9 @@ fn nothing_shows_a_credential() {
         .with("authModes", "basic")
         .auth("username", "u")
         .auth("password", "hunter4");
-    let shown = format!("{:?}", built(&sample).unwrap());
-    assert!(!shown.contains("hunter"), "{shown}");
+    let keys = requests().with("awsRegion", "r").auth("awsAccessKeyID", "i").auth("awsSecretAccessKey", "hunter5");
+    for sample in [sample, keys] {
+        let shown = format!("{:?}", built(&sample).unwrap());
+        assert!(!shown.contains("hunter"), "{shown}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use kedge_api::authentication::PodIdentityProvider;
 use kedge_scalers::BoxFuture;
 use kedge_scalers::http::connector::BoxStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -74,6 +75,20 @@ async fn a_handshake_that_never_ends_costs_exactly_the_limit() {
     let (took, outcome) = elapsed(&Query::at("https://prometheus"), &network(listen_only)).await;
     assert_eq!(took, Duration::from_secs(3));
     assert_eq!(outcome.unwrap_err().reason(), "SourceTimeout");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_no_credentials_costs_exactly_the_operators_limit() {
+    let identity = identities::of(PodIdentityProvider::Gcp);
+    let query = Query::at("http://prometheus:9090").with("timeout", "7s").identity(identity);
+    let registry = network(listen_only);
+    let together = async || tokio::join!(query.read_with(&registry), query.read_with(&registry));
+    let started = Instant::now();
+    let (one, other) = together().await;
+    assert_eq!(started.elapsed(), Duration::from_secs(3), "also for those who wait for another's answer");
+    for outcome in [one, other] {
+        assert_eq!(outcome.unwrap_err().reason(), "NoCredentials");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,8 @@
 
 mod deadlines;
 mod failures;
+mod identities;
+mod proxies;
 mod server;
 mod signing_in;
 mod tls;
@@ -12,9 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use kedge_api::authentication::PodIdentity;
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, ReadError, Registry, Scaler, Settings,
-    TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, Proxies, ReadError, Registry, Scaler,
+    Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
@@ -23,11 +26,13 @@ use server::{Reply, Server};
 struct Query {
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
+    pod_identity: Option<PodIdentity>,
 }
 
 impl Query {
     fn at(address: impl std::fmt::Display) -> Self {
-        Self { metadata: BTreeMap::new(), auth: Vec::new() }
+        Self { metadata: BTreeMap::new(), auth: Vec::new(), environment: Vec::new(), pod_identity: None }
             .with("serverAddress", &address.to_string())
             .with("query", "sum(up)")
             .with("threshold", "5")
@@ -51,6 +56,16 @@ impl Query {
         self
     }
 
+    fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn identity(mut self, identity: PodIdentity) -> Self {
+        self.pod_identity = Some(identity);
+        self
+    }
+
     fn build(&self, registry: &Registry) -> Result<Arc<dyn Scaler>, BuildError> {
         let auth: AuthParams = self.auth.iter().cloned().collect();
         registry.build(&TriggerConfig {
@@ -59,11 +74,11 @@ impl Query {
             name: None,
             metadata: &self.metadata,
             auth: &auth,
-            environment: &Environment::default(),
+            environment: &self.environment.iter().cloned().collect::<Environment>(),
             metric_type: None,
             namespace: "default",
             object: "web",
-            pod_identity: None,
+            pod_identity: self.pod_identity.as_ref(),
         })
     }
 

@@ -36,11 +36,13 @@ impl Reply {
     }
 }
 
-/// A request as it came: the request line and the headers, in lower case where they are names.
+/// A request as it came: the request line, the headers, in lower case where they are names, and the body.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    pub(crate) method: String,
     pub(crate) target: String,
     headers: Vec<(String, String)>,
+    pub(crate) body: String,
     pub(crate) client_certificate: Option<Vec<u8>>,
 }
 
@@ -121,12 +123,7 @@ async fn serve(
     script: &(dyn Fn(&Asked) -> Reply + Send + Sync),
     seen: &Seen,
 ) {
-    while let Some(head) = read_head(&mut stream).await {
-        let mut lines = head.lines();
-        let target = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
-        let headers = lines.filter_map(|line| line.split_once(": "));
-        let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-        let asked = Asked { target, headers, client_certificate: client_certificate.clone() };
+    while let Some(asked) = read_request(&mut stream, client_certificate.clone()).await {
         seen.requests.lock().unwrap().push(asked.clone());
         let (bytes, goes_on) = match script(&asked) {
             Reply::Send(bytes) => (bytes, true),
@@ -137,6 +134,25 @@ async fn serve(
             return;
         }
     }
+}
+
+/// The next request, or nothing if the client went away.
+pub(crate) async fn read_request(
+    stream: &mut (impl AsyncRead + Unpin),
+    client_certificate: Option<Vec<u8>>,
+) -> Option<Asked> {
+    let head = read_head(stream).await?;
+    let mut lines = head.lines();
+    let mut first = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+    let (method, target) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    let mut asked = Asked { method, target, headers, body: String::new(), client_certificate };
+    let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    asked.body = String::from_utf8(body).unwrap();
+    Some(asked)
 }
 
 /// The bytes up to the blank line, or nothing if the client went away.

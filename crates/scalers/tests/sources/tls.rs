@@ -8,10 +8,10 @@ use rustls::server::WebPkiClientVerifier;
 
 use super::*;
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// A certificate and its key.
-struct Identity {
+pub(crate) struct Identity {
     cert: rcgen::Certificate,
     key: KeyPair,
 }
@@ -25,24 +25,30 @@ impl Identity {
         PrivateKeyDer::try_from(self.key.serialize_der()).unwrap()
     }
 
-    fn server(&self) -> ServerConfig {
+    pub(crate) fn server(&self) -> ServerConfig {
         server_config().with_no_client_auth().with_single_cert(vec![self.der()], self.key_der()).unwrap()
     }
 }
 
 fn server_config() -> rustls::ConfigBuilder<ServerConfig, rustls::WantsVerifier> {
+    server_config_of(rustls::DEFAULT_VERSIONS)
+}
+
+fn server_config_of(
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> rustls::ConfigBuilder<ServerConfig, rustls::WantsVerifier> {
     ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap()
 }
 
-fn authority() -> Authority {
+pub(crate) fn authority() -> Authority {
     let mut params = CertificateParams::new([]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-fn signed_by(authority: &Authority, name: &str) -> Identity {
+pub(crate) fn signed_by(authority: &Authority, name: &str) -> Identity {
     let key = KeyPair::generate().unwrap();
     let cert = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, authority).unwrap();
     Identity { cert, key }
@@ -142,7 +148,77 @@ async fn a_client_certificate_is_shown_where_it_is_asked_for() {
     assert_eq!(shown.as_deref(), Some(client.der().as_ref()));
 
     let error = with_ca(&server, &authority.pem()).read().await.unwrap_err();
-    assert!(["SourceUntrusted", "SourceUnreachable"].contains(&error.reason()), "{error}");
+    assert_eq!(error.reason(), "SourceUntrusted", "{error}");
+    assert!(error.to_string().contains("it wants a client certificate"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_certificate_is_said_in_words() {
+    let known = authority();
+    let dated = |change: &dyn Fn(&mut CertificateParams)| {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        change(&mut params);
+        Identity { cert: params.signed_by(&key, &known).unwrap(), key }
+    };
+    let expired = dated(&|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    let early = dated(&|params| params.not_before = rcgen::date_time_ymd(2999, 1, 1));
+    let rows = [
+        ("a namesake's", signed_by(&authority(), "127.0.0.1"), "is not signed by the trusted authority"),
+        ("another's", signed_by(&known, "elsewhere.example"), "is not for 127.0.0.1, but for elsewhere.example"),
+        ("an old one", expired, "its certificate has expired"),
+        ("an early one", early, "its certificate is not valid yet"),
+    ];
+    for (name, identity, expected) in rows {
+        let server = serve(identity.server()).await;
+        let error = with_ca(&server, &known.pem()).read().await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+    let server = serve(signed_by(&known, "127.0.0.1").server()).await;
+    let error = Query::of_tls(&server).read().await.unwrap_err().to_string();
+    assert!(error.contains("signed by an authority that is not trusted"), "{error}");
+}
+
+#[tokio::test]
+async fn a_source_that_does_not_speak_tls_is_told_apart() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut hello = [0; 16];
+        tokio::io::AsyncReadExt::read_exact(&mut stream, &mut hello).await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    });
+    let error = Query::at(format!("https://{address}")).read().await.unwrap_err().to_string();
+    assert!(error.contains("it does not speak TLS"), "{error}");
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_least_version_and_the_cipher_suites_are_kept_to() {
+    let authority = authority();
+    let only_12: &[_] = &[&rustls::version::TLS12];
+    let (ecdsa, rsa) = ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256");
+    let rows: [(&str, &[&'static rustls::SupportedProtocolVersion], TlsVersion, &str, bool); 6] = [
+        ("TLS 1.2 by default", only_12, TlsVersion::Tls12, "", true),
+        ("TLS 1.2 where 1.3 is asked for", only_12, TlsVersion::Tls13, "", false),
+        ("TLS 1.3 where it is asked for", rustls::DEFAULT_VERSIONS, TlsVersion::Tls13, "", true),
+        ("a suite that the server has", only_12, TlsVersion::Tls12, ecdsa, true),
+        ("a suite for other certificates", only_12, TlsVersion::Tls12, rsa, false),
+        ("suites do not count for TLS 1.3", rustls::DEFAULT_VERSIONS, TlsVersion::Tls12, rsa, true),
+    ];
+    for (name, versions, tls_min, ciphers, works) in rows {
+        let identity = signed_by(&authority, "127.0.0.1");
+        let config = server_config_of(versions).with_no_client_auth();
+        let server = serve(config.with_single_cert(vec![identity.der()], identity.key_der()).unwrap()).await;
+        let ciphers = kedge_scalers::parse_ciphers(ciphers).0;
+        let settings = Settings { extra_roots: vec![authority.der().clone()], tls_min, ciphers, ..Settings::default() };
+        let outcome = Query::of_tls(&server).read_with(&Registry::new(settings, Connector::tcp())).await;
+        assert_eq!(outcome.is_ok(), works, "{name}: {outcome:?}");
+        if let Err(error) = outcome {
+            assert_eq!(error.reason(), "SourceUntrusted", "{name}: {error}");
+        }
+    }
 }
 
 #[tokio::test]

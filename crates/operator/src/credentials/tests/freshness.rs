@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::board::ObjectBoard;
-use crate::build::Workshop;
+use crate::build::{Builder, Earlier};
 use crate::telemetry::Telemetry;
 
 /// Long enough for anything that needs no real time.
@@ -15,10 +15,9 @@ const QUIET: Duration = Duration::from_secs(5);
 
 struct Rig {
     cluster: FakeCluster,
-    credentials: Credentials,
+    credentials: Arc<Credentials>,
     queue: Arc<Queue<Key>>,
-    registry: Registry,
-    telemetry: Arc<Telemetry>,
+    builder: Builder,
     target: Target,
 }
 
@@ -27,14 +26,15 @@ impl Rig {
         let cluster = FakeCluster::new();
         cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));
         let (credentials, queue) = credentials(&cluster, Settings::default());
+        let credentials = Arc::new(credentials);
         let registry = Registry::new(Default::default(), Connector::tcp());
-        Self { cluster, credentials, queue, registry, telemetry: Arc::new(Telemetry::new("0")), target: target() }
+        let telemetry = Arc::new(Telemetry::new("0"));
+        let builder = Builder { registry, telemetry, credentials: credentials.clone() };
+        Self { cluster, credentials, queue, builder, target: target() }
     }
 
     async fn build(&self, object: &ScaledObject, old: Option<&ObjectBoard>) -> Arc<ObjectBoard> {
-        let workshop =
-            Workshop { registry: &self.registry, telemetry: &self.telemetry, credentials: &self.credentials };
-        workshop.build(object, &self.target, old).await
+        self.builder.build(object, &self.target, Earlier { board: old, hpa: None }).await
     }
 
     fn changes(&self) -> u64 {
@@ -91,6 +91,7 @@ async fn a_missing_secret_is_told_and_its_appearance_is_noticed() {
     let rig = Rig::new();
     let board = rig.build(&bearer(), None).await;
     let problem = board.triggers[0].scaler.as_ref().unwrap_err();
+    let problem = problem.to_string();
     assert!(problem.starts_with("trigger 0 (prometheus): Secret shop/creds does not exist"), "{problem}");
     assert_eq!(board.refresh_at, None, "waiting for it costs nothing");
     rig.assert_quiet("it is still missing").await;

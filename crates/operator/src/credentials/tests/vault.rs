@@ -135,7 +135,12 @@ async fn what_vault_refuses_is_told_without_its_words() {
             "finds no text under the key \"x\"",
             false,
         ),
-        ("a path that is none", token(good.clone(), one("a b")), "that makes no request", false),
+        (
+            "an address that is none",
+            json!({ "address": "vault", "authentication": "token", "credential": good, "secrets": one("x") }),
+            "names an address that, with ",
+            false,
+        ),
         ("a broken server", token(good.clone(), one("broken")), "with status 503", true),
         (
             "no mount",

@@ -9,6 +9,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
+use super::failure;
+
 /// The usual rules, and one more of Go's: a certificate that was itself given as an authority is believed, also if it is
 /// marked as an authority. Self-signed certificates are often made so, and given to KEDA as `ca`.
 #[derive(Debug)]
@@ -67,7 +69,7 @@ impl ServerCertVerifier for TrustAsGiven {
 
 fn is_authority_as_server(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
-    matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+    failure::is_authority_as_server(other)
 }
 
 /// One verdict on every certificate; handshakes must still be signed with its key.

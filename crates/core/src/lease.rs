@@ -1,0 +1,199 @@
+//! Who leads: what to do with the Lease that the replicas share, by the rules of Kubernetes' own clients, so that any of
+//! them can share it with us.
+//!
+//! Clocks differ, so the times in a Lease are for people to read. A holder that stopped is known by its Lease not
+//! changing: the term counts from when *we* saw it change last.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+
+/// A Lease as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Nobody, if it is given up or was never held.
+    pub holder: Option<String>,
+    pub term: Option<Duration>,
+    pub acquired_at: Option<DateTime<Utc>>,
+    pub renewed_at: Option<DateTime<Utc>>,
+    pub transitions: i32,
+}
+
+/// A Lease, and when we first saw it as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sight {
+    pub record: Record,
+    pub since: Instant,
+}
+
+impl Sight {
+    /// What is known after another look: a Lease that did not change is as old as before.
+    #[must_use]
+    pub fn after(before: Option<Self>, record: Record, now: Instant) -> Self {
+        match before {
+            Some(before) if before.record == record => before,
+            _ => Self { record, since: now },
+        }
+    }
+}
+
+/// How long a Lease holds, how long its holder tries to renew it, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub lease: Duration,
+    pub renew_within: Duration,
+    pub retry: Duration,
+}
+
+impl Default for Terms {
+    // KEDA: its defaults, and those of Kubernetes' own controllers.
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { lease: seconds(15), renew_within: seconds(10), retry: seconds(2) }
+    }
+}
+
+/// What to do with the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// There is none: create this one.
+    Create(Record),
+    /// It is ours, or free, or its term is over: write this.
+    Write(Record),
+    /// Somebody else holds it until then at least.
+    Wait { until: Instant },
+}
+
+/// Chooses the next move.
+pub fn next_move(seen: Option<&Sight>, me: &str, terms: Terms, now: Instant, wall: DateTime<Utc>) -> Move {
+    let fresh = |transitions| Record {
+        holder: Some(me.to_owned()),
+        term: Some(terms.lease),
+        acquired_at: Some(wall),
+        renewed_at: Some(wall),
+        transitions,
+    };
+    let Some(Sight { record, since }) = seen else { return Move::Create(fresh(0)) };
+    match record.holder.as_deref().filter(|holder| !holder.is_empty()) {
+        Some(holder) if holder == me => {
+            let acquired_at = record.acquired_at.or(Some(wall));
+            Move::Write(Record { acquired_at, ..fresh(record.transitions) })
+        }
+        Some(_) if *since + record.term.unwrap_or(terms.lease) > now => {
+            Move::Wait { until: *since + record.term.unwrap_or(terms.lease) }
+        }
+        _ => Move::Write(fresh(record.transitions.saturating_add(1))),
+    }
+}
+
+/// The Lease given up: whoever looks next may take it at once.
+pub fn released(record: &Record, wall: DateTime<Utc>) -> Record {
+    Record {
+        holder: None,
+        // Kubernetes takes no term of zero.
+        term: Some(Duration::from_secs(1)),
+        acquired_at: Some(wall),
+        renewed_at: Some(wall),
+        transitions: record.transitions,
+    }
+}
+
+/// Whether a holder that last renewed the Lease then may act. It stops well before others may begin.
+pub fn may_act(renewed: Instant, terms: Terms, now: Instant) -> bool {
+    now < renewed + terms.renew_within
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[allow(clippy::disallowed_methods)] // any origin will do
+    fn origin() -> Instant {
+        Instant::now()
+    }
+
+    fn held(holder: &str, since: Instant) -> Sight {
+        let record = Record {
+            holder: Some(holder.to_owned()),
+            term: Some(Duration::from_secs(15)),
+            acquired_at: Some(DateTime::UNIX_EPOCH),
+            renewed_at: Some(DateTime::UNIX_EPOCH),
+            transitions: 4,
+        };
+        Sight { record, since }
+    }
+
+    #[test]
+    fn the_moves() {
+        let (start, wall) = (origin(), DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(100));
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let unheld = Sight { record: Record { transitions: 4, ..Record::default() }, since: start };
+        let given_up = Sight { record: Record { holder: Some(String::new()), ..unheld.record.clone() }, since: start };
+        let rows = [
+            ("none is created", None, after(0), "create 0"),
+            ("ours is renewed", Some(held("me", start)), after(0), "write 4"),
+            ("ours is renewed, also late", Some(held("me", start)), after(100), "write 4"),
+            ("another's is waited for", Some(held("you", start)), after(14), "wait"),
+            ("another's whose term is over is taken", Some(held("you", start)), after(15), "write 5"),
+            ("a free one is taken", Some(unheld), after(0), "write 5"),
+            ("one that was given up is taken", Some(given_up), after(0), "write 5"),
+        ];
+        for (name, seen, now, expected) in rows {
+            let word = match next_move(seen.as_ref(), "me", Terms::default(), now, wall) {
+                Move::Create(record) => format!("create {}", record.transitions),
+                Move::Write(record) => {
+                    let ours = seen.as_ref().is_some_and(|seen| seen.record.holder.as_deref() == Some("me"));
+                    assert_eq!(record.acquired_at == Some(wall), !ours, "{name}: when it was acquired stays");
+                    assert_eq!((record.renewed_at, record.holder.as_deref()), (Some(wall), Some("me")), "{name}");
+                    format!("write {}", record.transitions)
+                }
+                Move::Wait { until } => {
+                    assert_eq!(until, after(15), "{name}");
+                    "wait".to_owned()
+                }
+            };
+            assert_eq!(word, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_lease_given_up_is_free_at_once() {
+        let (start, wall) = (origin(), DateTime::UNIX_EPOCH);
+        let seen = Sight { record: released(&held("you", start).record, wall), since: start };
+        assert!(matches!(next_move(Some(&seen), "me", Terms::default(), start, wall), Move::Write(_)));
+    }
+
+    proptest! {
+        /// Whatever the clocks on the wall say, and whenever the two look, they never both act.
+        #[test]
+        fn two_never_act_at_once(
+            renewals in proptest::collection::vec(0..3_000_u64, 1..20),
+            looks in proptest::collection::vec(0..60_000_u64, 1..200),
+            skew in -100_000..100_000_i64,
+        ) {
+            let (start, terms) = (origin(), Terms::default());
+            let at = |millis: u64| start + Duration::from_millis(millis);
+            // The holder renews for a while, then is cut off and stops acting by its own clock.
+            let mut times = vec![0];
+            renewals.iter().for_each(|pause| times.push(times.last().copied().unwrap_or(0) + pause));
+            let record = |millis: u64| Record {
+                renewed_at: DateTime::from_timestamp_millis(i64::try_from(millis).unwrap() + skew),
+                ..held("you", start).record
+            };
+            let mut looks = looks;
+            looks.sort_unstable();
+            let mut seen = None;
+            for look in looks {
+                let renewed = times.iter().copied().filter(|time| *time <= look).max().unwrap_or(0);
+                let sight = Sight::after(seen.take(), record(renewed), at(look));
+                if let Move::Write(_) = next_move(Some(&sight), "me", terms, at(look), DateTime::UNIX_EPOCH) {
+                    prop_assert!(!may_act(at(renewed), terms, at(look)));
+                    break;
+                }
+                seen = Some(sight);
+            }
+        }
+    }
+}

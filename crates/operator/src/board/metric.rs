@@ -1,0 +1,112 @@
+//! One external metric of a trigger: its newest reading, its failures in a row, and the query that is under way.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_core::fallback::{Failures, MetricType, Outcome};
+use kedge_core::milli::Milli;
+use kedge_core::quantity::Quantity;
+use kedge_scalers::{Known, ReadError};
+use tokio::time::Instant;
+
+use super::NotBuilt;
+use crate::clock::Clock;
+
+/// One external metric of a trigger.
+#[derive(Debug)]
+pub struct ExternalMetric {
+    pub name: String,
+    pub target: Milli,
+    pub metric_type: MetricType,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<Reading>,
+    failures: Failures,
+    asking: Option<Shared<BoxFuture<'static, Reading>>>,
+}
+
+/// One answer of a source, or why there is none.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub answer: Result<Known, Failure>,
+    pub at: Instant,
+    pub wall: DateTime<Utc>,
+    /// How long the source took.
+    pub took: Duration,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)]
+    Source(ReadError),
+    #[error(transparent)]
+    NotBuilt(NotBuilt),
+}
+
+impl Reading {
+    pub(super) fn not_built(why: &NotBuilt, clock: Clock) -> Self {
+        let answer = Err(Failure::NotBuilt(why.clone()));
+        Self { answer, at: Instant::now(), wall: clock.now(), took: Duration::ZERO }
+    }
+}
+
+impl ExternalMetric {
+    /// The external metric that a spec asks for, if it asks for one.
+    pub fn of(spec: &MetricSpec, failures: impl FnOnce(&str) -> Failures) -> Option<Self> {
+        let external = spec.external.as_ref()?;
+        let (metric_type, quantity) = match (&external.target.average_value, &external.target.value) {
+            (Some(average), _) => (MetricType::AverageValue, average),
+            (None, Some(value)) => (MetricType::Value, value),
+            (None, None) => return None,
+        };
+        let target = Quantity::parse(&quantity.0).map_or(Milli(0), |target| Milli(target.milli_value()));
+        let name = external.metric.name.clone();
+        let state = Mutex::new(State { failures: failures(&name), ..State::default() });
+        Some(Self { name, target, metric_type, state })
+    }
+
+    pub fn failures(&self) -> Failures {
+        self.state().failures
+    }
+
+    pub(super) fn last(&self) -> Option<Reading> {
+        self.state().last.clone()
+    }
+
+    /// The newest reading if it is of at most this age; else that of the query under way, or of a new one.
+    pub(super) async fn last_or_asked(
+        &self,
+        age_max: Duration,
+        ask: impl FnOnce() -> BoxFuture<'static, Reading>,
+    ) -> Reading {
+        let asking = {
+            let mut state = self.state();
+            if let Some(reading) = state.last.as_ref().filter(|reading| reading.at.elapsed() <= age_max) {
+                return reading.clone();
+            }
+            state.asking.get_or_insert_with(|| ask().shared()).clone()
+        };
+        asking.await
+    }
+
+    /// Takes a reading, which ends the query that it came from.
+    pub(super) fn take(&self, reading: &Reading, threshold: i32) {
+        let outcome = if reading.answer.is_ok() { Outcome::Answered } else { Outcome::Failed };
+        let mut state = self.state();
+        state.failures = state.failures.after(outcome, threshold);
+        state.last = Some(reading.clone());
+        state.asking = None;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics holding it")
+    }
+}

@@ -1,0 +1,118 @@
+//! The way to a source: straight, or through a proxy. A source of https is asked through a tunnel that `CONNECT` opens,
+//! one of http by handing the whole request to the proxy.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Uri;
+use http::uri::Scheme;
+use hyper_rustls::HttpsConnector;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tower_service::Service;
+
+use super::call::innermost;
+use super::connector::{BoxStream, Conduit, Connector};
+use super::proxy::{Proxies, Proxy};
+use super::tls;
+use crate::scaler::BoxFuture;
+
+/// How much a proxy may say before its tunnel is open.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// A [`Connector`] that knows of proxies.
+#[derive(Clone)]
+pub(super) struct Route {
+    straight: Connector,
+    to_proxy: HttpsConnector<Connector>,
+    proxies: Arc<Proxies>,
+}
+
+impl Route {
+    pub(super) fn new(connector: Connector, proxies: Arc<Proxies>, tls: Arc<rustls::ClientConfig>) -> Self {
+        Self { to_proxy: HttpsConnector::from((connector.clone(), tls)), straight: connector, proxies }
+    }
+
+    async fn open(self, uri: Uri) -> io::Result<Conduit> {
+        let Some(proxy) = self.proxies.of(&uri) else {
+            return Ok(Conduit::straight(self.straight.connect(uri).await?));
+        };
+        let stream = reach(self.to_proxy.clone(), proxy).await?;
+        match uri.scheme() == Some(&Scheme::HTTPS) {
+            true => Ok(Conduit::straight(open_tunnel(stream, &uri, proxy).await?)),
+            false => Ok(Conduit::to_proxy(stream)),
+        }
+    }
+}
+
+/// A [`Route`] as hyper takes it.
+impl Service<Uri> for Route {
+    type Response = TokioIo<Conduit>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<TokioIo<Conduit>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let opening = self.clone().open(uri);
+        Box::pin(async move { Ok(TokioIo::new(opening.await?)) })
+    }
+}
+
+async fn reach(mut connector: HttpsConnector<Connector>, proxy: &Proxy) -> io::Result<BoxStream> {
+    match connector.call(proxy.uri().clone()).await {
+        Ok(stream) => Ok(Box::new(TokioIo::new(stream))),
+        Err(error) => Err(failure(proxy, format!("cannot be reached: {}", explain(error.as_ref())))),
+    }
+}
+
+fn explain(error: &(dyn Error + 'static)) -> String {
+    match tls::failure::find(error) {
+        Some(problem) => problem,
+        None => innermost(error),
+    }
+}
+
+async fn open_tunnel(mut stream: BoxStream, uri: &Uri, proxy: &Proxy) -> io::Result<BoxStream> {
+    let lost = |error: io::Error| failure(proxy, format!("broke off: {error}"));
+    stream.write_all(&render_connect(uri, proxy)).await.map_err(lost)?;
+    stream.flush().await.map_err(lost)?;
+    let mut head = Vec::new();
+    // Nobody speaks in a TLS tunnel before we do: what is read here is the proxy's answer and no more.
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() > HEAD_BYTES_MAX {
+            return Err(failure(proxy, "gives no end to its answer".to_owned()));
+        }
+        if stream.read_buf(&mut head).await.map_err(lost)? == 0 {
+            return Err(failure(proxy, "closed the connection".to_owned()));
+        }
+    }
+    match parse_status(&head) {
+        Some(200..=299) => Ok(stream),
+        Some(code) => Err(failure(proxy, format!("answered CONNECT with status {code}"))),
+        None => Err(failure(proxy, "does not speak HTTP".to_owned())),
+    }
+}
+
+fn render_connect(uri: &Uri, proxy: &Proxy) -> Vec<u8> {
+    let target = format!("{}:{}", uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(443));
+    let mut head = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n").into_bytes();
+    if let Some(credentials) = proxy.credentials() {
+        head.extend_from_slice(&[b"Proxy-Authorization: ", credentials.as_bytes(), b"\r\n"].concat());
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+fn parse_status(head: &[u8]) -> Option<u16> {
+    let line = std::str::from_utf8(head).ok()?.lines().next()?;
+    line.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()
+}
+
+fn failure(proxy: &Proxy, problem: String) -> io::Error {
+    io::Error::other(format!("the proxy {} {problem}", proxy.name()))
+}

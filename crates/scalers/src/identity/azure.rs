@@ -1,0 +1,104 @@
+//! Azure: the federated token of the operator's service account, exchanged for a token of the identity.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use kedge_api::authentication::PodIdentity;
+
+use super::Ambient;
+use super::means::{Means, read_file};
+use super::token::{self, Lease};
+use crate::trigger::{Problem, Secret};
+
+// What Azure's own libraries assume.
+const AUTHORITY: &str = "https://login.microsoftonline.com/";
+
+/// Whom to be at Azure, and for what.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Persona {
+    client_id: String,
+    tenant_id: String,
+    authority: String,
+    token_file: PathBuf,
+    scope: String,
+}
+
+/// The identity that pod identity `azure-workload` means.
+pub(crate) fn parse(identity: &PodIdentity, ambient: &Ambient, scope: String) -> Result<Persona, Problem> {
+    if identity.identity_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
+        return Err(Problem::new("podIdentity", "has an empty identityId", "give a client id, or drop identityId"));
+    }
+    let given = |own: &Option<String>| own.as_deref().map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned);
+    let of = |variable| ambient.get(variable).map(str::to_owned).ok_or_else(|| missing(variable));
+    Ok(Persona {
+        client_id: given(&identity.identity_id).map_or_else(|| of("AZURE_CLIENT_ID"), Ok)?,
+        tenant_id: given(&identity.identity_tenant_id).map_or_else(|| of("AZURE_TENANT_ID"), Ok)?,
+        // KEDA: identityAuthorityHost is not passed on.
+        authority: ambient.get("AZURE_AUTHORITY_HOST").unwrap_or(AUTHORITY).to_owned(),
+        token_file: PathBuf::from(of("AZURE_FEDERATED_TOKEN_FILE")?),
+        scope,
+    })
+}
+
+fn missing(variable: &str) -> Problem {
+    Problem::new(
+        "podIdentity",
+        format!("azure-workload cannot be used: the operator has no variable {variable}"),
+        "label the operator's pod azure.workload.identity/use=true, with the webhook of Azure workload identity installed",
+    )
+}
+
+impl Persona {
+    pub(super) async fn fetch(&self, means: &Means, now: DateTime<Utc>) -> Result<Lease<Secret>, String> {
+        // The file is replaced every hour or so.
+        let assertion = read_file(&self.token_file)?;
+        let url = format!("{}/{}/oauth2/v2.0/token", self.authority.trim_end_matches('/'), self.tenant_id);
+        let fields = [
+            ("grant_type", "client_credentials"),
+            ("client_id", &self.client_id),
+            ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+            ("client_assertion", assertion.trim()),
+            ("scope", &self.scope),
+        ];
+        let body = means.ask(&means.form(&url, &fields)?).await?;
+        token::parse_answer(&body, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_api::authentication::PodIdentityProvider;
+
+    use super::*;
+    use crate::sample::pod_identity;
+
+    fn ambient() -> Ambient {
+        let all = [("AZURE_CLIENT_ID", "own"), ("AZURE_TENANT_ID", "home"), ("AZURE_FEDERATED_TOKEN_FILE", "/token")];
+        all.into_iter().collect()
+    }
+
+    #[test]
+    fn the_operators_identity_is_used_where_no_other_is_named() {
+        let own = pod_identity(PodIdentityProvider::AzureWorkload);
+        let other = PodIdentity {
+            identity_id: Some("other".to_owned()),
+            identity_tenant_id: Some("abroad".to_owned()),
+            ..own.clone()
+        };
+        for (identity, expected) in [(own, ("own", "home")), (other, ("other", "abroad"))] {
+            let persona = parse(&identity, &ambient(), "s".to_owned()).unwrap();
+            assert_eq!((persona.client_id.as_str(), persona.tenant_id.as_str()), expected);
+            assert_eq!(persona.authority, AUTHORITY);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let own = pod_identity(PodIdentityProvider::AzureWorkload);
+        let problem = parse(&own, &Ambient::default(), String::new()).unwrap_err().to_string();
+        assert!(problem.contains("AZURE_CLIENT_ID"), "{problem}");
+        let empty = PodIdentity { identity_id: Some(String::new()), ..own };
+        let problem = parse(&empty, &ambient(), String::new()).unwrap_err().to_string();
+        assert!(problem.contains("identityId"), "{problem}");
+    }
+}

@@ -1,0 +1,105 @@
+//! How credentials are come by: whom to ask, and files to read. Failures are texts that show nothing of what was sent.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, Method, header};
+
+use super::Ambient;
+use crate::http::{Address, Call, HttpClient, HttpClients, TlsProfile};
+use crate::trigger::Problem;
+
+/// Tokens and keys are a few kilobytes; somebody may name any file.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+#[derive(Clone, Debug)]
+pub(super) struct Means {
+    client: Arc<HttpClient>,
+    /// For the services that a machine has at its side.
+    straight: Arc<HttpClient>,
+    pub(super) ambient: Arc<Ambient>,
+    /// How long it may take to come by credentials, in all.
+    pub(super) limit: Duration,
+}
+
+impl Means {
+    pub(super) fn new(clients: &HttpClients) -> Result<Self, Problem> {
+        let settings = clients.settings();
+        Ok(Self {
+            client: clients.client(&TlsProfile::default())?,
+            straight: clients.straight_client()?,
+            ambient: Arc::new(settings.ambient.clone()),
+            limit: settings.limit(None),
+        })
+    }
+
+    /// A form to be posted, which may still be signed.
+    pub(super) fn form(&self, url: &str, fields: &[(&str, &str)]) -> Result<Call, String> {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, form)]);
+        Ok(Call::new(Method::POST, parse(url)?, headers, body.into(), self.limit))
+    }
+
+    pub(super) async fn ask(&self, call: &Call) -> Result<Bytes, String> {
+        self.client.ask(call).await.map_err(|error| error.to_string())
+    }
+
+    /// Asks a service of this machine, which no proxy can reach.
+    pub(super) async fn ask_nearby(
+        &self,
+        method: Method,
+        url: &str,
+        (name, value): (HeaderName, &str),
+    ) -> Result<Bytes, String> {
+        let mut value = HeaderValue::try_from(value).map_err(|_| format!("the value for {name} cannot be a header"))?;
+        value.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(name, value)]);
+        let call = Call::new(method, parse(url)?, headers, Bytes::new(), self.limit);
+        self.straight.ask(&call).await.map_err(|error| error.to_string())
+    }
+}
+
+fn parse(url: &str) -> Result<Address, String> {
+    Address::parse(url).map_err(|problem| format!("the address to ask for credentials {problem}"))
+}
+
+/// The text of a small file. What is no file is not opened: a pipe would never end.
+pub(super) fn read_file(path: &Path) -> Result<String, String> {
+    let failure = |problem: &dyn std::fmt::Display| format!("the file {} cannot be read: {problem}", path.display());
+    let found = std::fs::metadata(path).map_err(|error| failure(&error))?;
+    if !found.is_file() {
+        return Err(failure(&"it is not a file"));
+    }
+    if found.len() > FILE_BYTES_MAX {
+        return Err(failure(&format!("it is longer than {FILE_BYTES_MAX} bytes")));
+    }
+    std::fs::read_to_string(path).map_err(|error| failure(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_small_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+        std::fs::write(&small, "token").unwrap();
+        std::fs::write(&large, vec![b'x'; 300_000]).unwrap();
+        assert_eq!(read_file(&small).as_deref(), Ok("token"));
+        let rows = [
+            (large.as_path(), "it is longer than"),
+            (folder.path(), "it is not a file"),
+            (Path::new("/dev/zero"), "it is not a file"),
+            (Path::new("/nonexistent"), "No such file"),
+        ];
+        for (path, expected) in rows {
+            let problem = read_file(path).unwrap_err();
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! An API server that refuses a write.
+
+use std::time::Duration;
+
+use kedge_test_cluster::wait::wait_for;
+use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
+use serde_json::json;
+
+use super::cluster;
+
+#[tokio::test]
+async fn a_refused_hpa_stops_no_awakening() {
+    let story = Story::begin(cluster().await, "refused");
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": { "name": story.namespace },
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": { "resourceRules": [{
+                "apiGroups": ["autoscaling"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["horizontalpodautoscalers"],
+            }]},
+            "validations": [{ "expression": "false", "message": "no HPAs today" }],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": { "name": story.namespace },
+        "spec": {
+            "policyName": story.namespace, "validationActions": ["Deny"],
+            "matchResources": { "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": story.namespace } } },
+        },
+    });
+    story.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [policy, binding] })).unwrap();
+    let hpa = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": { "name": "probe", "namespace": story.namespace },
+        "spec": { "maxReplicas": 1, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "none" } },
+    });
+    wait_for("the policy is in force", Duration::from_secs(30), async || match story.cluster.apply(&hpa) {
+        Err(error) if error.to_string().contains("no HPAs today") => Ok(()),
+        other => {
+            story.kubectl(["delete", "hpa", "probe", "--ignore-not-found"]);
+            Err(format!("{other:?}"))
+        }
+    })
+    .await
+    .unwrap();
+
+    story.apply([deployment("web", 0), scaled_object("web", [cron_open(3)], json!({}))]);
+    story.until_replicas("web", 1).await;
+    let ready = |story: &Story<'_>| story.condition("web", "Ready").0;
+    story.until("it says so", "False".to_owned(), ready).await;
+    let object = story.get("so", "web").to_string();
+    assert!(object.contains("no HPAs today"), "{object}");
+
+    story.cluster.kubectl(["delete", "validatingadmissionpolicybinding", &story.namespace]).unwrap();
+    story.until_replicas("web", 3).await;
+    story.until("all is well", "True".to_owned(), ready).await;
+}

@@ -1,0 +1,105 @@
+//! Two replicas of the operator: one acts, both answer, and when the one is killed the other takes over.
+
+use std::time::{Duration, Instant};
+
+use http::Request;
+use kedge_test_cluster::{Cluster, Launch, RunningOperator};
+use kedge_tests::exposition::Exposition;
+use kedge_tests::programs;
+use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
+use serde_json::{Value, json};
+
+use super::load::writes;
+
+/// A short term, so that the test is short.
+const TERM: Duration = Duration::from_secs(4);
+
+fn replica(name: &str) -> Launch {
+    let variable = |name: &str, value: &str| (format!("KEDA_OPERATOR_LEADER_ELECTION_{name}"), value.to_owned());
+    Launch {
+        name: name.to_owned(),
+        flags: vec!["--leader-elect".to_owned()],
+        environment: vec![
+            ("POD_NAME".to_owned(), name.to_owned()),
+            ("POD_NAMESPACE".to_owned(), "kedge".to_owned()),
+            variable("LEASE_DURATION", "4s"),
+            variable("RENEW_DEADLINE", "3s"),
+            variable("RETRY_PERIOD", "500ms"),
+        ],
+    }
+}
+
+/// The replica that leads.
+fn leader(cluster: &Cluster) -> String {
+    let holder = "jsonpath={.spec.holderIdentity}";
+    let asked = cluster.kubectl(["get", "lease", "operator.keda.sh", "--namespace=kedge", "--output", holder]);
+    asked.unwrap_or_default().split('_').next().unwrap_or_default().to_owned()
+}
+
+async fn metric(client: &kube::Client, story: &Story<'_>) -> Result<Value, kube::Error> {
+    let path = format!(
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/s0-prometheus?labelSelector=scaledobject.keda.sh%2Fname%3Dweb",
+        story.namespace
+    );
+    client.request::<Value>(Request::get(path).body(Vec::new()).unwrap()).await
+}
+
+#[tokio::test]
+async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
+    let cluster = super::start(super::quick("replicas")).await;
+    let source = Exposition::start().await.unwrap();
+    source.set("load", 0.0);
+    let server = kedge_test_cluster::Prometheus::start("replicas-prometheus", &[source.address()]).await.unwrap();
+    let launches = vec![replica("a"), replica("b")];
+    let (mut operators, _balancer) =
+        RunningOperator::launch_replicas(&cluster, &programs::kedge(), launches).await.unwrap();
+    let story = Story::begin(&cluster, "replicas");
+    story.until("one leads", false, |story| leader(story.cluster).is_empty()).await;
+    let first = leader(&cluster);
+    story.apply([deployment("web", 0), scaled_object("web", [prometheus(&server.url(), "load", 10)], json!({}))]);
+    story.until("it is ready", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
+
+    // Connections are taken in turn, and each client has its own: both replicas answer.
+    for _ in 0..4 {
+        let client = cluster.client().await.unwrap();
+        let answer = metric(&client, &story).await.unwrap();
+        assert_eq!(answer["items"][0]["value"], "0", "{answer}");
+    }
+
+    let index = if first == "a" { 0 } else { 1 };
+    let dead = operators.remove(index);
+    let client = cluster.client().await.unwrap();
+    drop(dead);
+    let killed = Instant::now();
+    source.set("load", 25.0);
+    let (mut answers, mut refused, mut gap) = (0, 0, Duration::ZERO);
+    let mut last = Instant::now();
+    while leader(&cluster) == first || story.replicas("deployment", "web") == Some(0) {
+        assert!(killed.elapsed() < Duration::from_secs(30), "nobody took over:\n{}", operators[0].log());
+        match metric(&client, &story).await {
+            Ok(_) => {
+                gap = gap.max(last.elapsed());
+                last = Instant::now();
+                answers += 1;
+            }
+            Err(_) => refused += 1,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let taken_over = killed.elapsed();
+    println!("taken over after {taken_over:?}; {answers} answers, {refused} refused, longest gap {gap:?}");
+    assert!(taken_over > TERM - Duration::from_millis(500), "the other may not act before the term is over");
+    assert!(taken_over < TERM + Duration::from_secs(6), "{taken_over:?}");
+    assert!(answers > 20 && gap < Duration::from_secs(2), "{answers} answers, {refused} refused, longest gap {gap:?}");
+
+    story.until_replicas("web", 3).await;
+    let scaled: Vec<String> = writes(&story).into_iter().filter(|write| write.contains("/web/scale?")).collect();
+    assert_eq!(scaled.len(), 1, "{scaled:?}");
+
+    // A replica that is asked to stop gives the lease up: the next need not wait.
+    operators.remove(0).terminate().await.unwrap();
+    assert_eq!(leader(&cluster), "");
+    let _again = RunningOperator::launch(&cluster, &programs::kedge(), replica("c")).await.unwrap();
+    story.until("the next leads", "c".to_owned(), |story| leader(story.cluster)).await;
+    assert_eq!(story.replicas("deployment", "web"), Some(3));
+}
