@@ -3,9 +3,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`reference`] | the objects that credentials are taken from |
+//! | [`mod@reference`] | the objects that credentials are taken from |
 //! | [`problem`] | what can be wrong, each with its remedy |
-//! | [`file`] | `filePath`: which paths are allowed, what the file must hold |
+//! | [`mod@file`] | `filePath`: which paths are allowed, what the file must hold |
 //! | [`oauth2`] | the parameters that `oauth2` gives |
 //! | [`identity`] | what a pod identity asks for |
 //! | [`vault`] | what is asked of HashiCorp Vault, and how its answers are read |

@@ -20,6 +20,9 @@ use crate::target::Target;
 /// Files are not watched: they are read again after this time.
 const FILE_AGE_MAX: Duration = Duration::from_secs(30);
 
+/// Nothing is resolved again sooner than this because it may be old.
+const REFRESH_LEAST: Duration = Duration::from_secs(10);
+
 /// What a trigger is built with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
@@ -122,6 +125,7 @@ impl Resolution<'_> {
 
     /// Has everything resolved again after this time.
     pub(super) fn refresh_after(&mut self, wait: Duration) {
+        let wait = wait.max(REFRESH_LEAST);
         self.refresh_in = Some(self.refresh_in.map_or(wait, |other| other.min(wait)));
     }
 
