@@ -2,6 +2,8 @@
 
 #[path = "scaling/bad_input.rs"]
 mod bad_input;
+#[path = "scaling/credentials.rs"]
+mod credentials;
 #[path = "scaling/fallback.rs"]
 mod fallback;
 #[path = "scaling/faults.rs"]

@@ -7,6 +7,7 @@
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
+//! | [`guarded`] | a source that must be signed in to |
 //! | [`story`] | a namespace in which a test tells a story |
 //! | [`programs`] | the programs of this checkout |
 
@@ -14,6 +15,7 @@ pub mod csv;
 pub mod descriptors;
 pub mod exposition;
 pub mod files;
+pub mod guarded;
 pub mod programs;
 pub mod schema;
 pub mod story;

@@ -13,12 +13,17 @@
 //! | [`lease`] | who leads |
 //! | [`simulate`] | all of it, in virtual time |
 //! | [`cron`] | when a cron window is open |
+//! | [`credentials`] | what authentication objects mean, and what can be wrong with them |
+//! | [`environment`] | the variables of a container |
+//! | [`secret`] | a text that is never shown |
 //! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
 
 pub mod activity;
 pub mod conditions;
+pub mod credentials;
 pub mod cron;
 pub mod decide;
+pub mod environment;
 pub mod fallback;
 pub mod formula;
 pub mod hpa;
@@ -26,5 +31,6 @@ pub mod lease;
 pub mod milli;
 pub mod policy;
 pub mod quantity;
+pub mod secret;
 pub mod simulate;
 pub mod validate;

@@ -21,6 +21,7 @@ use kedge_scalers::Scaler;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::credentials::Resolved;
 use crate::key::Key;
 use crate::telemetry::Telemetry;
 pub use metric::{ExternalMetric, Failure, Reading};
@@ -41,10 +42,15 @@ pub struct ObjectBoard {
     pub uid: String,
     pub generation: i64,
     pub fallback: Option<Fallback>,
+    /// Shared with the board before, where nothing changed for them.
     pub triggers: Vec<Arc<BoardTrigger>>,
     /// The one metric that the HPA sees in place of the external ones, where there is a formula.
     pub composite: Option<Composite>,
     pub telemetry: Arc<Telemetry>,
+    /// The count of changes of its credentials for which it was built.
+    pub credentials: u64,
+    /// When credentials end, or are to be tried again.
+    pub refresh_at: Option<Instant>,
     /// Set when another board took its place: a query that ends later is no news.
     pub retired: AtomicBool,
 }
@@ -61,6 +67,8 @@ pub struct BoardTrigger {
     /// Those of them that are external.
     pub metrics: Vec<Arc<ExternalMetric>>,
     pub service: Service,
+    /// What it was built with.
+    pub credentials: Resolved,
 }
 
 /// Why there is no scaler for a trigger.

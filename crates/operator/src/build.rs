@@ -1,28 +1,36 @@
 //! Building the triggers of an object. One that cannot be built does not silence the others, and keeps the metrics it is known
 //! to have.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
+use kedge_core::credentials::Problem;
 use kedge_core::fallback::{Failures, is_usable};
 use kedge_core::formula;
 use kedge_scalers::target::{External, TargetType};
-use kedge_scalers::{AuthParams, Registry, Scaler, TriggerConfig, metric_name};
+use kedge_scalers::{Registry, Scaler, TriggerConfig, metric_name};
+use tokio::time::Instant;
 
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
+use crate::credentials::{Credentials, Resolved};
 use crate::key::Key;
+use crate::target::Target;
 use crate::telemetry::Telemetry;
 
 /// Builds triggers.
-#[derive(Debug)]
+#[allow(missing_debug_implementations)] // kube's client has none
 pub struct Builder {
     pub registry: Registry,
     pub telemetry: Arc<Telemetry>,
+    pub credentials: Arc<Credentials>,
 }
+
+/// The pause before credentials that could not be read are tried again.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// What is known of an object's metrics from before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,13 +40,30 @@ pub struct Earlier<'a> {
 }
 
 impl Builder {
-    /// Builds all triggers of an object for its present generation.
-    pub async fn build(&self, object: &ScaledObject, earlier: Earlier<'_>) -> Arc<ObjectBoard> {
-        let mut triggers = Vec::new();
+    /// Builds all triggers of an object for its present generation and credentials. Those that are as they were are kept.
+    pub async fn build(&self, object: &ScaledObject, target: &Target, earlier: Earlier<'_>) -> Arc<ObjectBoard> {
+        let key = Key::of(&object.metadata);
+        let references = &self.credentials.references;
+        let (changes, began) = (references.changes(&key), references.now());
+        let same = earlier.board.filter(|board| board.fits(object));
+        let mut resolution = self.credentials.begin(object, target);
+        let (mut triggers, mut again) = (Vec::new(), None);
         for (index, trigger) in object.spec.triggers.iter().enumerate() {
-            triggers.push(Arc::new(self.build_trigger(object, index, trigger, earlier).await));
+            let old = same.and_then(|board| board.trigger(index, &trigger.r#type)).filter(|old| old.scaler.is_ok());
+            let resolved = resolution.resolve(trigger).await;
+            let failed = resolved.as_ref().err().is_some_and(|problems| problems.iter().any(Problem::may_pass));
+            again = again.or(failed.then_some(AGAIN));
+            triggers.push(match (resolved, old) {
+                (Ok(resolved), Some(old)) if old.credentials == resolved => old.clone(),
+                // What works goes on with what it has.
+                (Err(problems), Some(old)) if problems.iter().all(Problem::may_pass) => old.clone(),
+                (resolved, _) => Arc::new(self.build_trigger(object, index, trigger, resolved, earlier).await),
+            });
         }
-        self.board(object, triggers)
+        let (used, refresh_in) = resolution.end();
+        references.set(&key, began, used);
+        let refresh_at = again.into_iter().chain(refresh_in).min().map(|wait| Instant::now() + wait);
+        self.board(object, triggers, changes, refresh_at)
     }
 
     /// Asks again those sources that did not say which metrics they have. `None` if there is nothing new.
@@ -49,14 +74,21 @@ impl Builder {
         for trigger in &mut triggers {
             let Err(NotBuilt::NoAnswer(_)) = &trigger.scaler else { continue };
             let Some(spec) = object.spec.triggers.get(trigger.index) else { continue };
-            let again = self.build_trigger(object, trigger.index, spec, earlier).await;
+            let resolved = Ok(trigger.credentials.clone());
+            let again = self.build_trigger(object, trigger.index, spec, resolved, earlier).await;
             news |= again.scaler.as_ref().err() != trigger.scaler.as_ref().err();
             *trigger = Arc::new(again);
         }
-        news.then(|| self.board(object, triggers))
+        news.then(|| self.board(object, triggers, board.credentials, board.refresh_at))
     }
 
-    fn board(&self, object: &ScaledObject, triggers: Vec<Arc<BoardTrigger>>) -> Arc<ObjectBoard> {
+    fn board(
+        &self,
+        object: &ScaledObject,
+        triggers: Vec<Arc<BoardTrigger>>,
+        credentials: u64,
+        refresh_at: Option<Instant>,
+    ) -> Arc<ObjectBoard> {
         Arc::new(ObjectBoard {
             key: Key::of(&object.metadata),
             telemetry: self.telemetry.clone(),
@@ -66,6 +98,8 @@ impl Builder {
             triggers,
             // That it can be read is checked before.
             composite: formula::settings::parse(&object.spec).unwrap_or_default(),
+            credentials,
+            refresh_at,
             retired: AtomicBool::new(false),
         })
     }
@@ -75,9 +109,13 @@ impl Builder {
         object: &ScaledObject,
         index: usize,
         trigger: &Trigger,
+        resolved: Result<Resolved, Vec<Problem>>,
         earlier: Earlier<'_>,
     ) -> BoardTrigger {
-        let built = self.build_scaler(object, index, trigger).await;
+        let (built, credentials) = match resolved {
+            Ok(resolved) => (self.build_scaler(object, index, trigger, &resolved).await, resolved),
+            Err(problems) => (Err(unresolved(index, trigger, &problems)), Resolved::default()),
+        };
         let (scaler, specs) = match built {
             Ok((scaler, specs)) => (Ok(scaler), specs),
             Err(why) => (Err(why), known_specs(object, index, trigger, earlier)),
@@ -86,7 +124,7 @@ impl Builder {
         let metrics = specs.iter().filter_map(|spec| ExternalMetric::of(spec, failures)).map(Arc::new).collect();
         let service = if trigger.use_cached_metrics == Some(true) { Service::LastPoll } else { Service::Live };
         let (kind, name) = (trigger.r#type.clone(), trigger.name.clone());
-        BoardTrigger { index, kind, name, scaler, specs, metrics, service }
+        BoardTrigger { index, kind, name, scaler, specs, metrics, service, credentials }
     }
 
     async fn build_scaler(
@@ -94,26 +132,20 @@ impl Builder {
         object: &ScaledObject,
         index: usize,
         trigger: &Trigger,
+        resolved: &Resolved,
     ) -> Result<(Arc<dyn Scaler>, Vec<MetricSpec>), NotBuilt> {
         let kind = &trigger.r#type;
-        if let Some(reference) = &trigger.authentication_ref {
-            return Err(NotBuilt::Mistake(format!(
-                "trigger {index} ({kind}): `authenticationRef` names {}, and credentials cannot be resolved yet; remove it",
-                reference.name
-            )));
-        }
-        let (auth, environment) = (AuthParams::default(), BTreeMap::new());
         let config = TriggerConfig {
             index,
             kind,
             name: trigger.name.as_deref(),
             metadata: &trigger.metadata,
-            auth: &auth,
-            environment: &environment,
+            auth: &resolved.auth,
+            environment: &resolved.environment,
             metric_type: trigger.metric_type.as_deref(),
             namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
             object: object.metadata.name.as_deref().unwrap_or_default(),
-            pod_identity: None,
+            pod_identity: resolved.identity.as_ref(),
         };
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;
@@ -129,6 +161,12 @@ impl Builder {
 fn has_formula(object: &ScaledObject) -> bool {
     let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     modifiers.is_some_and(formula::settings::is_used)
+}
+
+/// Why there is no scaler when its credentials could not be resolved.
+fn unresolved(index: usize, trigger: &Trigger, problems: &[Problem]) -> NotBuilt {
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    NotBuilt::Mistake(format!("trigger {index} ({}): {}", trigger.r#type, texts.join(", and ")))
 }
 
 /// The API server takes no HPA with a target of zero, and one such metric would keep the others out of it.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
-use kedge_api::names::{self, labels};
+use kedge_api::names::labels;
 use kube::api::{Api, PostParams};
 use kube::{Client, Resource};
 use tracing::warn;
@@ -18,6 +18,9 @@ const NOTE_LENGTH_MAX: usize = 1024;
 
 /// How much of the object's name an event's name begins with: the rest of it must fit too.
 const NAME_LENGTH_MAX: usize = 200;
+
+/// Where events about objects without a namespace are.
+const NAMESPACE_OF_THE_REST: &str = "default";
 
 /// Whether an event is as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,17 +46,23 @@ impl Events {
 
     /// Tells of something. An event that cannot be written is logged; nothing depends on it.
     pub async fn tell(&self, object: &ScaledObject, tone: Tone, reason: &str, note: &str) {
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let event = self.event(object, tone, reason, note);
+        self.tell_of(object.object_ref(&()), tone, reason, note).await;
+    }
+
+    /// Tells of something that happened to an object of any kind.
+    pub async fn tell_of(&self, object: ObjectReference, tone: Tone, reason: &str, note: &str) {
+        let namespace = object.namespace.clone().unwrap_or_else(|| NAMESPACE_OF_THE_REST.to_owned());
+        let name = object.name.clone().unwrap_or_default();
+        let event = self.event(object, &namespace, tone, reason, note);
         let api: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
         if let Err(error) = api.create(&PostParams::default(), &event).await {
-            warn!(namespace, name = object.metadata.name, reason, error = %error, "event not written");
+            warn!(namespace, name, reason, error = %error, "event not written");
         }
     }
 
-    fn event(&self, object: &ScaledObject, tone: Tone, reason: &str, note: &str) -> Event {
+    fn event(&self, object: ObjectReference, namespace: &str, tone: Tone, reason: &str, note: &str) -> Event {
         let now = self.clock.now();
-        let name = object.metadata.name.clone().unwrap_or_default();
+        let name = object.name.clone().unwrap_or_default();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         Event {
             metadata: ObjectMeta {
@@ -63,7 +72,7 @@ impl Events {
                     &name[..name.len().min(NAME_LENGTH_MAX)],
                     now.timestamp_micros()
                 )),
-                namespace: object.metadata.namespace.clone(),
+                namespace: Some(namespace.to_owned()),
                 ..ObjectMeta::default()
             },
             type_: Some(match tone {
@@ -76,15 +85,7 @@ impl Events {
             event_time: Some(kedge_api::time::to_micro_time(now)),
             reporting_controller: Some(labels::MANAGED_BY_OPERATOR.to_owned()),
             reporting_instance: Some(self.instance.clone()),
-            regarding: Some(ObjectReference {
-                api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
-                kind: Some(ScaledObject::kind(&()).into_owned()),
-                name: Some(name),
-                namespace: object.metadata.namespace.clone(),
-                uid: object.metadata.uid.clone(),
-                resource_version: object.metadata.resource_version.clone(),
-                ..ObjectReference::default()
-            }),
+            regarding: Some(object),
             ..Event::default()
         }
     }

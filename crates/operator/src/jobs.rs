@@ -23,8 +23,8 @@ pub async fn decline(client: Client, scopes: Vec<Scope>) {
     let mut watches = tokio::task::JoinSet::new();
     for scope in scopes {
         let found = found.clone();
-        let subject =
-            Subject { path: scope.path("/apis/keda.sh/v1alpha1", "scaledjobs"), selector: None, extent: Extent::Whole };
+        let path = scope.path("/apis/keda.sh/v1alpha1", "scaledjobs");
+        let subject = Subject { path, selector: None, fields: None, extent: Extent::Whole };
         let tell = move |seen: Seen<ScaledJob>| {
             let jobs = match seen {
                 Seen::All(all) => all,

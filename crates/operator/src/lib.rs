@@ -6,6 +6,7 @@
 //! | [`pass`] | one pass over one object: check, HPA, poll, decision, status, events |
 //! | [`board`] | the newest reading of every trigger, and the one place where sources are asked |
 //! | [`source`] | the board's answers to the metrics API |
+//! | [`credentials`] | the credentials of triggers, and keeping up with them |
 //! | [`build`] | building the triggers of an object |
 //! | [`world`] | what is known of the cluster |
 //! | [`watches`], [`watch`] | keeping it fresh |
@@ -23,6 +24,7 @@
 pub mod board;
 pub mod build;
 pub mod clock;
+pub mod credentials;
 pub mod events;
 pub mod jobs;
 pub mod key;
@@ -46,3 +48,6 @@ pub use patience::patient_client;
 pub use run::{Operator, Settings};
 pub use source::BoardSource;
 pub use telemetry::Telemetry;
+
+#[cfg(test)]
+mod fake_cluster;

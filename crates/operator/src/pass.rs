@@ -26,6 +26,7 @@ use tracing::{debug, warn};
 use crate::board::{Board, ObjectBoard};
 use crate::build::{Builder, Earlier};
 use crate::clock::Clock;
+use crate::credentials::Credentials;
 use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
@@ -53,6 +54,7 @@ pub struct Passes {
     pub events: Events,
     pub watches: Arc<Watches>,
     pub telemetry: Arc<Telemetry>,
+    pub credentials: Arc<Credentials>,
     /// The version that HPAs are labelled with.
     pub version: String,
 }
@@ -64,7 +66,7 @@ pub struct Memory {
     past: Option<Past>,
     next_poll_at: Option<Instant>,
     /// What the last poll was made for; when it changes, the triggers are looked at at once.
-    polled_for: Option<(Option<i64>, Steering)>,
+    polled_for: Option<(Option<i64>, Steering, u64)>,
     failures: u32,
     rendered: Option<HorizontalPodAutoscaler>,
     target: Option<Target>,
@@ -172,6 +174,7 @@ impl Passes {
         if let Some(board) = self.board.remove(key) {
             self.telemetry.forget(key, &board.triggers);
         }
+        self.credentials.references.forget(key);
         if let Some(target) = memory.target.take() {
             self.world.untrack(&target);
         }
@@ -228,10 +231,10 @@ impl Passes {
             return Ok(());
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
-        let asked = (object.metadata.generation, policy.steering.clone());
+        let mut board = self.board_for(key, object, &target).await;
+        let asked = (object.metadata.generation, policy.steering.clone(), board.credentials);
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
         let is_due = changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
-        let mut board = self.board_for(key, object).await;
         if is_due {
             board = self.ask_again(key, object, board).await;
         }
@@ -298,18 +301,25 @@ impl Passes {
         Ok(Some(target))
     }
 
-    /// The triggers of the object, built for its generation.
-    async fn board_for(&self, key: &Key, object: &ScaledObject) -> Arc<ObjectBoard> {
-        if let Some(board) = self.board.get(key).filter(|board| board.fits(object)) {
+    /// The triggers of the object, built for its generation and its credentials.
+    async fn board_for(&self, key: &Key, object: &ScaledObject, target: &Target) -> Arc<ObjectBoard> {
+        if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
             return board;
         }
         let old = self.board.get(key).filter(|old| Some(&old.uid) == object.metadata.uid.as_ref());
         let hpa = self.own_hpa(object);
         let earlier = Earlier { board: old.as_deref(), hpa: hpa.as_deref() };
-        let board = self.builder.build(object, earlier).await;
+        let board = self.builder.build(object, target, earlier).await;
         debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
         self.put_board(key, object, board.clone()).await;
         board
+    }
+
+    /// Whether a board was built for the object, and its credentials, as they are now.
+    fn is_current(&self, board: &ObjectBoard, object: &ScaledObject) -> bool {
+        board.fits(object)
+            && board.credentials == self.credentials.references.changes(&board.key)
+            && board.refresh_at.is_none_or(|at| at > Instant::now())
     }
 
     /// The board, after sources that did not say which metrics they have were asked again.
@@ -325,21 +335,29 @@ impl Passes {
 
     /// Puts a board in the place of the one there was, and tells what is wrong with it.
     async fn put_board(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) {
-        if let Some(old) = self.board.get(key) {
+        let old = self.board.get(key);
+        if let Some(old) = &old {
             self.telemetry.forget(key, &old.triggers);
         }
         self.board.put(key.clone(), board.clone());
-        for problem in board.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err()) {
-            self.events
-                .tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, &problem.to_string())
-                .await;
+        let same = old.filter(|old| old.fits(object));
+        for trigger in &board.triggers {
+            let Err(problem) = &trigger.scaler else { continue };
+            let told = same.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.kind)?.scaler.as_ref().err());
+            if told != Some(problem) {
+                let reason = kedge_api::names::events::SCALER_FAILED;
+                self.events.tell(object, Tone::Warning, reason, &problem.to_string()).await;
+            }
         }
     }
 
-    /// When to look again: at the next poll, or sooner to see whether a problem is gone.
+    /// When to look again: at the next poll, or sooner to see whether a problem is gone, or to renew credentials.
     fn next_look(&self, object: &ScaledObject, memory: &Memory, findings: &Findings) -> Option<Instant> {
-        let stuck = findings.problem.is_some() && findings.board.is_none();
-        if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at }
+        let Some(board) = &findings.board else {
+            let stuck = findings.problem.is_some();
+            return if stuck { Some(Instant::now() + interval(object).max(RETRY.1 / 2)) } else { memory.next_poll_at };
+        };
+        memory.next_poll_at.into_iter().chain(board.refresh_at).min()
     }
 }
 

@@ -21,6 +21,8 @@ use tracing::{info, warn};
 use crate::board::Board;
 use crate::build::Builder;
 use crate::clock::Clock;
+use crate::credentials::usage::{Sight, Usage};
+use crate::credentials::{self, Credentials, References};
 use crate::events::Events;
 use crate::jobs::decline;
 use crate::key::Key;
@@ -49,6 +51,7 @@ pub struct Settings {
     pub instance: String,
     /// The version that HPAs are labelled with.
     pub version: String,
+    pub credentials: credentials::Settings,
     /// How replicas choose the one that acts; `None` where there is only one.
     pub election: Option<Election>,
 }
@@ -61,6 +64,7 @@ pub struct Operator {
     watches: Arc<Watches>,
     scopes: Vec<Scope>,
     concurrency: usize,
+    usage: Arc<Usage>,
     election: Option<Election>,
     role: Arc<Role>,
 }
@@ -98,23 +102,38 @@ impl Operator {
             [] => vec![Scope::Cluster],
             names => names.iter().cloned().map(Scope::Namespace).collect(),
         };
+        let usage = Arc::new(Usage {
+            client: client.clone(),
+            events: Events::new(client.clone(), clock, settings.instance.clone()),
+            world: world.clone(),
+            scopes: scopes.clone(),
+            selector: settings.credentials.selector.clone(),
+            sight: Sight::of(&settings),
+        });
         let watches = Arc::new(Watches::start(client.clone(), world.clone(), scopes.clone(), settings.selector));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
+        let credentials = Arc::new(Credentials {
+            client: client.clone(),
+            references: References::start(client.clone(), queue.clone(), &scopes),
+            exchange: registry.exchange(),
+            settings: settings.credentials,
+        });
         let passes = Arc::new(Passes {
             targets: Arc::new(Targets::new(client.clone())),
             events: Events::new(client.clone(), clock, settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
-            builder: Builder { registry, telemetry: telemetry.clone() },
+            builder: Builder { registry, telemetry: telemetry.clone(), credentials: credentials.clone() },
             telemetry,
+            credentials,
             client,
             clock,
             world,
         });
         let concurrency = settings.concurrency.max(1);
         let role = Arc::new(Role::default());
-        Self { passes, queue, watches, scopes, concurrency, election: settings.election, role }
+        Self { passes, queue, watches, scopes, concurrency, usage, election: settings.election, role }
     }
 
     /// What the metrics API asks.
@@ -178,6 +197,7 @@ impl Operator {
         self.passes.world.wake_all();
         let mut jobs = JoinSet::new();
         jobs.spawn(decline(self.passes.client.clone(), self.scopes.clone()));
+        jobs.spawn(self.usage.clone().keep());
         let mut crew = Crew::default();
         let ended = loop {
             tokio::select! {

@@ -207,7 +207,7 @@ impl Targets {
         let selector = scale.status.and_then(|status| status.selector).filter(|selector| !selector.is_empty());
         let selector = selector.ok_or_else(|| TargetError::NoSelector { target: target.word() })?;
         let path = format!("/api/v1/namespaces/{}/pods", target.key.namespace);
-        let subject = Subject { path, selector: Some(selector), extent: Extent::Whole };
+        let subject = Subject { path, selector: Some(selector), fields: None, extent: Extent::Whole };
         let pods = list::<Pod>(&self.client, &subject).await;
         let (pods, _) = pods.map_err(|error| TargetError::Pods { target: target.word(), source: Box::new(error) })?;
         Ok(i32::try_from(pods.iter().filter(|pod| pod.is_ready()).count()).unwrap_or(i32::MAX))

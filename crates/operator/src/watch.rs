@@ -46,6 +46,8 @@ pub struct Subject {
     /// The path of the resource, e.g. `/apis/apps/v1/deployments`.
     pub path: String,
     pub selector: Option<String>,
+    /// Which objects, by fields: `metadata.name=web`.
+    pub fields: Option<String>,
     pub extent: Extent,
 }
 
@@ -60,8 +62,8 @@ where
             Ok(()) => failures = 0,
             Err(error) => {
                 failures += 1;
-                let pause = backoff(&subject.path, failures);
-                warn!(resource = subject.path, error = %error, ?pause, "watch failed; listing again");
+                let pause = backoff(&subject, failures);
+                warn!(resource = subject.path, fields = subject.fields, error = %error, ?pause, "watch failed; listing again");
                 tokio::time::sleep(pause).await;
             }
         }
@@ -84,6 +86,7 @@ where
     loop {
         let mut params = WatchParams::default().timeout(290);
         params.label_selector = subject.selector.clone();
+        params.field_selector = subject.fields.clone();
         let watch = match subject.extent {
             Extent::Whole => request.watch(&params, &version),
             Extent::Metadata => request.watch_metadata(&params, &version),
@@ -130,6 +133,7 @@ pub async fn list<T: DeserializeOwned>(client: &Client, subject: &Subject) -> Re
     let request = Request::new(&subject.path);
     let mut params = ListParams::default().limit(PAGE);
     params.label_selector = subject.selector.clone();
+    params.field_selector = subject.fields.clone();
     let mut all = Vec::new();
     loop {
         let page = match subject.extent {
@@ -174,7 +178,8 @@ fn note_version(raw: &RawValue, version: &mut String) {
 }
 
 /// Doubles from half a second to half a minute; which share of it depends on the resource, so that not all come at once.
-fn backoff(path: &str, failures: u32) -> Duration {
+fn backoff(subject: &Subject, failures: u32) -> Duration {
+    let text = format!("{}?{}", subject.path, subject.fields.as_deref().unwrap_or_default());
     let full = BACKOFF.0.saturating_mul(1 << failures.min(10)).min(BACKOFF.1);
-    full / 2 + phase(path, full / 2)
+    full / 2 + phase(&text, full / 2)
 }

@@ -98,7 +98,7 @@ impl Watches {
             }
         };
         let client = self.client.clone();
-        let subject = Subject { path, selector, extent };
+        let subject = Subject { path, selector, fields: None, extent };
         self.tasks.lock().expect("nobody panics holding it").spawn(watch(client, subject, told));
     }
 }

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_api::names;
 use serde::Deserialize;
+use tokio::sync::watch as signal;
 
 use crate::key::Key;
 use crate::queue::Queue;
@@ -19,6 +20,8 @@ use crate::watch::Seen;
 pub struct World {
     known: Mutex<Known>,
     queue: Arc<Queue<Key>>,
+    /// Told of every change of objects that is not only one of their status.
+    changed: signal::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -55,11 +58,16 @@ pub enum Trust {
 }
 
 impl Scope {
-    fn holds(&self, key: &Key) -> bool {
+    /// Whether a namespace lies in it. What has none is in the cluster's.
+    pub fn includes(&self, namespace: &str) -> bool {
         match self {
             Self::Cluster => true,
-            Self::Namespace(namespace) => key.namespace == *namespace,
+            Self::Namespace(own) => own == namespace,
         }
+    }
+
+    fn holds(&self, key: &Key) -> bool {
+        self.includes(&key.namespace)
     }
 
     /// The path of a resource of this group and version within the scope.
@@ -99,7 +107,16 @@ struct WorkloadSpec {
 
 impl World {
     pub fn new(queue: Arc<Queue<Key>>) -> Self {
-        Self { known: Mutex::default(), queue }
+        Self { known: Mutex::default(), queue, changed: signal::Sender::new(()) }
+    }
+
+    /// Told when objects come, change or go.
+    pub fn changes(&self) -> signal::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    pub fn objects(&self) -> Vec<Arc<ScaledObject>> {
+        self.lock().objects.values().cloned().collect()
     }
 
     pub fn object(&self, key: &Key) -> Option<Arc<ScaledObject>> {
@@ -209,6 +226,7 @@ impl World {
                         self.queue.add_now(key.clone());
                     }
                 }
+                self.changed.send_replace(());
             }
             Seen::Applied(object) => {
                 let key = Key::of(&object.metadata);
@@ -216,12 +234,14 @@ impl World {
                 let old = self.lock().objects.insert(key.clone(), object.clone());
                 if old.is_none_or(|old| concerns_us(&old, &object)) {
                     self.queue.add_now(key);
+                    self.changed.send_replace(());
                 }
             }
             Seen::Deleted(object) => {
                 let key = Key::of(&object.metadata);
                 self.lock().objects.remove(&key);
                 self.queue.add_now(key);
+                self.changed.send_replace(());
             }
         }
     }

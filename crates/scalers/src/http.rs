@@ -6,6 +6,7 @@ mod address;
 mod ca_dirs;
 mod call;
 pub mod connector;
+pub mod exchange;
 mod proxy;
 mod route;
 mod tls;

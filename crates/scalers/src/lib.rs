@@ -37,7 +37,7 @@ pub use identity::Ambient;
 pub use registry::Registry;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, Scaler};
-pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};
+pub use trigger::{AuthParams, BuildError, Environment, Problem, Secret, TriggerConfig};
 
 #[cfg(test)]
 mod sample;

@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
             Source::Auth => trigger.auth.get(name)?.reveal(),
             Source::Environment => {
                 let variable = trigger.metadata.get(&format!("{name}FromEnv"))?;
-                trigger.environment.get(variable)?.as_str()
+                trigger.environment.get(variable)?
             }
         };
         Some(text.trim())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::http::connector::Connector;
+use crate::http::exchange::Exchange;
 use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
 use crate::trigger::{BuildError, Problem, TriggerConfig};
@@ -35,6 +36,11 @@ impl Registry {
             Some(build) => build(&self.clients, trigger),
             None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
         }
+    }
+
+    /// The same way out for requests that are not questions to a source.
+    pub fn exchange(&self) -> Exchange {
+        Exchange::new(Arc::clone(&self.clients))
     }
 
     /// Whether there is a scaler for the trigger type.
@@ -127,6 +133,7 @@ mod tests {
             pod_identity in proptest::option::of(identity()),
         ) {
             let auth: AuthParams = auth.into_iter().collect();
+            let environment = environment.into_iter().collect();
             let trigger = TriggerConfig {
                 index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
                 metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_ref(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use crate::trigger::{AuthParams, TriggerConfig};
+use crate::trigger::{AuthParams, Environment, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
@@ -13,7 +13,8 @@ pub(crate) struct Sample {
     metadata: BTreeMap<String, String>,
     auth: BTreeMap<String, String>,
     params: AuthParams,
-    environment: BTreeMap<String, String>,
+    variables: BTreeMap<String, String>,
+    environment: Environment,
     metric_type: Option<&'static str>,
     pod_identity: Option<PodIdentity>,
 }
@@ -45,7 +46,8 @@ impl Sample {
     }
 
     pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
-        self.environment.insert(name.to_owned(), value.to_owned());
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self.environment = self.variables.clone().into_iter().collect();
         self
     }
 

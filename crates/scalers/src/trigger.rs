@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use kedge_api::authentication::PodIdentity;
+pub use kedge_core::environment::Environment;
+pub use kedge_core::secret::Secret;
 
 /// What a scaler is built from: everything resolved by the caller.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +18,7 @@ pub struct TriggerConfig<'a> {
     pub metadata: &'a BTreeMap<String, String>,
     pub auth: &'a AuthParams,
     /// The environment of the target's container.
-    pub environment: &'a BTreeMap<String, String>,
+    pub environment: &'a Environment,
     pub metric_type: Option<&'a str>,
     pub namespace: &'a str,
     /// The object that the trigger stands in.
@@ -42,26 +44,6 @@ impl AuthParams {
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for AuthParams {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(params: I) -> Self {
         Self(params.into_iter().map(|(name, value)| (name.into(), Secret::new(value))).collect())
-    }
-}
-
-/// A text that is never shown.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
     }
 }
 

@@ -26,6 +26,7 @@ mod tls;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kedge_operator::credentials::{SecretAccess, vault};
 use kedge_operator::{Election, Terms};
 use kedge_scalers::{Ambient, KeepAlive, Proxies};
 
@@ -138,12 +139,7 @@ pub(super) struct Credentials {
     pub(super) file_root: Option<PathBuf>,
     /// How long a token lasts that is asked for in the name of a service account.
     pub(super) token_lifetime: Duration,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum SecretAccess {
-    EveryNamespace,
-    ClusterObjectNamespaceOnly,
+    pub(super) vault: vault::Settings,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,7 +164,20 @@ impl Settings {
             concurrency: self.concurrency,
             instance: self.instance.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            credentials: self.credentials(),
             election: self.leadership.as_ref().map(|leadership| leadership.election(&self.instance)),
+        }
+    }
+
+    fn credentials(&self) -> kedge_operator::credentials::Settings {
+        let own = &self.credentials;
+        kedge_operator::credentials::Settings {
+            cluster_object_namespace: Some(own.cluster_object_namespace.clone()),
+            secrets: own.secrets,
+            file_root: own.file_root.clone(),
+            token_lifetime: own.token_lifetime,
+            selector: self.scope.authentication_selector.clone(),
+            vault: own.vault.clone(),
         }
     }
 

@@ -13,7 +13,7 @@ use kedge_core::milli::Milli;
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_core::simulate::{Load, Reading};
 use kedge_scalers::metadata::convert;
-use kedge_scalers::{Activity, AuthParams, Connector, Registry, Scaler, Settings, TriggerConfig};
+use kedge_scalers::{Activity, AuthParams, Connector, Environment, Registry, Scaler, Settings, TriggerConfig};
 
 use super::load::{Moment, Shape};
 
@@ -169,7 +169,7 @@ fn build_scaler(
     let is_about_signing_in = |key: &str| matches!(key, "authModes" | "authMode");
     let metadata: BTreeMap<String, String> =
         trigger.metadata.clone().into_iter().filter(|(key, _)| !is_about_signing_in(key)).collect();
-    let (auth, environment) = (AuthParams::default(), BTreeMap::new());
+    let (auth, environment) = (AuthParams::default(), Environment::default());
     let config = TriggerConfig {
         index,
         kind: &trigger.r#type,

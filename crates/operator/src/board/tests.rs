@@ -47,6 +47,7 @@ fn board(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectBoard> {
         specs: vec![spec],
         metrics: vec![Arc::new(metric)],
         service: Service::Live,
+        credentials: Resolved::default(),
     };
     Arc::new(ObjectBoard {
         key: Key::new("n", "o"),
@@ -56,6 +57,8 @@ fn board(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectBoard> {
         triggers: vec![Arc::new(trigger)],
         composite: None,
         telemetry: Arc::new(Telemetry::new("test")),
+        credentials: 0,
+        refresh_at: None,
         retired: AtomicBool::new(false),
     })
 }

@@ -2,10 +2,28 @@ use kedge_scalers::{Connector, Settings};
 use serde_json::json;
 
 use super::*;
+use crate::credentials::References;
+use crate::fake_cluster::FakeCluster;
+use crate::target::TargetKind;
 
 fn builder() -> Builder {
     let registry = Registry::new(Settings::default(), Connector::tcp());
-    Builder { registry, telemetry: Arc::new(Telemetry::new("test")) }
+    let client = FakeCluster::new().client();
+    let references = References::start(client.clone(), Arc::default(), &[]);
+    let settings = crate::credentials::Settings::default();
+    let credentials = Arc::new(Credentials { client, settings, references, exchange: registry.exchange() });
+    Builder { registry, telemetry: Arc::new(Telemetry::new("test")), credentials }
+}
+
+fn target() -> Target {
+    let text = |text: &str| text.to_owned();
+    let kind = TargetKind {
+        group: text("apps"),
+        version: text("v1"),
+        kind: text("Deployment"),
+        resource: text("deployments"),
+    };
+    Target { kind, key: Key::new("n", "web") }
 }
 
 /// An object with one good trigger, and one whose time zone is the given one.
@@ -34,7 +52,7 @@ const GOOD: &str = "s0-cron-Etc-UTC-08xxx-018xxx";
 
 #[tokio::test]
 async fn a_trigger_that_cannot_be_built_does_not_silence_the_others() {
-    let board = builder().build(&object("Mars/Base", false), Earlier::default()).await;
+    let board = builder().build(&object("Mars/Base", false), &target(), Earlier::default()).await;
     assert_eq!(names(&board), [GOOD]);
     let problem = board.triggers[1].scaler.as_ref().unwrap_err();
     assert!(
@@ -45,9 +63,11 @@ async fn a_trigger_that_cannot_be_built_does_not_silence_the_others() {
 
 #[tokio::test]
 async fn it_keeps_the_metrics_it_had() {
-    let good = builder().build(&object("Etc/GMT", false), Earlier::default()).await;
+    let good = builder().build(&object("Etc/GMT", false), &target(), Earlier::default()).await;
     let earlier = Earlier { board: Some(&good), hpa: None };
-    let board = builder().build(&object("Mars/Base", false), earlier).await;
+    let mut changed = object("Mars/Base", false);
+    changed.metadata.generation = Some(2);
+    let board = builder().build(&changed, &target(), earlier).await;
     assert_eq!(names(&board), [GOOD, "s1-cron-Etc-GMT-08xxx-018xxx"]);
     assert!(board.triggers[1].scaler.is_err());
 }
@@ -65,7 +85,7 @@ async fn it_keeps_the_metrics_that_its_hpa_has() {
                   "metrics": [external("s0-a"), external("s1-b"), external("s10-c")] },
     }));
     let hpa: HorizontalPodAutoscaler = hpa.unwrap();
-    let board = builder().build(&object("Mars/Base", false), Earlier { board: None, hpa: Some(&hpa) }).await;
+    let board = builder().build(&object("Mars/Base", false), &target(), Earlier { board: None, hpa: Some(&hpa) }).await;
     assert_eq!(names(&board), [GOOD, "s1-b"]);
     let spec = board.triggers[1].specs[0].external.as_ref().unwrap();
     assert_eq!(spec.metric.selector, None, "rendering adds it");
@@ -74,7 +94,7 @@ async fn it_keeps_the_metrics_that_its_hpa_has() {
 
 #[tokio::test]
 async fn a_fallback_speaks_through_a_metric_that_stands_for_it() {
-    let board = builder().build(&object("Mars/Base", true), Earlier::default()).await;
+    let board = builder().build(&object("Mars/Base", true), &target(), Earlier::default()).await;
     assert_eq!(names(&board), [GOOD, "s1-cron"]);
     assert_eq!(board.triggers[1].metrics[0].target.0, 1000);
 }
@@ -84,10 +104,10 @@ async fn failures_are_taken_from_the_board_and_then_from_the_status() {
     let mut object = object("Mars/Base", true);
     let health = json!({ "health": { "s1-cron": { "numberOfFailures": 2, "status": "Failing" } } });
     object.status = serde_json::from_value(health).unwrap();
-    let first = builder().build(&object, Earlier::default()).await;
+    let first = builder().build(&object, &target(), Earlier::default()).await;
     assert_eq!(first.triggers[1].metrics[0].failures(), Failures(2));
     first.fail_unbuilt(crate::clock::Clock::System);
-    let second = builder().build(&object, Earlier { board: Some(&first), hpa: None }).await;
+    let second = builder().build(&object, &target(), Earlier { board: Some(&first), hpa: None }).await;
     assert_eq!(second.triggers[1].metrics[0].failures(), Failures(3));
 }
 
@@ -100,7 +120,7 @@ async fn a_target_of_zero_is_refused_by_name() {
         metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         ..object.spec.triggers[1].clone()
     };
-    let board = builder().build(&object, Earlier::default()).await;
+    let board = builder().build(&object, &target(), Earlier::default()).await;
     let problem = board.triggers[1].scaler.as_ref().unwrap_err().to_string();
     assert!(problem.contains("trigger 1 (prometheus)") && problem.contains("s1-prometheus is 0"), "{problem}");
 }

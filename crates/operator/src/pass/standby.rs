@@ -14,7 +14,7 @@ use crate::key::Key;
 impl Passes {
     /// The triggers of an object as it is now: as built before, or built now. Else why there are none.
     pub async fn board_on_demand(&self, key: &Key, object: &ScaledObject) -> Result<Arc<ObjectBoard>, String> {
-        if let Some(board) = self.board.get(key).filter(|board| board.fits(object)) {
+        if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
             return Ok(board);
         }
         if let Some(problem) = problem_of(object) {
@@ -24,7 +24,9 @@ impl Passes {
             return Err("it is paused".to_owned());
         }
         let hpa = self.own_hpa(object);
-        let board = self.builder.build(object, Earlier { board: None, hpa: hpa.as_deref() }).await;
+        let target = self.targets.of(object).await.map_err(|error| error.to_string())?;
+        let old = self.board.get(key).filter(|old| old.fits(object));
+        let board = self.builder.build(object, &target, Earlier { board: old.as_deref(), hpa: hpa.as_deref() }).await;
         self.drop_stale(key);
         self.board.put(key.clone(), board.clone());
         Ok(board)
@@ -32,7 +34,11 @@ impl Passes {
 
     /// Drops the triggers of an object that changed or is gone.
     pub fn drop_stale(&self, key: &Key) {
-        let fits = |board: &ObjectBoard| self.world.object(key).is_some_and(|object| board.fits(&object));
+        let object = self.world.object(key);
+        if object.is_none() {
+            self.credentials.references.forget(key);
+        }
+        let fits = |board: &ObjectBoard| object.as_ref().is_some_and(|object| self.is_current(board, object));
         if self.board.get(key).is_some_and(|board| !fits(&board))
             && let Some(old) = self.board.remove(key)
         {

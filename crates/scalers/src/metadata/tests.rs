@@ -1,19 +1,23 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::trigger::AuthParams;
+use crate::trigger::{AuthParams, Environment};
 
 const ALL: &[Source] = &[Source::Metadata, Source::Auth, Source::Environment];
 
 struct Given {
     metadata: BTreeMap<String, String>,
     auth: AuthParams,
-    environment: BTreeMap<String, String>,
+    environment: Environment,
 }
 
 fn given(metadata: &[(&str, &str)], auth: &[(&str, &str)], environment: &[(&str, &str)]) -> Given {
     let owned = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Given { metadata: owned(metadata), auth: auth.iter().copied().collect(), environment: owned(environment) }
+    Given {
+        metadata: owned(metadata),
+        auth: auth.iter().copied().collect(),
+        environment: environment.iter().copied().collect(),
+    }
 }
 
 impl Given {

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, KeepAlive, Known, Proxies, ReadError, Registry, Scaler, Settings,
-    TlsVersion, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, Proxies, ReadError, Registry, Scaler,
+    Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
@@ -26,13 +26,13 @@ use server::{Reply, Server};
 struct Query {
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
-    environment: BTreeMap<String, String>,
+    environment: Vec<(String, String)>,
     pod_identity: Option<PodIdentity>,
 }
 
 impl Query {
     fn at(address: impl std::fmt::Display) -> Self {
-        Self { metadata: BTreeMap::new(), auth: Vec::new(), environment: BTreeMap::new(), pod_identity: None }
+        Self { metadata: BTreeMap::new(), auth: Vec::new(), environment: Vec::new(), pod_identity: None }
             .with("serverAddress", &address.to_string())
             .with("query", "sum(up)")
             .with("threshold", "5")
@@ -57,7 +57,7 @@ impl Query {
     }
 
     fn environment(mut self, name: &str, value: &str) -> Self {
-        self.environment.insert(name.to_owned(), value.to_owned());
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -74,7 +74,7 @@ impl Query {
             name: None,
             metadata: &self.metadata,
             auth: &auth,
-            environment: &self.environment,
+            environment: &self.environment.iter().cloned().collect::<Environment>(),
             metric_type: None,
             namespace: "default",
             object: "web",

@@ -69,6 +69,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     variable("POD_NAME", "`HOSTNAME`, else `kedge`", "The name of this replica, in events and in the Lease"),
     variable("POD_NAMESPACE", "`keda`", "The namespace of this pod, and of its Lease"),
     variable("KEDA_CLUSTER_OBJECT_NAMESPACE", "`POD_NAMESPACE`, else that of the service account, else `keda`", "Where the Secrets of ClusterTriggerAuthentications are"),
+    variable("VAULT_TOKEN", "", "The token for HashiCorp Vault, which wins over that of a TriggerAuthentication"),
+    variable("VAULT_NAMESPACE", "", "The namespace of HashiCorp Vault, where a TriggerAuthentication names none"),
     variable("KEDA_HTTP_DEFAULT_TIMEOUT", "`3000`", "Milliseconds that a request of a scaler may take, where its trigger says nothing. 0 or less counts as 300"),
     variable("KEDA_HTTP_DISABLE_KEEP_ALIVE", "`false`", "Whether scalers make a new connection for each request"),
     variable("KEDA_HTTP_MIN_TLS_VERSION", "`TLS12`", "The oldest TLS that scalers speak: `TLS12` or `TLS13`. With another value, the default, and a warning"),

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use kedge_scalers::KeepAlive;
 use kedge_scalers::metadata::convert::{self, Flaw};
+use kedge_scalers::{KeepAlive, Secret};
 
 use super::addresses::{self, Address, Host};
 use super::reader::Reader;
 use super::{
     Compression, Credentials, Environment, Flags, Http, Leadership, Notices, Scope, SecretAccess, Serving, Settings,
-    UnexpectedParameters, amounts, logging, pending, proxies, selector, tls,
+    UnexpectedParameters, amounts, logging, proxies, selector, tls, vault,
 };
 
 /// Objects looked at at once, unless said otherwise. A look also polls here, so there are more of them than in KEDA.
@@ -46,7 +46,6 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
     };
     let mut warnings = read.finish()?;
     warnings.extend(flags.compatible.warnings());
-    warnings.extend(pending::warnings(&settings));
     settings.notices = Notices { ignored: flags.compatible.ignored(), warnings };
     Ok(settings)
 }
@@ -160,6 +159,10 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut Reader<'_>) 
         token_lifetime: read
             .variable("KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY", lifetime)
             .unwrap_or(TOKEN_LIFETIME_LEAST),
+        vault: vault::Settings {
+            token: read.text("VAULT_TOKEN").map(Secret::new),
+            namespace: read.text("VAULT_NAMESPACE"),
+        },
     }
 }
 

@@ -1,0 +1,79 @@
+//! What a pod identity asks for beyond its name.
+
+use kedge_api::authentication::{IdentityOwner, PodIdentity, PodIdentityProvider};
+
+use super::Problem;
+
+/// The annotation of a service account that names its role.
+pub const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
+
+/// The parameter that gets the role.
+pub const ROLE_PARAMETER: &str = "awsRoleArn";
+
+/// From where the role of AWS comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// No role, or the operator's own.
+    None,
+    Given(String),
+    /// From the annotation of the target's service account, which must have it.
+    OfWorkload,
+    /// From that annotation, if it is there.
+    // KEDA: the older provider goes on without the annotation.
+    OfWorkloadIfAny,
+}
+
+/// The role that an identity asks for, or what is wrong with the identity. `place` says where it stands.
+pub fn role(identity: &PodIdentity, place: &str) -> Result<Role, Problem> {
+    let wrong = |problem: &str, remedy: &str| Err(Problem::wrong(place, problem, remedy));
+    let given = identity.role_arn.as_deref().filter(|arn| !arn.is_empty());
+    let of_workload = identity.identity_owner == Some(IdentityOwner::Workload);
+    match identity.provider {
+        PodIdentityProvider::AzureWorkload if identity.identity_id.as_deref() == Some("") => {
+            wrong("has an empty identityId", "give the client id of the identity, or leave it out")
+        }
+        PodIdentityProvider::Aws => match (given, of_workload) {
+            (Some(_), true) => wrong("has both roleArn and identityOwner workload", "keep one of them"),
+            (Some(arn), false) => Ok(Role::Given(arn.to_owned())),
+            (None, true) => Ok(Role::OfWorkload),
+            (None, false) => Ok(Role::None),
+        },
+        PodIdentityProvider::AwsEks => Ok(Role::OfWorkloadIfAny),
+        PodIdentityProvider::AzureWorkload | PodIdentityProvider::Gcp | PodIdentityProvider::None => Ok(Role::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn each_identity_says_which_role_it_wants() {
+        let arn = || Role::Given("arn:x".to_owned());
+        let rows: [(&str, Value, Result<Role, &str>); 9] = [
+            ("none", json!({ "provider": "none" }), Ok(Role::None)),
+            ("gcp", json!({ "provider": "gcp" }), Ok(Role::None)),
+            ("aws, the operator's", json!({ "provider": "aws", "identityOwner": "keda" }), Ok(Role::None)),
+            ("aws, a role", json!({ "provider": "aws", "roleArn": "arn:x" }), Ok(arn())),
+            ("aws, the workload's", json!({ "provider": "aws", "identityOwner": "workload" }), Ok(Role::OfWorkload)),
+            (
+                "aws, both",
+                json!({ "provider": "aws", "roleArn": "arn:x", "identityOwner": "workload" }),
+                Err("both roleArn and identityOwner"),
+            ),
+            ("aws-eks", json!({ "provider": "aws-eks" }), Ok(Role::OfWorkloadIfAny)),
+            ("azure", json!({ "provider": "azure-workload", "identityId": "me" }), Ok(Role::None)),
+            ("azure, empty", json!({ "provider": "azure-workload", "identityId": "" }), Err("empty identityId")),
+        ];
+        for (name, identity, expected) in rows {
+            let found = role(&serde_json::from_value(identity).unwrap(), "`podIdentity`");
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{name}"),
+                (Err(problem), Err(part)) => assert!(problem.to_string().contains(part), "{name}: {problem}"),
+                (found, expected) => panic!("{name}: {found:?}, not {expected:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The objects that credentials are taken from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::secret::Secret;
+
+/// An object that credentials are taken from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reference {
+    pub kind: Kind,
+    /// Empty for what has none.
+    pub namespace: String,
+    pub name: String,
+}
+
+/// What kind of object it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    TriggerAuthentication,
+    ClusterTriggerAuthentication,
+    Secret,
+    ConfigMap,
+    ServiceAccount,
+    /// The scaled workload, for its pod template.
+    Workload(Box<WorkloadKind>),
+}
+
+/// A kind of workload, and where it is served.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkloadKind {
+    pub kind: String,
+    /// The path of its group and version.
+    pub prefix: String,
+    pub resource: String,
+}
+
+/// What was found in a Secret or ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Its keys. A value that is not text is `None`.
+    Data(BTreeMap<String, Option<Secret>>),
+    Missing,
+    /// Not read, because Secrets of this namespace are not to be read.
+    Withheld,
+}
+
+impl Reference {
+    pub fn new(kind: Kind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { kind, namespace: namespace.into(), name: name.into() }
+    }
+
+    /// Whether an object can have this name. Others must not be asked for: in the path of a request they lead elsewhere.
+    pub fn can_exist(&self) -> bool {
+        let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+        self.name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric()) && self.name.bytes().all(inside)
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = if self.namespace.is_empty() { String::new() } else { format!("{}/", self.namespace) };
+        write!(f, "{} {namespace}{}", self.kind, self.name)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TriggerAuthentication => "TriggerAuthentication",
+            Self::ClusterTriggerAuthentication => "ClusterTriggerAuthentication",
+            Self::Secret => "Secret",
+            Self::ConfigMap => "ConfigMap",
+            Self::ServiceAccount => "ServiceAccount",
+            Self::Workload(workload) => &workload.kind,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_are_names() {
+        let rows = [
+            ("creds", true),
+            ("creds.v1-2", true),
+            ("", false),
+            ("..", false),
+            (".", false),
+            ("../../kube-system/secrets/x", false),
+            ("a/b", false),
+            ("a?watch=1", false),
+            ("a,metadata.namespace=b", false),
+            ("a%2fb", false),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(Reference::new(Kind::Secret, "shop", name).can_exist(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_reference_is_shown_with_its_namespace_if_it_has_one() {
+        assert_eq!(Reference::new(Kind::Secret, "shop", "creds").to_string(), "Secret shop/creds");
+        let cluster_wide = Reference::new(Kind::ClusterTriggerAuthentication, "", "prom");
+        assert_eq!(cluster_wide.to_string(), "ClusterTriggerAuthentication prom");
+    }
+}

@@ -1,0 +1,46 @@
+//! Who uses an authentication object, as its status says it: names in one text, separated by commas.
+
+/// The new text: names that are there and still count keep their place, new ones follow, stale ones go. `None` for nobody.
+pub fn list(before: Option<&str>, users: &[String]) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    let kept = before.unwrap_or_default().split(',').filter(|name| users.iter().any(|user| user == name));
+    for name in kept.chain(users.iter().map(String::as_str)) {
+        // KEDA: names carry no namespace, so equal ones are one entry.
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_keep_their_place_and_stale_ones_go() {
+        type Row = (&'static str, Option<&'static str>, &'static [&'static str], Option<&'static str>);
+        let rows: [Row; 6] = [
+            ("the first", None, &["a"], Some("a")),
+            ("one more goes to the end", Some("b"), &["a", "b"], Some("b,a")),
+            ("a stale one goes", Some("b,a"), &["a"], Some("a")),
+            ("the last one goes", Some("a"), &[], None),
+            ("equal names of two namespaces are one", None, &["a", "a"], Some("a")),
+            ("nobody was there", Some(""), &["a"], Some("a")),
+        ];
+        for (name, before, users, expected) in rows {
+            let users: Vec<String> = users.iter().map(|user| (*user).to_owned()).collect();
+            assert_eq!(list(before, &users).as_deref(), expected, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn once_written_it_is_not_written_again(before in "[a-c,]{0,9}", users in proptest::collection::vec("[a-e]", 0..5)) {
+            let first = list(Some(&before), &users);
+            prop_assert_eq!(list(first.as_deref(), &users), first);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The credentials of triggers: authentication objects resolved, and kept up with.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`resolve`] | from an authentication object to parameters, source by source |
+//! | [`read`] | reading the objects that credentials are taken from, each once |
+//! | `identity` | the roles that pod identities ask for |
+//! | `jwt` | token files |
+//! | [`pod`] | the pod template of the target, and its variables |
+//! | [`token`] | tokens of service accounts |
+//! | [`vault`] | HashiCorp Vault |
+//! | [`references`] | who uses what, and watches of just that |
+//! | [`usage`] | the authentication objects themselves: finalizer, users in the status, events |
+//!
+//! Values are read when scalers are built, and nowhere kept but in the scalers. What the API server must allow for that:
+//! `get` on the authentication objects, on the Secrets and ConfigMaps that are referred to, and on the target; `list` and `watch`
+//! on the same, by name and as metadata only, to notice changes; `get`, `list`, `watch` on service accounts for AWS roles of
+//! workloads; `create` on `serviceaccounts/token` where tokens are asked for; `patch` on the authentication objects and
+//! `patch` on their status.
+
+mod identity;
+mod jwt;
+pub mod pod;
+pub mod read;
+pub mod references;
+pub mod resolve;
+pub mod token;
+pub mod usage;
+pub mod vault;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_core::credentials::Problem;
+use kedge_scalers::http::exchange::Exchange;
+use kube::Client;
+
+pub use references::References;
+pub use resolve::{Resolution, Resolved};
+
+/// What may be chosen about credentials.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The namespace that ClusterTriggerAuthentications read from. Unknown outside a cluster, unless it is given.
+    pub cluster_object_namespace: Option<String>,
+    pub secrets: SecretAccess,
+    /// The folder below which a ClusterTriggerAuthentication may name files.
+    pub file_root: Option<PathBuf>,
+    /// How long a token lasts that is asked for in the name of a service account.
+    pub token_lifetime: Duration,
+    /// Which authentication objects are marked and listed, as a label selector.
+    pub selector: Option<String>,
+    pub vault: vault::Settings,
+}
+
+/// Which Secrets may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretAccess {
+    EveryNamespace,
+    ClusterObjectNamespaceOnly,
+}
+
+impl Default for Settings {
+    // KEDA: its defaults.
+    fn default() -> Self {
+        Self {
+            cluster_object_namespace: None,
+            secrets: SecretAccess::EveryNamespace,
+            file_root: None,
+            token_lifetime: Duration::from_secs(3600),
+            selector: None,
+            vault: vault::Settings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The namespace of cluster-wide objects, for whoever needs it.
+    fn cluster_namespace(&self, place: &str) -> Result<&str, Problem> {
+        self.cluster_object_namespace.as_deref().ok_or_else(|| {
+            let remedy = "set KEDA_CLUSTER_OBJECT_NAMESPACE on the operator";
+            Problem::wrong(place, "reads from the operator's namespace, which is not known", remedy)
+        })
+    }
+}
+
+/// Everything about credentials that passes need.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Credentials {
+    pub client: Client,
+    pub settings: Settings,
+    pub references: Arc<References>,
+    /// The way to stores outside the cluster.
+    pub exchange: Exchange,
+}
+
+#[cfg(test)]
+mod tests;

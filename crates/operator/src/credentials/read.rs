@@ -1,0 +1,163 @@
+//! Reading the objects that credentials are taken from: on demand, each once for one object's triggers. It notes which
+//! version of what was read, so that a later one can be told from it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret as KubeSecret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_api::names;
+use kedge_core::credentials::{Content, Kind, Problem, Reference};
+use kedge_core::secret::Secret;
+use kube::core::Request;
+use kube::{Client, Resource};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The version of an object; `None` when it does not exist.
+pub type Version = Option<String>;
+
+/// What was read, and in which version.
+#[derive(Default)]
+#[allow(missing_debug_implementations)] // it holds nothing to look at
+pub struct Reads {
+    versions: BTreeMap<Reference, Version>,
+    contents: BTreeMap<Reference, Content>,
+}
+
+impl Reads {
+    /// Everything that was asked for so far.
+    pub fn versions(self) -> BTreeMap<Reference, Version> {
+        self.versions
+    }
+
+    /// Notes an object that was looked for and is not there.
+    pub fn note_missing(&mut self, reference: &Reference) {
+        self.versions.insert(reference.clone(), None);
+    }
+
+    /// An object, if it exists.
+    pub async fn object<T>(&mut self, client: &Client, reference: &Reference) -> Result<Option<T>, Problem>
+    where
+        T: Resource + DeserializeOwned,
+    {
+        if !reference.can_exist() {
+            return Ok(None);
+        }
+        let unreadable = |error: &kube::Error| Problem::Unreadable { what: reference.to_string(), problem: why(error) };
+        let request = Request::new(path(reference)).get(&reference.name, &Default::default());
+        let request = request.map_err(|error| unreadable(&kube::Error::BuildRequest(error)))?;
+        let found = match client.request::<T>(request).await {
+            Ok(found) => Some(found),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(error) => {
+                // So that its return is noticed, whatever kept it from being read.
+                self.versions.entry(reference.clone()).or_insert(None);
+                return Err(unreadable(&error));
+            }
+        };
+        let version = found.as_ref().and_then(|found| Stamp::from(found.meta()).version(&reference.kind));
+        self.versions.insert(reference.clone(), version);
+        Ok(found)
+    }
+
+    /// The content of a Secret or ConfigMap.
+    pub async fn content(&mut self, client: &Client, reference: &Reference) -> Result<Content, Problem> {
+        if let Some(known) = self.contents.get(reference) {
+            return Ok(known.clone());
+        }
+        let content = match reference.kind {
+            Kind::Secret => self.object::<KubeSecret>(client, reference).await?.map(secret_content),
+            _ => self.object::<ConfigMap>(client, reference).await?.map(map_content),
+        };
+        let content = content.unwrap_or(Content::Missing);
+        self.contents.insert(reference.clone(), content.clone());
+        Ok(content)
+    }
+
+    /// The value of one key, which must be there.
+    pub async fn key(
+        &mut self,
+        client: &Client,
+        reference: &Reference,
+        key: &str,
+        place: String,
+    ) -> Result<Secret, Problem> {
+        let (reference, key) = (reference.clone(), key.to_owned());
+        match self.content(client, &reference).await? {
+            Content::Data(mut data) => match data.remove(&key) {
+                Some(Some(value)) => Ok(value),
+                Some(None) => Err(Problem::NotText { reference, key, place }),
+                None => Err(Problem::NoKey { reference, key, place }),
+            },
+            Content::Missing | Content::Withheld => Err(Problem::Missing { reference, place }),
+        }
+    }
+}
+
+fn secret_content(secret: KubeSecret) -> Content {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok().map(Secret::new);
+    Content::Data(secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, text(bytes.0))).collect())
+}
+
+fn map_content(map: ConfigMap) -> Content {
+    Content::Data(map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, Some(Secret::new(text)))).collect())
+}
+
+/// The path of the resource that an object belongs to.
+pub fn path(reference: &Reference) -> String {
+    let own = format!("/apis/{}/{}", names::GROUP, names::VERSION);
+    let (prefix, resource) = match &reference.kind {
+        Kind::TriggerAuthentication => (own.as_str(), "triggerauthentications"),
+        Kind::ClusterTriggerAuthentication => return format!("{own}/clustertriggerauthentications"),
+        Kind::Secret => ("/api/v1", "secrets"),
+        Kind::ConfigMap => ("/api/v1", "configmaps"),
+        Kind::ServiceAccount => ("/api/v1", "serviceaccounts"),
+        Kind::Workload(workload) => (workload.prefix.as_str(), workload.resource.as_str()),
+    };
+    format!("{prefix}/namespaces/{}/{resource}", reference.namespace)
+}
+
+/// Who an object is, and in which version.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Stamp {
+    pub name: String,
+    pub namespace: String,
+    uid: String,
+    resource_version: String,
+    generation: i64,
+}
+
+impl Stamp {
+    /// The version of what matters in it: where there are generations, a change of the status is none.
+    pub fn version(&self, kind: &Kind) -> Version {
+        Some(match kind {
+            Kind::Secret | Kind::ConfigMap | Kind::ServiceAccount => format!("{}/{}", self.uid, self.resource_version),
+            Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication | Kind::Workload(_) => {
+                format!("{}/{}", self.uid, self.generation)
+            }
+        })
+    }
+}
+
+impl From<&ObjectMeta> for Stamp {
+    fn from(meta: &ObjectMeta) -> Self {
+        Self {
+            name: meta.name.clone().unwrap_or_default(),
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone().unwrap_or_default(),
+            generation: meta.generation.unwrap_or_default(),
+        }
+    }
+}
+
+/// Why a call to the API server failed. What the answer holds is not repeated: it may be a Secret.
+pub fn why(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.code == 403 => format!("{}; allow it to the operator", status.message),
+        kube::Error::Api(status) => status.message.clone(),
+        kube::Error::SerdeError(_) => "the API server's answer is not understood".to_owned(),
+        other => other.to_string(),
+    }
+}

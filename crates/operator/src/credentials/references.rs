@@ -1,0 +1,225 @@
+//! Who uses what, and watches of just that: an object whose credentials changed is looked at at once.
+//!
+//! Secrets, ConfigMaps and the like are watched one by one, by name, and only as metadata, of which the version counts. A watch
+//! begins with the first user of what it watches, also if that does not exist yet, and ends with the last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use kedge_api::names;
+use kedge_core::credentials::{Kind, Reference};
+use kube::Client;
+use serde::Deserialize;
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::read::{Stamp, Version, path};
+use crate::key::Key;
+use crate::queue::Queue;
+use crate::watch::{Extent, Seen, Subject, watch};
+use crate::world::Scope;
+
+/// Who uses what. Runs its watches until it is dropped.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct References {
+    client: Client,
+    queue: Arc<Queue<Key>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Counts sightings.
+    epoch: u64,
+    users: BTreeMap<Key, User>,
+    /// The other way round: by whom something is used.
+    used_by: BTreeMap<Reference, BTreeSet<Key>>,
+    seen: BTreeMap<Reference, Sighting>,
+    watches: JoinSet<()>,
+    /// Those of a single object.
+    narrow: BTreeMap<Reference, AbortHandle>,
+}
+
+/// One object that uses credentials.
+#[derive(Default)]
+struct User {
+    /// Counts changes of what it uses.
+    changes: u64,
+    used: BTreeMap<Reference, Version>,
+}
+
+/// What a watch saw last.
+struct Sighting {
+    version: Version,
+    at_epoch: u64,
+}
+
+/// As much of an object as is looked at. Annotations are not: those of a Secret may repeat its values.
+#[derive(Clone, Debug, Deserialize)]
+struct Marked {
+    metadata: Stamp,
+}
+
+/// The moment at which reading began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epoch(u64);
+
+impl References {
+    /// Starts the watches of authentication objects, which are few and hold no values.
+    pub fn start(client: Client, queue: Arc<Queue<Key>>, scopes: &[Scope]) -> Arc<Self> {
+        let references = Arc::new(Self { client, queue, known: Mutex::default() });
+        let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
+        for scope in scopes {
+            let path = scope.path(&prefix, "triggerauthentications");
+            references.watch_all(Kind::TriggerAuthentication, scope.clone(), path);
+        }
+        let path = format!("{prefix}/clustertriggerauthentications");
+        references.watch_all(Kind::ClusterTriggerAuthentication, Scope::Cluster, path);
+        references
+    }
+
+    /// The present moment, to be taken before anything is read.
+    pub fn now(&self) -> Epoch {
+        Epoch(self.lock().epoch)
+    }
+
+    /// A number that changes whenever something changes that this object uses.
+    pub fn changes(&self, key: &Key) -> u64 {
+        self.lock().users.get(key).map_or(0, |user| user.changes)
+    }
+
+    /// Takes what an object uses, as it was read since that moment.
+    pub fn set(self: &Arc<Self>, key: &Key, began: Epoch, used: BTreeMap<Reference, Version>) {
+        let mut known = self.lock();
+        let outdated = used.iter().any(|(reference, read)| {
+            known.seen.get(reference).is_some_and(|seen| seen.at_epoch > began.0 && seen.version != *read)
+        });
+        let before = known.users.get(key).map(|user| user.used.clone()).unwrap_or_default();
+        for reference in used.keys().filter(|reference| !before.contains_key(*reference)) {
+            known.used_by.entry(reference.clone()).or_default().insert(key.clone());
+            self.begin_watch(&mut known, reference);
+        }
+        before.keys().filter(|reference| !used.contains_key(*reference)).for_each(|one| known.release(key, one));
+        let user = known.users.entry(key.clone()).or_default();
+        user.used = used;
+        user.changes += u64::from(outdated);
+        drop(known);
+        if outdated {
+            self.queue.add_now(key.clone());
+        }
+    }
+
+    /// Forgets an object.
+    pub fn forget(&self, key: &Key) {
+        let mut known = self.lock();
+        let Some(user) = known.users.remove(key) else { return };
+        user.used.keys().for_each(|reference| known.release(key, reference));
+    }
+
+    /// Takes what a watch saw of something: a version, or that it does not exist. Wakes those who read another.
+    pub fn see(&self, reference: &Reference, version: Version) {
+        let mut known = self.lock();
+        let known = &mut *known;
+        known.epoch += 1;
+        let users = known.used_by.get(reference).into_iter().flatten();
+        for key in users {
+            let Some(user) = known.users.get_mut(key) else { continue };
+            if user.used.get(reference).is_some_and(|read| *read != version) {
+                user.changes += 1;
+                self.queue.add_now(key.clone());
+            }
+        }
+        match version.is_none() && !known.used_by.contains_key(reference) {
+            true => drop(known.seen.remove(reference)),
+            false => {
+                let sighting = Sighting { version, at_epoch: known.epoch };
+                known.seen.insert(reference.clone(), sighting);
+            }
+        }
+    }
+
+    /// Takes what a watch of a whole kind saw.
+    fn see_kind(&self, kind: &Kind, scope: &Scope, seen: Seen<Marked>) {
+        let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
+        match seen {
+            Seen::All(all) => {
+                let all: BTreeMap<_, _> =
+                    all.iter().map(|one| (named(&one.metadata), one.metadata.version(kind))).collect();
+                // Only what is used counts, be it there or not.
+                let used: Vec<Reference> = self.lock().used_by.keys().cloned().collect();
+                for reference in used.iter().filter(|one| one.kind == *kind && scope.includes(&one.namespace)) {
+                    self.see(reference, all.get(reference).cloned().flatten());
+                }
+            }
+            Seen::Applied(one) => self.see(&named(&one.metadata), one.metadata.version(kind)),
+            Seen::Deleted(one) => self.see(&named(&one.metadata), None),
+        }
+    }
+
+    fn watch_all(self: &Arc<Self>, kind: Kind, scope: Scope, path: String) {
+        let references = Arc::downgrade(self);
+        let subject = Subject { path, selector: None, fields: None, extent: Extent::Metadata };
+        let tell = move |seen| {
+            if let Some(references) = references.upgrade() {
+                references.see_kind(&kind, &scope, seen);
+            }
+        };
+        let watch = watch::<Marked>(self.client.clone(), subject, tell);
+        self.lock().watches.spawn(watch);
+    }
+
+    /// Sees to it that changes of something are noticed.
+    fn begin_watch(self: &Arc<Self>, known: &mut Known, reference: &Reference) {
+        if is_watched_alone(&reference.kind) && reference.can_exist() && !known.narrow.contains_key(reference) {
+            let task = known.watches.spawn(self.narrow_watch(reference.clone()));
+            known.narrow.insert(reference.clone(), task);
+        }
+    }
+
+    fn narrow_watch(self: &Arc<Self>, reference: Reference) -> impl Future<Output = ()> + Send + use<> {
+        let references = Arc::downgrade(self);
+        let subject = Subject {
+            path: path(&reference),
+            selector: None,
+            fields: Some(format!("metadata.name={}", reference.name)),
+            extent: Extent::Metadata,
+        };
+        let tell = move |seen: Seen<Marked>| {
+            let found = match seen {
+                Seen::All(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
+                Seen::Applied(one) => one.metadata.version(&reference.kind),
+                Seen::Deleted(_) => None,
+            };
+            if let Some(references) = references.upgrade() {
+                references.see(&reference, found);
+            }
+        };
+        watch(self.client.clone(), subject, tell)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("nobody panics holding it")
+    }
+}
+
+impl Known {
+    /// Notes that an object does not use something any more. The watch goes with the last user.
+    fn release(&mut self, key: &Key, reference: &Reference) {
+        let Some(users) = self.used_by.get_mut(reference) else { return };
+        users.remove(key);
+        if !users.is_empty() {
+            return;
+        }
+        self.used_by.remove(reference);
+        self.seen.remove(reference);
+        if let Some(watch) = self.narrow.remove(reference) {
+            watch.abort();
+        }
+        // What ended is let go.
+        while self.watches.try_join_next().is_some() {}
+    }
+}
+
+/// Whether a kind is watched object by object.
+fn is_watched_alone(kind: &Kind) -> bool {
+    !matches!(kind, Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication)
+}

@@ -1,0 +1,297 @@
+//! From the reference of a trigger to its parameters: each source of the authentication object in turn, every problem of
+//! all of them in one go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::PodSpec;
+use kedge_api::authentication::{PodIdentity, SecretKeyRef, TriggerAuthenticationSpec};
+use kedge_api::trigger::{AuthenticationKind, AuthenticationRef, Trigger};
+use kedge_api::{ClusterTriggerAuthentication, ScaledObject, TriggerAuthentication};
+use kedge_core::credentials::{Kind, Problem, Reference, file, oauth2};
+use kedge_core::environment::{Environment, named_by};
+use kedge_core::secret::Secret;
+use kedge_scalers::AuthParams;
+
+use super::read::{Reads, Version};
+use super::{Credentials, SecretAccess};
+use crate::target::Target;
+
+/// Files are not watched: they are read again after this time.
+const FILE_AGE_MAX: Duration = Duration::from_secs(30);
+
+/// Nothing is resolved again sooner than this because it may be old.
+const REFRESH_LEAST: Duration = Duration::from_secs(10);
+
+/// What a trigger is built with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    pub auth: AuthParams,
+    pub identity: Option<PodIdentity>,
+    /// The variables of the target that the trigger's metadata refers to.
+    pub environment: Environment,
+}
+
+/// The resolving of all triggers of one object.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Resolution<'a> {
+    pub(super) credentials: &'a Credentials,
+    pub(super) object: &'a ScaledObject,
+    pub(super) namespace: &'a str,
+    pub(super) target: &'a Target,
+    pub(super) reads: Reads,
+    /// The pod template, once it was looked at.
+    pub(super) pod: Option<Option<PodSpec>>,
+    refresh_in: Option<Duration>,
+}
+
+/// An authentication object, and where it reads from.
+pub(super) struct Holder {
+    reference: Reference,
+    pub(super) namespace: String,
+    spec: TriggerAuthenticationSpec,
+}
+
+/// The parameters found so far, and what is wrong.
+#[derive(Default)]
+pub(super) struct Found {
+    params: BTreeMap<String, Secret>,
+    problems: Vec<Problem>,
+}
+
+impl Found {
+    /// A later source wins over an earlier one.
+    pub(super) fn take(&mut self, parameter: &str, value: Result<Secret, Problem>) {
+        match value {
+            Ok(value) => drop(self.params.insert(parameter.to_owned(), value)),
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    pub(super) fn note(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+}
+
+impl Holder {
+    /// How a field of it is called in messages.
+    pub(super) fn place(&self, field: impl std::fmt::Display) -> String {
+        format!("`{field}` of {}", self.reference)
+    }
+}
+
+impl Credentials {
+    /// Begins with the triggers of an object.
+    pub fn begin<'a>(&'a self, object: &'a ScaledObject, target: &'a Target) -> Resolution<'a> {
+        Resolution {
+            credentials: self,
+            object,
+            namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
+            target,
+            reads: Reads::default(),
+            pod: None,
+            refresh_in: None,
+        }
+    }
+}
+
+impl Resolution<'_> {
+    /// What was read, in which versions, and after how long it must be read again.
+    pub fn end(self) -> (BTreeMap<Reference, Version>, Option<Duration>) {
+        (self.reads.versions(), self.refresh_in)
+    }
+
+    /// Everything a trigger refers to, or everything that is wrong with it.
+    pub async fn resolve(&mut self, trigger: &Trigger) -> Result<Resolved, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut resolved = Resolved::default();
+        match self.environment(trigger).await {
+            Ok(environment) => resolved.environment = environment,
+            Err(found) => problems.extend(found),
+        }
+        if let Some(reference) = trigger.authentication_ref.as_ref().filter(|reference| !reference.name.is_empty()) {
+            match self.authenticate(reference).await {
+                Ok((auth, identity)) => (resolved.auth, resolved.identity) = (auth, identity),
+                Err(found) => problems.extend(found),
+            }
+        }
+        if problems.is_empty() { Ok(resolved) } else { Err(problems) }
+    }
+
+    /// Has everything resolved again when most of this lifetime is over.
+    pub(super) fn refresh_before(&mut self, lifetime: Duration) {
+        self.refresh_after(lifetime.mul_f64(0.8));
+    }
+
+    /// Has everything resolved again after this time.
+    pub(super) fn refresh_after(&mut self, wait: Duration) {
+        let wait = wait.max(REFRESH_LEAST);
+        self.refresh_in = Some(self.refresh_in.map_or(wait, |other| other.min(wait)));
+    }
+
+    /// The variables that the metadata of a trigger refers to.
+    async fn environment(&mut self, trigger: &Trigger) -> Result<Environment, Vec<Problem>> {
+        let wanted = named_by(&trigger.metadata);
+        if wanted.is_empty() {
+            return Ok(Environment::default());
+        }
+        let container = self.object.spec.scale_target_ref.env_source_container_name.clone();
+        let place = "`scaleTargetRef.envSourceContainerName`";
+        let variables = self.variables(container.as_deref(), &wanted, place).await?;
+        // KEDA: without containers there are no variables, and that alone is no error.
+        Ok(variables.unwrap_or_default())
+    }
+
+    async fn authenticate(
+        &mut self,
+        reference: &AuthenticationRef,
+    ) -> Result<(AuthParams, Option<PodIdentity>), Vec<Problem>> {
+        let holder = self.holder(reference).await.map_err(|problem| vec![problem])?;
+        let mut found = Found::default();
+        self.take_variables(&holder, &mut found).await;
+        match &holder.spec.file_path {
+            // KEDA: a file takes the place of all other sources.
+            Some(path) if !path.is_empty() => match self.file(&holder, path) {
+                Ok(params) => found.params = params,
+                Err(problem) => found.note(problem),
+            },
+            _ => self.take_sources(&holder, &mut found).await,
+        }
+        if let Some(identity) = &holder.spec.pod_identity {
+            self.take_role(&holder, identity, &mut found).await;
+        }
+        match found.problems.is_empty() {
+            true => Ok((AuthParams::new(found.params), holder.spec.pod_identity)),
+            false => Err(found.problems),
+        }
+    }
+
+    /// The object that the reference names.
+    async fn holder(&mut self, reference: &AuthenticationRef) -> Result<Holder, Problem> {
+        let client = &self.credentials.client;
+        let place = "`authenticationRef`".to_owned();
+        match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
+            AuthenticationKind::TriggerAuthentication => {
+                let reference = Reference::new(Kind::TriggerAuthentication, self.namespace, &reference.name);
+                let found = self.reads.object::<TriggerAuthentication>(client, &reference).await?;
+                let Some(found) = found else { return Err(Problem::Missing { reference, place }) };
+                Ok(Holder { reference, namespace: self.namespace.to_owned(), spec: found.spec })
+            }
+            AuthenticationKind::ClusterTriggerAuthentication => {
+                let reference = Reference::new(Kind::ClusterTriggerAuthentication, "", &reference.name);
+                let found = self.reads.object::<ClusterTriggerAuthentication>(client, &reference).await?;
+                let Some(found) = found else { return Err(Problem::Missing { reference, place }) };
+                let namespace = self.credentials.settings.cluster_namespace(&reference.to_string())?.to_owned();
+                Ok(Holder { reference, namespace, spec: found.spec.0 })
+            }
+        }
+    }
+
+    /// The sources that are read from the cluster or from elsewhere, in the order in which a later one wins.
+    async fn take_sources(&mut self, holder: &Holder, found: &mut Found) {
+        let spec = &holder.spec;
+        for (index, one) in spec.config_map_target_ref.iter().flatten().enumerate() {
+            let reference = Reference::new(Kind::ConfigMap, &holder.namespace, &one.name);
+            let place = holder.place(format_args!("configMapTargetRef[{index}]"));
+            let value = self.reads.key(&self.credentials.client, &reference, &one.key, place).await;
+            found.take(&one.parameter, value);
+        }
+        for (index, one) in spec.secret_target_ref.iter().flatten().enumerate() {
+            let place = holder.place(format_args!("secretTargetRef[{index}]"));
+            let value = self.secret(holder, &one.name, &one.key, place).await;
+            found.take(&one.parameter, value);
+        }
+        if let Some(vault) = &spec.hashi_corp_vault {
+            self.take_vault(holder, vault, found).await;
+        }
+        self.refuse_clouds(holder, found);
+        for (index, one) in spec.bound_service_account_token.iter().flatten().enumerate() {
+            let place = holder.place(format_args!("boundServiceAccountToken[{index}]"));
+            let token = self.token(&holder.namespace, &one.service_account_name, place).await;
+            found.take(&one.parameter, token);
+        }
+        if let Some(settings) = &spec.oauth2 {
+            for (parameter, value) in oauth2::params(settings) {
+                found.take(parameter, Ok(value));
+            }
+            if let Some(secret) = &settings.client_secret {
+                let SecretKeyRef { name, key } = &secret.value_from.secret_key_ref;
+                let value = self.secret(holder, name, key, holder.place("oauth2.clientSecret")).await;
+                found.take("clientSecret", value);
+            }
+        }
+    }
+
+    /// The stores of clouds, which cannot be read yet.
+    fn refuse_clouds(&self, holder: &Holder, found: &mut Found) {
+        let spec = &holder.spec;
+        let given = [
+            ("azureKeyVault", spec.azure_key_vault.is_some()),
+            ("azureServicePrincipal", spec.azure_service_principal.is_some()),
+            ("gcpSecretManager", spec.gcp_secret_manager.is_some()),
+            ("awsSecretManager", spec.aws_secret_manager.is_some()),
+        ];
+        for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+            let remedy = "copy the values into a Secret, for example with external-secrets, and use secretTargetRef";
+            found.note(Problem::wrong(holder.place(field), "is not supported yet", remedy));
+        }
+    }
+
+    /// A key of a Secret that an authentication object refers to.
+    async fn secret(&mut self, holder: &Holder, name: &str, key: &str, place: String) -> Result<Secret, Problem> {
+        let namespace = match self.credentials.settings.secrets {
+            SecretAccess::EveryNamespace => holder.namespace.as_str(),
+            // KEDA: the Secret of the same name there counts, not the one beside the object.
+            SecretAccess::ClusterObjectNamespaceOnly => self.credentials.settings.cluster_namespace(&place)?,
+        };
+        let reference = Reference::new(Kind::Secret, namespace, name);
+        self.reads.key(&self.credentials.client, &reference, key, place).await
+    }
+
+    /// `env`: variables of the target's containers.
+    async fn take_variables(&mut self, holder: &Holder, found: &mut Found) {
+        for (index, one) in holder.spec.env.iter().flatten().enumerate() {
+            let place = holder.place(format_args!("env[{index}]"));
+            let wanted = BTreeSet::from([one.name.clone()]);
+            match self.variables(one.container_name.as_deref(), &wanted, &place).await {
+                Ok(Some(environment)) => {
+                    let value = environment.get(&one.name).map(Secret::new).ok_or_else(|| {
+                        let problem = format!("names the variable {}, which the container does not define", one.name);
+                        Problem::wrong(&place, problem, "define it there, with a value or from a Secret or ConfigMap")
+                    });
+                    found.take(&one.parameter, value);
+                }
+                Ok(None) => {
+                    let remedy = "give the parameter in another way";
+                    found.note(Problem::wrong(&place, "needs a target with containers, and this one has none", remedy));
+                }
+                Err(problems) => problems.into_iter().for_each(|problem| found.note(problem)),
+            }
+        }
+    }
+
+    /// `filePath`: a file on the operator's disk.
+    fn file(&mut self, holder: &Holder, path: &str) -> Result<BTreeMap<String, Secret>, Problem> {
+        self.refresh_after(FILE_AGE_MAX);
+        let wrong = |problem: String, remedy: &str| Problem::wrong(holder.place("filePath"), problem, remedy);
+        if holder.reference.kind != Kind::ClusterTriggerAuthentication {
+            let remedy = "use a ClusterTriggerAuthentication";
+            return Err(wrong("is only possible in a ClusterTriggerAuthentication".to_owned(), remedy));
+        }
+        let Some(root) = &self.credentials.settings.file_root else {
+            return Err(wrong(
+                "needs a folder to look in".to_owned(),
+                "start the operator with --filepath-auth-root-path",
+            ));
+        };
+        let file = file::parse_path(root, path)
+            .map_err(|problem| wrong(problem.to_owned(), "give a path below --filepath-auth-root-path"))?;
+        let text = std::fs::read_to_string(&file).map_err(|error| Problem::Unreadable {
+            what: format!("the file {}, which {} names,", file.display(), holder.place("filePath")),
+            problem: error.kind().to_string(),
+        })?;
+        file::parse_params(&text).map_err(|problem| {
+            wrong(format!("names {path}, which {problem}"), r#"write it like {"parameter": "value"}"#)
+        })
+    }
+}

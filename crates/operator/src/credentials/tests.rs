@@ -1,0 +1,73 @@
+//! Credentials against a small API server: [`sources`] one by one, [`freshness`] when something changes, [`keeping`] of the
+//! authentication objects, and [`vault`].
+
+mod freshness;
+mod keeping;
+mod sources;
+mod vault;
+
+use std::sync::Arc;
+
+use kedge_api::ScaledObject;
+use kedge_scalers::{Connector, Registry};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fake_cluster::FakeCluster;
+use crate::key::Key;
+use crate::queue::Queue;
+use crate::target::{Target, TargetKind};
+use crate::world::Scope;
+
+pub(super) const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
+pub(super) const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
+pub(super) const ACCOUNTS: &str = "/api/v1/namespaces/shop/serviceaccounts";
+pub(super) const AUTHS: &str = "/apis/keda.sh/v1alpha1/namespaces/shop/triggerauthentications";
+pub(super) const CLUSTER_AUTHS: &str = "/apis/keda.sh/v1alpha1/clustertriggerauthentications";
+pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/shop/deployments";
+
+/// A Secret with one key, `token`. The values are those of the tests: short texts.
+pub(super) fn secret(value: &str) -> Value {
+    json!({ "data": { "token": k8s_openapi::ByteString(value.as_bytes().to_vec()) } })
+}
+
+pub(super) fn auth(spec: Value) -> Value {
+    json!({ "spec": spec })
+}
+
+/// `bearerToken` from the key `token` of a Secret.
+pub(super) fn from_secret(name: &str) -> Value {
+    auth(json!({ "secretTargetRef": [{ "parameter": "bearerToken", "name": name, "key": "token" }] }))
+}
+
+/// A trigger with metadata and, unless it is null, a reference.
+pub(super) fn object(metadata: Value, reference: Value) -> ScaledObject {
+    let mut trigger = json!({ "type": "prometheus", "metadata": metadata });
+    if !reference.is_null() {
+        trigger["authenticationRef"] = reference;
+    }
+    serde_json::from_value(json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+        "metadata": { "name": "web", "namespace": "shop", "generation": 1, "uid": "so", "resourceVersion": "1" },
+        "spec": { "scaleTargetRef": { "name": "web" }, "triggers": [trigger] },
+    }))
+    .unwrap()
+}
+
+pub(super) fn target() -> Target {
+    let text = |text: &str| text.to_owned();
+    let kind = TargetKind {
+        group: text("apps"),
+        version: text("v1"),
+        kind: text("Deployment"),
+        resource: text("deployments"),
+    };
+    Target { kind, key: Key::new("shop", "web") }
+}
+
+pub(super) fn credentials(cluster: &FakeCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
+    let queue = Arc::new(Queue::new());
+    let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
+    let exchange = Registry::new(Default::default(), Connector::tcp()).exchange();
+    (Credentials { client: cluster.client(), settings, references, exchange }, queue)
+}

@@ -1,0 +1,182 @@
+//! What happens when something changes that is used.
+
+use std::time::Duration;
+
+use super::*;
+use crate::board::ObjectBoard;
+use crate::build::{Builder, Earlier};
+use crate::telemetry::Telemetry;
+
+/// Long enough for anything that needs no real time.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Long after anything that was going to happen has happened.
+const QUIET: Duration = Duration::from_secs(5);
+
+struct Rig {
+    cluster: FakeCluster,
+    credentials: Arc<Credentials>,
+    queue: Arc<Queue<Key>>,
+    builder: Builder,
+    target: Target,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let cluster = FakeCluster::new();
+        cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));
+        let (credentials, queue) = credentials(&cluster, Settings::default());
+        let credentials = Arc::new(credentials);
+        let registry = Registry::new(Default::default(), Connector::tcp());
+        let telemetry = Arc::new(Telemetry::new("0"));
+        let builder = Builder { registry, telemetry, credentials: credentials.clone() };
+        Self { cluster, credentials, queue, builder, target: target() }
+    }
+
+    async fn build(&self, object: &ScaledObject, old: Option<&ObjectBoard>) -> Arc<ObjectBoard> {
+        self.builder.build(object, &self.target, Earlier { board: old, hpa: None }).await
+    }
+
+    fn changes(&self) -> u64 {
+        self.credentials.references.changes(&Key::new("shop", "web"))
+    }
+
+    /// Waits until the object is to be looked at again.
+    async fn woken(&self) {
+        tokio::time::timeout(DEADLINE, self.queue.next()).await.expect("the object should have been woken");
+    }
+
+    async fn assert_quiet(&self, why: &str) {
+        assert!(tokio::time::timeout(QUIET, self.queue.next()).await.is_err(), "{why}");
+    }
+
+    async fn wait_for(&self, what: &str, is_so: impl Fn(&FakeCluster) -> bool) {
+        let waiting = async {
+            while !is_so(&self.cluster) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let done = tokio::time::timeout(DEADLINE, waiting).await;
+        assert!(done.is_ok(), "{what}; watched: {:?}", self.cluster.watched());
+    }
+}
+
+fn bearer() -> ScaledObject {
+    let metadata = json!({ "serverAddress": "http://p", "query": "up", "threshold": "1", "authModes": "bearer" });
+    object(metadata, json!({ "name": "prom" }))
+}
+
+fn is_built(board: &Arc<ObjectBoard>) -> bool {
+    board.triggers[0].scaler.is_ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rotated_secret_wakes_its_users_and_is_used() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("old"));
+    let first = rig.build(&bearer(), None).await;
+    assert!(is_built(&first));
+    rig.assert_quiet("nothing changed").await;
+    let before = rig.changes();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("new"));
+    rig.woken().await;
+    assert_ne!(rig.changes(), before);
+    let second = rig.build(&bearer(), Some(&first)).await;
+    assert_eq!(second.triggers[0].credentials.auth.get("bearerToken").unwrap().reveal(), "new");
+    rig.assert_quiet("it was read as it is").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_secret_is_told_and_its_appearance_is_noticed() {
+    let rig = Rig::new();
+    let board = rig.build(&bearer(), None).await;
+    let problem = board.triggers[0].scaler.as_ref().unwrap_err();
+    let problem = problem.to_string();
+    assert!(problem.starts_with("trigger 0 (prometheus): Secret shop/creds does not exist"), "{problem}");
+    assert_eq!(board.refresh_at, None, "waiting for it costs nothing");
+    rig.assert_quiet("it is still missing").await;
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("new"));
+    rig.woken().await;
+    assert!(is_built(&rig.build(&bearer(), Some(&board)).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_and_a_deleted_authentication_object_are_noticed_but_not_its_status() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("a"));
+    rig.cluster.apply(&format!("{SECRETS}/other"), secret("b"));
+    let board = rig.build(&bearer(), None).await;
+    rig.assert_quiet("nothing changed").await;
+    let mut with_status = from_secret("creds");
+    with_status["status"] = json!({ "scaledobjects": "web" });
+    rig.cluster.apply(&format!("{AUTHS}/prom"), with_status);
+    rig.assert_quiet("only the status changed").await;
+    rig.cluster.apply(&format!("{AUTHS}/prom"), from_secret("other"));
+    rig.woken().await;
+    let board = rig.build(&bearer(), Some(&board)).await;
+    assert_eq!(board.triggers[0].credentials.auth.get("bearerToken").unwrap().reveal(), "b");
+    rig.wait_for("the other Secret is watched instead", |cluster| {
+        let watched = cluster.watched();
+        watched.contains(&format!("{SECRETS}?other")) && !watched.contains(&format!("{SECRETS}?creds"))
+    })
+    .await;
+    rig.cluster.delete(&format!("{AUTHS}/prom"));
+    rig.woken().await;
+    assert!(!is_built(&rig.build(&bearer(), Some(&board)).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_whose_credentials_stay_is_kept_as_it_is() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("a"));
+    let first = rig.build(&bearer(), None).await;
+    let mut touched = secret("a");
+    touched["metadata"] = json!({ "labels": { "touched": "yes" } });
+    rig.cluster.apply(&format!("{SECRETS}/creds"), touched);
+    let second = rig.build(&bearer(), Some(&first)).await;
+    assert!(Arc::ptr_eq(&first.triggers[0], &second.triggers[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_working_trigger_outlives_an_api_server_that_fails() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("a"));
+    let first = rig.build(&bearer(), None).await;
+    rig.cluster.break_path(&format!("{SECRETS}/creds"), Some(503));
+    let second = rig.build(&bearer(), Some(&first)).await;
+    assert!(Arc::ptr_eq(&first.triggers[0], &second.triggers[0]));
+    assert!(second.refresh_at.is_some(), "it is tried again");
+    let fresh = rig.build(&bearer(), None).await;
+    assert!(!is_built(&fresh) && fresh.refresh_at.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_between_reading_and_remembering_is_not_lost() {
+    let rig = Rig::new();
+    let references = &rig.credentials.references;
+    let (key, other) = (Key::new("shop", "web"), Key::new("shop", "other"));
+    let creds = kedge_core::credentials::Reference::new(kedge_core::credentials::Kind::Secret, "shop", "creds");
+    let read = |version: &str| [(creds.clone(), Some(version.to_owned()))].into_iter().collect();
+    references.set(&other, references.now(), read("v1"));
+    let began = references.now();
+    references.see(&creds, Some("v2".to_owned()));
+    assert_eq!(rig.queue.next().await, other);
+    references.set(&key, began, read("v1"));
+    assert_eq!(rig.queue.next().await, key, "it read v1, and v2 was seen since");
+    references.set(&key, references.now(), read("v3"));
+    assert!(tokio::time::timeout(Duration::ZERO, rig.queue.next()).await.is_err(), "the watch is behind, that is all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_watch_of_a_secret_begins_with_its_first_user_and_ends_with_its_last() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("a"));
+    rig.cluster.apply(&format!("{SECRETS}/unused"), secret("b"));
+    rig.build(&bearer(), None).await;
+    let narrow = format!("{SECRETS}?creds");
+    rig.wait_for("watched", |cluster| cluster.watched().contains(&narrow)).await;
+    let secrets: Vec<String> = rig.cluster.watched().into_iter().filter(|what| what.contains("secrets")).collect();
+    assert_eq!(secrets, std::slice::from_ref(&narrow), "by name, and nothing beside it");
+    rig.credentials.references.forget(&Key::new("shop", "web"));
+    rig.wait_for("not watched any more", |cluster| !cluster.watched().contains(&narrow)).await;
+}

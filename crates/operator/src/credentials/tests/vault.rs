@@ -1,0 +1,173 @@
+//! Vault, as a server on the loopback.
+
+use std::collections::BTreeMap;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// Starts a server that answers `METHOD path token namespace body` by a function, and answers its address.
+async fn serve(answer: impl Fn(&str) -> (u16, Value) + Send + 'static) -> (String, tokio::task::JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(async move {
+        loop {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut text = String::new();
+            let mut buffer = [0; 4096];
+            while !is_whole(&text) {
+                let length = connection.read(&mut buffer).await.unwrap();
+                text.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
+            }
+            let (status, body) = answer(&describe(&text));
+            let body = body.to_string();
+            let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            connection.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        }
+    });
+    (address, serving)
+}
+
+fn headers(head: &str) -> BTreeMap<String, String> {
+    let pairs = head.lines().skip(1).filter_map(|line| line.split_once(": "));
+    pairs.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect()
+}
+
+fn is_whole(text: &str) -> bool {
+    text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+        let length = headers(head).get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        body.len() >= length
+    })
+}
+
+fn describe(text: &str) -> String {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let words: Vec<&str> = head.split_whitespace().take(2).collect();
+    let headers = headers(head);
+    let header = |name: &str| headers.get(name).cloned().unwrap_or_else(|| "-".to_owned());
+    format!("{} {} {} {body}", words.join(" "), header("x-vault-token"), header("x-vault-namespace"))
+}
+
+fn vault(request: &str) -> (u16, Value) {
+    let expiration = 4_102_444_800_u64;
+    match request.trim() {
+        "GET /v1/auth/token/lookup-self t0p team" => (200, json!({ "data": {} })),
+        "GET /v1/auth/token/lookup-self for-pod -" => (200, json!({ "data": {} })),
+        "GET /v1/secret/data/prom t0p team" => (200, json!({ "data": { "data": { "token": "hunter2" } } })),
+        "GET /v1/kv/prom for-pod -" => (200, json!({ "data": { "token": "hunter3" } })),
+        r#"POST /v1/pki/issue/x for-pod - {"common_name":"web"}"# => {
+            (200, json!({ "data": { "certificate": "CERT", "expiration": expiration } }))
+        }
+        request if request.starts_with("POST /v1/auth/kubernetes/login - - ") => {
+            let is_ours = request.contains(r#""jwt":"token of /api/v1/namespaces/shop/serviceaccounts/reader""#)
+                && request.contains(r#""role":"scaler""#);
+            if is_ours { (200, json!({ "auth": { "client_token": "for-pod" } })) } else { (400, json!({})) }
+        }
+        request if request.contains("/v1/broken") => (503, json!({ "errors": ["hunter4"] })),
+        request if request.contains("/v1/gone") => (404, json!({ "errors": [] })),
+        _ => (403, json!({ "errors": ["hunter4"] })),
+    }
+}
+
+async fn resolve(spec: Value) -> (Result<Resolved, Vec<Problem>>, Option<Duration>) {
+    let cluster = FakeCluster::new();
+    cluster.apply(&format!("{ACCOUNTS}/reader"), json!({}));
+    cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "hashiCorpVault": spec })));
+    let (credentials, _queue) = credentials(&cluster, Settings::default());
+    let (object, target) = (object(json!({}), json!({ "name": "prom" })), target());
+    let mut resolution = credentials.begin(&object, &target);
+    let resolved = resolution.resolve(&object.spec.triggers[0]).await;
+    (resolved, resolution.end().1)
+}
+
+fn one(path: &str) -> Value {
+    json!([{ "parameter": "bearerToken", "path": path, "key": "token" }])
+}
+
+#[tokio::test]
+async fn a_token_reads_the_secrets_of_its_namespace() {
+    let (address, _serving) = serve(vault).await;
+    let spec = json!({
+        "address": address, "authentication": "token", "namespace": "team", "credential": { "token": "t0p" },
+        "secrets": one("secret/data/prom"),
+    });
+    let (resolved, refresh) = resolve(spec).await;
+    assert_eq!(resolved.unwrap().auth.get("bearerToken").unwrap().reveal(), "hunter2");
+    assert_eq!(refresh, Some(Duration::from_secs(300)), "Vault cannot be watched");
+}
+
+#[tokio::test]
+async fn a_service_account_signs_in_and_reads_secrets_and_certificates() {
+    let (address, _serving) = serve(vault).await;
+    let spec = json!({
+        "address": format!("{address}/"), "authentication": "kubernetes", "mount": "kubernetes", "role": "scaler",
+        "credential": { "serviceAccountName": "reader" },
+        "secrets": [
+            { "parameter": "bearerToken", "path": "kv/prom", "key": "token", "type": "secret" },
+            { "parameter": "cert", "path": "pki/issue/x", "key": "certificate", "type": "pki", "pkiData": { "commonName": "web" } },
+        ],
+    });
+    let auth = resolve(spec).await.0.unwrap().auth;
+    assert_eq!(auth.get("bearerToken").unwrap().reveal(), "hunter3");
+    assert_eq!(auth.get("cert").unwrap().reveal(), "CERT");
+}
+
+#[tokio::test]
+async fn what_vault_refuses_is_told_without_its_words() {
+    let (address, _serving) = serve(vault).await;
+    let token = |token: Value, secrets: Value| json!({ "address": address, "authentication": "token", "namespace": "team", "credential": token, "secrets": secrets });
+    let good = json!({ "token": "t0p" });
+    let rows = [
+        ("no token", token(json!({}), one("x")), "has no token to sign in with", false),
+        ("a wrong token", token(json!({ "token": "hunter4" }), one("x")), "lookup-self with status 403", false),
+        ("no such path", token(good.clone(), one("gone")), "asks for gone, which Vault does not have", false),
+        (
+            "a forbidden path",
+            token(good.clone(), one("secret")),
+            "is refused by Vault at secret with status 403",
+            false,
+        ),
+        (
+            "no such key",
+            token(good.clone(), json!([{ "parameter": "p", "path": "secret/data/prom", "key": "x" }])),
+            "finds no text under the key \"x\"",
+            false,
+        ),
+        (
+            "an address that is none",
+            json!({ "address": "vault", "authentication": "token", "credential": good, "secrets": one("x") }),
+            "names an address that, with ",
+            false,
+        ),
+        ("a broken server", token(good.clone(), one("broken")), "with status 503", true),
+        (
+            "no mount",
+            json!({ "address": address, "authentication": "kubernetes", "role": "r", "secrets": one("x") }),
+            "needs mount and role",
+            false,
+        ),
+        (
+            "a file that is no token",
+            json!({ "address": address, "authentication": "kubernetes", "role": "r", "mount": "m", "credential": { "serviceAccount": "/etc/hostname" }, "secrets": one("x") }),
+            "signs in with the file \"/etc/hostname\"",
+            false,
+        ),
+        (
+            "nobody there",
+            json!({ "address": "http://127.0.0.1:1", "authentication": "token", "credential": good, "secrets": one("x") }),
+            "cannot be reached",
+            true,
+        ),
+    ];
+    for (name, spec, expected, may_pass) in rows {
+        let (resolved, refresh) = resolve(spec).await;
+        let problems = resolved.unwrap_err();
+        let text = problems[0].to_string();
+        assert!(text.contains(expected) && text.contains("TriggerAuthentication shop/prom"), "{name}: {text}");
+        assert!(!text.contains("hunter") && !text.contains("t0p"), "{name}: {text}");
+        assert_eq!(problems[0].may_pass(), may_pass, "{name}");
+        assert!(refresh.is_some(), "{name}: it is tried again");
+    }
+}

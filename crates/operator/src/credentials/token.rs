@@ -1,0 +1,46 @@
+//! Tokens of service accounts, asked for when they are needed.
+
+use std::time::Duration;
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kedge_core::credentials::{Kind, Problem, Reference};
+use kedge_core::secret::Secret;
+use kube::api::{Api, PostParams};
+
+use super::Resolution;
+use super::read::why;
+
+impl Resolution<'_> {
+    /// A token of a service account. It is asked for anew before it ends.
+    pub(super) async fn token(&mut self, namespace: &str, name: &str, place: String) -> Result<Secret, Problem> {
+        let account = Reference::new(Kind::ServiceAccount, namespace, name);
+        if !account.can_exist() {
+            return Err(Problem::Missing { reference: account, place });
+        }
+        let unreadable = |problem| Problem::Unreadable { what: format!("a token of {account}"), problem };
+        let lifetime = self.credentials.settings.token_lifetime;
+        let api: Api<ServiceAccount> = Api::namespaced(self.credentials.client.clone(), namespace);
+        let asked = TokenRequest {
+            spec: Some(TokenRequestSpec {
+                expiration_seconds: Some(i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX)),
+                ..TokenRequestSpec::default()
+            }),
+            ..TokenRequest::default()
+        };
+        match api.create_token_request(name, &PostParams::default(), &asked).await {
+            Ok(answer) => {
+                // The API server may give less than was asked for.
+                let seconds = answer.spec.and_then(|spec| u64::try_from(spec.expiration_seconds?).ok());
+                self.refresh_before(seconds.map_or(lifetime, Duration::from_secs));
+                let token = answer.status.and_then(|status| status.token).filter(|token| !token.is_empty());
+                token.map(Secret::new).ok_or_else(|| unreadable("the API server gave none".to_owned()))
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                self.reads.note_missing(&account);
+                Err(Problem::Missing { reference: account, place })
+            }
+            Err(error) => Err(unreadable(why(&error))),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The authentication objects themselves: each is marked with the finalizer, and its status lists the ScaledObjects that
+//! refer to it. What is written follows from what is there now, so nothing stale stays.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_api::ScaledObject;
+use kedge_api::authentication::TriggerAuthenticationStatus;
+use kedge_api::names::{self, FINALIZER, events};
+use kedge_api::trigger::AuthenticationKind;
+use kedge_core::credentials::{Kind, Reference, usage};
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::warn;
+
+use super::read::path;
+use crate::events::{Events, Tone};
+use crate::target::is_conflict;
+use crate::watch::{Extent, Seen, Subject, watch};
+use crate::world::{Scope, World};
+
+/// How long changes are gathered before they are acted upon.
+const GATHER: Duration = Duration::from_millis(300);
+
+/// The pause after a write that failed.
+const AGAIN: Duration = Duration::from_secs(15);
+
+/// Keeps the authentication objects.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Usage {
+    pub client: Client,
+    pub events: Events,
+    pub world: Arc<World>,
+    pub scopes: Vec<Scope>,
+    /// Which authentication objects are kept, as a label selector.
+    pub selector: Option<String>,
+    pub sight: Sight,
+}
+
+/// Whether every ScaledObject is seen. Where not, names of unseen ones must stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    Everything,
+    /// Only some namespaces: all that can refer to their own objects.
+    SomeNamespaces,
+    SomeObjects,
+}
+
+/// As much of an authentication object as is needed here.
+#[derive(Clone, Debug, Deserialize)]
+struct Holder {
+    metadata: ObjectMeta,
+    status: Option<TriggerAuthenticationStatus>,
+}
+
+type Told = (Kind, Scope, Seen<Holder>);
+
+impl Sight {
+    pub fn of(settings: &crate::Settings) -> Self {
+        match (&settings.selector, settings.namespaces.as_slice()) {
+            (Some(_), _) => Self::SomeObjects,
+            (None, []) => Self::Everything,
+            (None, _) => Self::SomeNamespaces,
+        }
+    }
+
+    /// Whether everybody who can refer to this kind is seen.
+    fn covers(self, kind: &Kind) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::SomeNamespaces => *kind == Kind::TriggerAuthentication,
+            Self::SomeObjects => false,
+        }
+    }
+}
+
+impl Usage {
+    /// Watches and writes. Never returns.
+    pub async fn keep(self: Arc<Self>) {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let _watches = self.watch(&tell);
+        let mut changes = self.world.changes();
+        let mut known = BTreeMap::new();
+        let mut failed = false;
+        loop {
+            tokio::select! {
+                biased;
+                Some(seen) = told.recv() => self.see(&mut known, seen).await,
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(AGAIN), if failed => {}
+            }
+            tokio::time::sleep(GATHER).await;
+            while let Ok(seen) = told.try_recv() {
+                self.see(&mut known, seen).await;
+            }
+            changes.mark_unchanged();
+            failed = !self.tend_all(&mut known).await;
+        }
+    }
+
+    fn watch(&self, tell: &mpsc::UnboundedSender<Told>) -> JoinSet<()> {
+        let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
+        let cluster = (Kind::ClusterTriggerAuthentication, Scope::Cluster, "clustertriggerauthentications");
+        let own =
+            self.scopes.iter().map(|scope| (Kind::TriggerAuthentication, scope.clone(), "triggerauthentications"));
+        let mut watches = JoinSet::new();
+        for (kind, scope, resource) in own.chain([cluster]) {
+            let (tell, path) = (tell.clone(), scope.path(&prefix, resource));
+            let selector = self.selector.clone();
+            let subject = Subject { path, selector, fields: None, extent: Extent::Whole };
+            // Fails only when nobody listens any more.
+            let tell = move |seen| drop(tell.send((kind.clone(), scope.clone(), seen)));
+            watches.spawn(watch(self.client.clone(), subject, tell));
+        }
+        watches
+    }
+
+    /// Takes what a watch saw, and tells of changes.
+    async fn see(&self, known: &mut BTreeMap<Reference, Holder>, (kind, scope, seen): Told) {
+        let named = |holder: &Holder| {
+            let meta = &holder.metadata;
+            Reference::new(
+                kind.clone(),
+                meta.namespace.clone().unwrap_or_default(),
+                meta.name.clone().unwrap_or_default(),
+            )
+        };
+        match seen {
+            Seen::All(all) => {
+                let inside = |reference: &Reference| scope.includes(&reference.namespace);
+                let all: BTreeMap<Reference, Holder> = all.into_iter().map(|holder| (named(&holder), holder)).collect();
+                known
+                    .retain(|reference, _| reference.kind != kind || !inside(reference) || all.contains_key(reference));
+                for (reference, holder) in all {
+                    self.take(known, reference, holder).await;
+                }
+            }
+            Seen::Applied(holder) => self.take(known, named(&holder), holder).await,
+            Seen::Deleted(holder) => drop(known.remove(&named(&holder))),
+        }
+    }
+
+    /// Takes an object as it is now, and tells of a change of what it says.
+    async fn take(&self, known: &mut BTreeMap<Reference, Holder>, reference: Reference, holder: Holder) {
+        let before = known.insert(reference.clone(), holder.clone());
+        if before.is_some_and(|before| is_changed(&before.metadata, &holder.metadata)) {
+            let reason = match reference.kind {
+                Kind::TriggerAuthentication => events::TRIGGER_AUTHENTICATION_UPDATED,
+                _ => events::CLUSTER_TRIGGER_AUTHENTICATION_UPDATED,
+            };
+            let note = format!("{} {} is updated", reference.kind, reference.name);
+            self.tell(&reference, &holder, reason, &note).await;
+        }
+    }
+
+    /// Brings all of them to where they should be. Whether that worked.
+    async fn tend_all(&self, known: &mut BTreeMap<Reference, Holder>) -> bool {
+        let users = users(&self.world.objects());
+        let mut all_done = true;
+        for (reference, holder) in known {
+            let users = users.get(reference).map(Vec::as_slice).unwrap_or_default();
+            match self.tend(reference, holder, users).await {
+                Ok(()) => {}
+                // It is gone, or will be seen again as it is now.
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => {
+                    all_done = false;
+                    if !is_conflict(&error) {
+                        warn!(object = %reference, error = %error, "authentication object not kept; trying again");
+                    }
+                }
+            }
+        }
+        all_done
+    }
+
+    async fn tend(&self, reference: &Reference, holder: &mut Holder, users: &[String]) -> Result<(), kube::Error> {
+        let is_marked = holder.metadata.finalizers.iter().flatten().any(|one| one == FINALIZER);
+        let (added, deleted) = match reference.kind {
+            Kind::TriggerAuthentication => {
+                (events::TRIGGER_AUTHENTICATION_ADDED, events::TRIGGER_AUTHENTICATION_DELETED)
+            }
+            _ => (events::CLUSTER_TRIGGER_AUTHENTICATION_ADDED, events::CLUSTER_TRIGGER_AUTHENTICATION_DELETED),
+        };
+        if holder.metadata.deletion_timestamp.is_some() {
+            if is_marked {
+                let note = format!("{} was deleted", reference.kind);
+                self.mark(reference, holder, |finalizers| finalizers.retain(|one| one != FINALIZER)).await?;
+                self.tell(reference, holder, deleted, &note).await;
+            }
+            return Ok(());
+        }
+        if !is_marked {
+            self.mark(reference, holder, |finalizers| finalizers.push(FINALIZER.to_owned())).await?;
+            self.tell(reference, holder, added, &format!("New {} configured", reference.kind)).await;
+        }
+        let before = holder.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
+        let mut users = users.to_vec();
+        if !self.sight.covers(&reference.kind) {
+            users.extend(before.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned));
+        }
+        let listed = usage::list(before, &users);
+        if listed.as_deref() != before.filter(|before| !before.is_empty()) {
+            let patch = json!({ "status": { "scaledobjects": listed } });
+            self.patch(reference, holder, Some("status"), &patch).await?;
+        }
+        Ok(())
+    }
+
+    /// Changes the finalizers, provided that nobody else did since.
+    async fn mark(
+        &self,
+        reference: &Reference,
+        holder: &mut Holder,
+        change: impl FnOnce(&mut Vec<String>),
+    ) -> Result<(), kube::Error> {
+        let mut finalizers = holder.metadata.finalizers.clone().unwrap_or_default();
+        change(&mut finalizers);
+        let version = &holder.metadata.resource_version;
+        let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
+        self.patch(reference, holder, None, &patch).await
+    }
+
+    async fn patch(
+        &self,
+        reference: &Reference,
+        holder: &mut Holder,
+        subresource: Option<&str>,
+        patch: &Value,
+    ) -> Result<(), kube::Error> {
+        let (request, params) = (Request::new(path(reference)), PatchParams::default());
+        let request = match subresource {
+            Some(subresource) => request.patch_subresource(subresource, &reference.name, &params, &Patch::Merge(patch)),
+            None => request.patch(&reference.name, &params, &Patch::Merge(patch)),
+        };
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        *holder = self.client.request::<Holder>(request).await?;
+        Ok(())
+    }
+
+    async fn tell(&self, reference: &Reference, holder: &Holder, reason: &str, note: &str) {
+        let object = ObjectReference {
+            api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
+            kind: Some(reference.kind.to_string()),
+            name: Some(reference.name.clone()),
+            namespace: holder.metadata.namespace.clone(),
+            uid: holder.metadata.uid.clone(),
+            resource_version: holder.metadata.resource_version.clone(),
+            ..ObjectReference::default()
+        };
+        self.events.tell_of(object, Tone::Normal, reason, note).await;
+    }
+}
+
+/// Whether somebody changed what it says.
+fn is_changed(before: &ObjectMeta, after: &ObjectMeta) -> bool {
+    before.uid == after.uid && before.generation != after.generation && after.deletion_timestamp.is_none()
+}
+
+/// Who refers to what: the names of objects, oldest first.
+fn users(objects: &[Arc<ScaledObject>]) -> BTreeMap<Reference, Vec<String>> {
+    let mut living: Vec<&Arc<ScaledObject>> =
+        objects.iter().filter(|object| object.metadata.deletion_timestamp.is_none()).collect();
+    living.sort_by_key(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
+    let mut users: BTreeMap<Reference, Vec<String>> = BTreeMap::new();
+    for object in living {
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        for reference in object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref()) {
+            let reference = match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
+                AuthenticationKind::TriggerAuthentication => {
+                    Reference::new(Kind::TriggerAuthentication, &namespace, &reference.name)
+                }
+                AuthenticationKind::ClusterTriggerAuthentication => {
+                    Reference::new(Kind::ClusterTriggerAuthentication, "", &reference.name)
+                }
+            };
+            users.entry(reference).or_default().push(object.metadata.name.clone().unwrap_or_default());
+        }
+    }
+    users
+}

@@ -1,0 +1,200 @@
+//! HashiCorp Vault: signing in, and reading what authentication objects name.
+
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use kedge_api::authentication::{HashiCorpVault, VaultAuthentication, VaultSecretType};
+use kedge_core::credentials::vault::{Question, questions, value};
+use kedge_core::credentials::{Problem, vault};
+use kedge_core::secret::Secret;
+use kedge_scalers::ReadError;
+use kedge_scalers::http::exchange::{Exchange, ExchangeError};
+use serde_json::{Map, Value, json};
+
+use super::Resolution;
+use super::jwt;
+use super::resolve::{Found, Holder};
+
+/// Vault cannot be watched: it is read again after this time.
+const AGE_MAX: Duration = Duration::from_secs(300);
+
+/// The pause before a failure is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What the operator's environment says of Vault.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `VAULT_TOKEN`: wins over the token of an authentication object.
+    pub token: Option<Secret>,
+    /// `VAULT_NAMESPACE`: where an authentication object names none.
+    pub namespace: Option<String>,
+}
+
+/// A Vault server that one authentication object names.
+struct Server<'a> {
+    exchange: &'a Exchange,
+    address: &'a str,
+    namespace: Option<&'a str>,
+    place: String,
+}
+
+impl Resolution<'_> {
+    pub(super) async fn take_vault(&mut self, holder: &Holder, vault: &HashiCorpVault, found: &mut Found) {
+        let credentials = self.credentials;
+        let server = Server {
+            exchange: &credentials.exchange,
+            address: vault.address.trim_end_matches('/'),
+            namespace: vault.namespace.as_deref().or(credentials.settings.vault.namespace.as_deref()),
+            place: holder.place("hashiCorpVault"),
+        };
+        let token = match self.sign_in(&server, vault).await {
+            Ok(token) => token,
+            Err(problem) => {
+                self.refresh_after(AGAIN);
+                return found.note(problem);
+            }
+        };
+        for question in questions(&vault.secrets) {
+            match server.ask(&question, &token).await {
+                Ok(data) => self.take_answer(&server, vault, &question, &data, found),
+                Err(problem) => {
+                    self.refresh_after(AGAIN);
+                    found.note(problem);
+                }
+            }
+        }
+    }
+
+    fn take_answer(
+        &mut self,
+        server: &Server<'_>,
+        vault: &HashiCorpVault,
+        question: &Question<'_>,
+        data: &Map<String, Value>,
+        found: &mut Found,
+    ) {
+        match question.engine {
+            VaultSecretType::Pki => self.refresh_before(certificate_lifetime(data)),
+            _ => self.refresh_after(AGE_MAX),
+        }
+        for secret in question.answers.iter().filter_map(|index| vault.secrets.get(*index)) {
+            let value = value(question.engine, data, &secret.key).ok_or_else(|| {
+                let problem = format!("finds no text under the key {:?} of {}", secret.key, secret.path);
+                Problem::wrong(&server.place, problem, "correct the key, or the type, or write it to Vault")
+            });
+            found.take(&secret.parameter, value);
+        }
+    }
+
+    /// A token that works.
+    async fn sign_in(&mut self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, Problem> {
+        let token = match vault.authentication {
+            VaultAuthentication::Token => self.given_token(server, vault)?,
+            VaultAuthentication::Kubernetes => self.exchanged_token(server, vault).await?,
+        };
+        server.call(Method::GET, "auth/token/lookup-self", Some(&token), None).await?;
+        Ok(token)
+    }
+
+    fn given_token(&self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, Problem> {
+        // KEDA: the operator's own token wins.
+        let own = self.credentials.settings.vault.token.clone();
+        let given = || vault.credential.as_ref()?.token.as_ref().filter(|token| !token.is_empty()).map(Secret::new);
+        own.or_else(given).ok_or_else(|| {
+            let remedy = "give credential.token, or set VAULT_TOKEN on the operator";
+            Problem::wrong(&server.place, "has no token to sign in with", remedy)
+        })
+    }
+
+    /// A token that Vault gives for one of Kubernetes.
+    async fn exchanged_token(&mut self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, Problem> {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let (Some(mount), Some(role)) = (given(&vault.mount), given(&vault.role)) else {
+            let remedy = "give both, as Vault's kubernetes method knows them";
+            return Err(Problem::wrong(&server.place, "needs mount and role to sign in by kubernetes", remedy));
+        };
+        let named = vault.credential.as_ref().and_then(|credential| given(&credential.service_account_name));
+        let jwt = match (named, &vault.credential) {
+            // KEDA: of the scaled object's namespace, also for a ClusterTriggerAuthentication.
+            (Some(account), _) => self.token(self.namespace, &account, server.place.clone()).await?,
+            (None, Some(credential)) => {
+                jwt::read(credential.service_account.as_deref().unwrap_or_default(), &server.place)?
+            }
+            (None, None) => jwt::read(jwt::OWN_TOKEN, &server.place)?,
+        };
+        let body = json!({ "jwt": jwt.reveal(), "role": role });
+        let path = format!("auth/{}/login", mount.trim_matches('/'));
+        let answer = server.call(Method::POST, &path, None, Some(body)).await?;
+        let token = answer.pointer("/auth/client_token").and_then(Value::as_str);
+        token.map(Secret::new).ok_or_else(|| server.unreadable("its answer to the sign-in holds no token"))
+    }
+}
+
+impl Server<'_> {
+    async fn ask(&self, question: &Question<'_>, token: &Secret) -> Result<Map<String, Value>, Problem> {
+        let method = if question.body.is_some() { Method::POST } else { Method::GET };
+        let answer = self.call(method, question.path, Some(token), question.body.clone()).await?;
+        match answer.get("data") {
+            Some(Value::Object(data)) => Ok(data.clone()),
+            _ => Err(self.unreadable(format!("its answer to {} holds no data", question.path))),
+        }
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&Secret>,
+        body: Option<Value>,
+    ) -> Result<Value, Problem> {
+        let wrong = |problem: String, remedy: &str| Problem::wrong(&self.place, problem, remedy);
+        let headers = self.headers(token).ok_or_else(|| {
+            wrong("has a namespace or token that cannot be sent".to_owned(), "write it in one line of plain text")
+        })?;
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let url = format!("{}/v1/{}", self.address, path.trim_start_matches('/'));
+        let body = match self.exchange.send(method, &url, headers, body.into()).await {
+            Ok(body) => body,
+            Err(ExchangeError::Address(problem)) => {
+                return Err(wrong(format!("names an address that, with {path:?}, {problem}"), "correct it"));
+            }
+            Err(ExchangeError::Answer(ReadError::Status { code: 404, .. })) => {
+                let remedy =
+                    "correct the path; for version 2 of the key-value engine it contains data/ after the mount";
+                return Err(wrong(format!("asks for {path}, which Vault does not have"), remedy));
+            }
+            Err(ExchangeError::Answer(ReadError::Status { code: code @ 400..500, .. })) if code != 429 => {
+                let remedy = "check the credential, and the policies that it has in Vault";
+                return Err(wrong(format!("is refused by Vault at {path} with status {code}"), remedy));
+            }
+            Err(error) => return Err(self.unreadable(error.to_string())),
+        };
+        serde_json::from_slice(&body).map_err(|_| self.unreadable(format!("its answer to {path} is not JSON")))
+    }
+
+    fn headers(&self, token: Option<&Secret>) -> Option<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        headers.insert("X-Vault-Request", HeaderValue::from_static("true"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(namespace) = self.namespace.filter(|namespace| !namespace.is_empty()) {
+            headers.insert("X-Vault-Namespace", HeaderValue::from_str(namespace).ok()?);
+        }
+        if let Some(token) = token {
+            let mut token = HeaderValue::from_str(token.reveal()).ok()?;
+            token.set_sensitive(true);
+            headers.insert("X-Vault-Token", token);
+        }
+        Some(headers)
+    }
+
+    fn unreadable(&self, problem: impl Into<String>) -> Problem {
+        Problem::Unreadable { what: format!("the Vault that {} names", self.place), problem: problem.into() }
+    }
+}
+
+/// How long a certificate lasts that was issued just now.
+fn certificate_lifetime(data: &Map<String, Value>) -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    vault::certificate_end(data).map_or(AGE_MAX, |end| end.saturating_sub(now)).max(AGAIN)
+}

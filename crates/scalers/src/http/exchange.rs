@@ -1,0 +1,48 @@
+//! Requests that are not questions to a source: to the stores that credentials are taken from. They go the same way out, with
+//! the same trust and the same limits.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+
+use super::{Address, Call, HttpClients, TlsProfile};
+use crate::error::ReadError;
+
+/// Makes such requests. Clones share connections.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    clients: Arc<HttpClients>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExchangeError {
+    #[error("the address {0}")]
+    Address(&'static str),
+    #[error("no connection can be made: {0}")]
+    Trust(String),
+    #[error(transparent)]
+    Answer(#[from] ReadError),
+}
+
+impl Exchange {
+    pub(crate) fn new(clients: Arc<HttpClients>) -> Self {
+        Self { clients }
+    }
+
+    /// The body of a successful answer.
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Bytes, ExchangeError> {
+        let address = Address::parse(url).map_err(ExchangeError::Address)?;
+        let client = self.clients.client(&TlsProfile::default());
+        let client = client.map_err(|problem| ExchangeError::Trust(problem.to_string()))?;
+        let limit = self.clients.settings().limit(None);
+        Ok(client.ask(&Call::new(method, address, headers, body, limit)).await?)
+    }
+}
