@@ -20,7 +20,7 @@ use rustls::pki_types::CertificateDer;
 
 use crate::trigger::Problem;
 pub(crate) use address::{Address, basic};
-pub(crate) use call::Get;
+pub(crate) use call::{Get, find, innermost};
 use connector::Connector;
 use tls::Roots;
 pub(crate) use tls::{TlsProfile, Verification};
@@ -87,6 +87,16 @@ impl HttpClients {
         &self.settings
     }
 
+    /// The way out, for clients of another kind.
+    pub(crate) fn connector(&self) -> Connector {
+        self.connector.clone()
+    }
+
+    /// What TLS is spoken with under a profile, for clients of another kind.
+    pub(crate) fn tls(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, Problem> {
+        tls::client_config(profile, self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots)))
+    }
+
     /// The client for a profile: the one in use, or a new one.
     pub(crate) fn client(&self, profile: &TlsProfile) -> Result<Arc<HttpClient>, Problem> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,9 +105,7 @@ impl HttpClients {
         }
         // Credentials come and go: what no scaler holds any more is let go when new ones arrive.
         clients.retain(|profile, client| profile.is_ordinary() || Arc::strong_count(client) > 1);
-        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
-        let config = tls::client_config(profile, roots)?;
-        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), config));
+        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), self.tls(profile)?));
         clients.insert(profile.clone(), Arc::clone(&client));
         Ok(client)
     }

@@ -9,8 +9,10 @@
 //! | [`metadata`] | typed parameters: where they may stand, what their text means |
 //! | [`metric_name`], [`target`] | how external metrics are named and what they are compared with |
 //! | [`http`] | shared clients, and the [`http::connector`] through which every connection is made |
+//! | `grpc` | shared channels, which go the same way out |
 //! | `auth` | the parameters by which triggers that speak HTTP sign in |
-//! | `cron`, `prometheus`, `resource` | the trigger types themselves |
+//! | [`external`] | `external` and `external-push`, and the client by which their scalers are called |
+//! | `cron`, `prometheus`, `resource` | the other trigger types |
 //!
 //! A new trigger type is a new file and a line in [`registry`]. Everything is resolved before it comes here: secrets,
 //! environment and pod identity are the caller's work, and `now` is given; deadlines follow tokio's clock.
@@ -18,6 +20,8 @@
 mod auth;
 mod cron;
 pub mod error;
+pub mod external;
+mod grpc;
 pub mod http;
 pub mod metadata;
 pub mod metric_name;
@@ -32,7 +36,7 @@ pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Settings};
 pub use registry::Registry;
-pub use scaler::{Activity, BoxFuture, Known, Scaler};
+pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
 pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl Service<Uri> for Connector {
 }
 
 /// A stream of which hyper's pool wants to know nothing more.
-pub struct Conduit(BoxStream);
+pub struct Conduit(pub(crate) BoxStream);
 
 impl fmt::Debug for Conduit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,12 +8,12 @@ use rustls::server::WebPkiClientVerifier;
 
 use super::*;
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// A certificate and its key.
-struct Identity {
-    cert: rcgen::Certificate,
-    key: KeyPair,
+pub(crate) struct Identity {
+    pub(crate) cert: rcgen::Certificate,
+    pub(crate) key: KeyPair,
 }
 
 impl Identity {
@@ -36,13 +36,13 @@ fn server_config() -> rustls::ConfigBuilder<ServerConfig, rustls::WantsVerifier>
         .unwrap()
 }
 
-fn authority() -> Authority {
+pub(crate) fn authority() -> Authority {
     let mut params = CertificateParams::new([]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-fn signed_by(authority: &Authority, name: &str) -> Identity {
+pub(crate) fn signed_by(authority: &Authority, name: &str) -> Identity {
     let key = KeyPair::generate().unwrap();
     let cert = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, authority).unwrap();
     Identity { cert, key }
