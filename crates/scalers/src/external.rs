@@ -1,5 +1,5 @@
-//! `external` and `external-push`: a gRPC server of the user's own decides. `config` reads the trigger, [`ExternalClient`] calls the
-//! server, `answer` reads what it says, `push` listens to what it tells unasked.
+//! `external` and `external-push`: a gRPC server of the user's own decides. `config` reads the trigger, [`ExternalClient`]
+//! calls the server, `answer` reads what it says, `push` listens to what it tells unasked.
 //!
 //! The contract is `proto/externalscaler.proto`.
 
@@ -22,7 +22,7 @@ use crate::registry::Shared;
 use crate::scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
 use crate::target::TargetType;
 use crate::trigger::{BuildError, TriggerConfig};
-pub use answer::{Target, target, value};
+pub use answer::{specs, value};
 pub use client::ExternalClient;
 use config::Kind;
 

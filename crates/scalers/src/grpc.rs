@@ -1,6 +1,6 @@
 //! gRPC for every trigger type that speaks it: channels, shared by all triggers with the same address and TLS profile.
-//! `address` reads where a server is, `dial` gets there, `channel` calls it, `listening` hears its streams, `explain` says why a
-//! call failed.
+//! `address` reads where a server is, `dial` gets there, `channel` calls it, `listening` hears its streams, `explain` says
+//! why a call failed.
 
 mod address;
 mod channel;

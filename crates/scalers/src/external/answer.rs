@@ -10,7 +10,7 @@ use crate::metric_name;
 use crate::target::{External, TargetType};
 
 /// The metrics as the HPA wants them, or everything that is wrong with them.
-pub(super) fn specs(index: usize, target_type: TargetType, told: &[Told]) -> Result<Vec<MetricSpec>, String> {
+pub fn specs(index: usize, target_type: TargetType, told: &[Told]) -> Result<Vec<MetricSpec>, String> {
     let mut problems = Vec::new();
     if told.is_empty() {
         problems.push("it names no metric".to_owned());
@@ -47,13 +47,13 @@ fn check_name(name: &str) -> Result<(), String> {
 
 /// What one replica should see.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Target {
+enum Target {
     Whole(i64),
     Float(f64),
 }
 
 /// The target of a metric, or what is wrong with it.
-pub fn target(told: &Told) -> Result<Target, String> {
+fn target(told: &Told) -> Result<Target, String> {
     let float = told.target_size_float;
     if !float.is_finite() {
         return Err(format!("targetSizeFloat is {float}, which is no target"));

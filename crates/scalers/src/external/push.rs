@@ -11,7 +11,7 @@ use super::{ExternalScaler, Told, activity, answer};
 use crate::error::ReadError;
 use crate::scaler::PushEvent;
 
-/// Everything that the server tells, for as long as somebody listens. All of the work is done while the stream is polled.
+/// Everything that the server tells, for as long as somebody listens. All work is done while the stream is polled.
 pub(super) fn events(scaler: &ExternalScaler) -> BoxStream<'static, PushEvent> {
     stream::select(activities(scaler.clone()), metrics(scaler.clone())).boxed()
 }

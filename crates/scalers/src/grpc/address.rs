@@ -124,7 +124,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_can_be_dialled_and_read_again(text in "[ -~]{0,20}|[a-z.]{1,9}:[0-9]{1,5}|\\[[0-9a-f:]{1,9}\\]:[0-9]{1,5}") {
+        fn what_is_read_can_be_dialled_and_read_again(
+            text in "[ -~]{0,20}|[a-z.]{1,9}:[0-9]{1,5}|\\[[0-9a-f:]{1,9}\\]:[0-9]{1,5}",
+        ) {
             if let Ok(address) = Address::parse(&text) {
                 prop_assert!(address.uri("https").is_some());
                 prop_assert_eq!(Address::parse(&address.to_string()), Ok(address));

@@ -1,8 +1,8 @@
 //! Calls to one peer over one connection, which is made when it is needed and made anew when nothing is heard from it.
 //!
-//! A peer whose machine vanished says nothing, and TCP waits for a quarter of an hour. Pings would tell sooner, but servers hang up
-//! on those who ping more than every five minutes. So the calls themselves tell: one that gets no answer in time, while nothing
-//! else came either, is a reason to begin a new connection, also for the streams on the old one.
+//! A peer whose machine vanished says nothing, and TCP waits for a quarter of an hour. Pings would tell sooner, but servers
+//! hang up on those who ping more often than every five minutes. So the calls themselves tell: one that gets no answer in
+//! time, while nothing else came either, is a reason to begin a new connection, also for the streams on the old one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

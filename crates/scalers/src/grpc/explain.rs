@@ -27,7 +27,7 @@ pub(super) fn explain(status: &Status, method: &'static str, endpoint: Endpoint,
         return ReadError::Timeout { endpoint, limit };
     }
     let problem = innermost(source);
-    // HTTP/2 keeps only the words of what TLS told it, as when a server refuses a client's certificate after the handshake.
+    // HTTP/2 keeps only the words of what TLS told it, as when a server refuses a certificate after the handshake.
     if problem.starts_with("received fatal alert") {
         return ReadError::Untrusted { endpoint, problem };
     }
