@@ -43,8 +43,10 @@ pub(super) enum Answer {
 /// What a stream brought in the time that it was listened to.
 #[derive(Debug)]
 pub(super) enum Heard<T> {
+    /// The first message; the stream stayed open.
     Message(T),
     Silence,
+    /// The server ended it, whatever it had brought.
     End,
     Failure(ReadError),
 }
@@ -103,10 +105,14 @@ pub(super) async fn ask(client: &ExternalClient, scope: Scope, listen: Duration)
 }
 
 async fn hear<T>(mut stream: BoxStream<'static, Result<T, ReadError>>, listen: Duration) -> Heard<T> {
-    match tokio::time::timeout(listen, stream.next()).await {
-        Err(_) => Heard::Silence,
-        Ok(None) => Heard::End,
-        Ok(Some(Ok(message))) => Heard::Message(message),
-        Ok(Some(Err(error))) => Heard::Failure(error),
+    let until = tokio::time::Instant::now() + listen;
+    let mut first = None;
+    loop {
+        match tokio::time::timeout_at(until, stream.next()).await {
+            Err(_) => return first.map_or(Heard::Silence, Heard::Message),
+            Ok(None) => return Heard::End,
+            Ok(Some(Ok(message))) => first = first.or(Some(message)),
+            Ok(Some(Err(error))) => return Heard::Failure(error),
+        }
     }
 }
