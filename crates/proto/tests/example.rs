@@ -111,3 +111,16 @@ async fn it_tells_what_changes_and_ends_its_streams_when_it_stops() {
     assert!(scaler.terminate().await.success());
     assert!(!matches!(activity.message().await, Ok(Some(_))), "there is nothing more to tell");
 }
+
+#[test]
+fn the_page_for_authors_shows_what_is_in_the_sources() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let page = read("docs/write-an-external-scaler.md");
+    let rows = [("rust", "crates/proto/examples/scaler.rs"), ("go", "docs/examples/scaler-go/main.go")];
+    for (language, path) in rows {
+        let (_, block) = page.split_once(&format!("```{language}\n")).unwrap();
+        let (block, _) = block.split_once("```").unwrap();
+        assert!(read(path).contains(block), "{path} has changed, and the page has not");
+    }
+}
