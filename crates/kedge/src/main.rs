@@ -2,6 +2,7 @@
 
 mod crds;
 mod operator;
+mod scaler;
 mod simulate;
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ enum Command {
     Crds(crds::Args),
     /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
     Simulate(simulate::Args),
+    /// External scalers: check one before it is used
+    Scaler(scaler::Args),
     /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
     Operator(Box<operator::Flags>),
     /// Print docs/reference/operator.md
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
         Command::Reference(args) => operator::reference::run(&args),
+        Command::Scaler(args) => return scaler::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

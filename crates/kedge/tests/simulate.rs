@@ -121,11 +121,18 @@ fn mistakes_are_named_with_their_place_and_a_remedy() {
         "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: a}\nspec:\n  scaleTargetRef: {name: a}\n  \
          triggers:\n  - {type: cpu, metricType: Utilization, metadata: {value: \"50\"}}\n",
     );
-    let rows: [(&[&str], &[&str]); 8] = [
+    let external =
+        queue.replace("type: prometheus", "type: external").replace("serverAddress: http://", "scalerAddress: ");
+    let external = file("external.yaml", &external);
+    let rows: [(&[&str], &[&str]); 9] = [
         (&["no-such-file.yaml"], &["cannot read no-such-file.yaml"]),
         (&[&no_yaml], &["no-yaml.yaml"]),
         (&[&no_object], &["no-object.yaml", "there is no ScaledObject in it", "give a file that has one"]),
         (&[&no_query], &["no-query.yaml", "trigger 0 (prometheus): `query` is missing; give it in"]),
+        (
+            &[&external],
+            &["trigger 0 (external): its scaler alone knows the metrics and targets", "put a prometheus trigger"],
+        ),
         (&[&only_cpu], &["cpu.yaml", "`triggers` has only cpu and memory"]),
         (&["--load", "wavy:1"], &["--load", "wavy:1", "wave:MIN..MAX/PERIOD"]),
         (&["--start", "today"], &["--start", "2026-01-05T08:00:00Z"]),

@@ -14,6 +14,9 @@ pub enum ReadError {
     Untrusted { endpoint: Endpoint, problem: String },
     #[error("{endpoint} answered with status {code}")]
     Status { endpoint: Endpoint, code: u16 },
+    /// The words are the source's own, and cut.
+    #[error("{endpoint} answered {method} with {code}: {message}")]
+    Rpc { endpoint: Endpoint, method: &'static str, code: &'static str, message: String },
     #[error("the answer of {endpoint} cannot be used: {problem}")]
     Malformed { endpoint: Endpoint, problem: String },
     #[error("{endpoint} has no value: {problem}")]
@@ -31,7 +34,7 @@ impl ReadError {
             Self::Timeout { .. } => "SourceTimeout",
             Self::Connect { .. } => "SourceUnreachable",
             Self::Untrusted { .. } => "SourceUntrusted",
-            Self::Status { .. } => "SourceRefused",
+            Self::Status { .. } | Self::Rpc { .. } => "SourceRefused",
             Self::Malformed { .. } => "SourceMalformed",
             Self::NoValue { .. } => "SourceWithoutValue",
             Self::NoCredentials { .. } => "NoCredentials",
@@ -51,6 +54,11 @@ impl Endpoint {
         // The last `@` ends the user info: a password may hold another one.
         let host = authority.rsplit('@').next().unwrap_or_default();
         Self(format!("{scheme}{host}{}", uri.path()))
+    }
+
+    /// One that has no scheme and no path.
+    pub(crate) fn of_host(host_and_port: String) -> Self {
+        Self(host_and_port)
     }
 }
 

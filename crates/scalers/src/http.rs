@@ -28,7 +28,7 @@ use crate::identity::{Ambient, Identities};
 use crate::trigger::Problem;
 pub(crate) use address::{Address, basic};
 pub use ca_dirs::read_ca_dirs;
-pub(crate) use call::Call;
+pub(crate) use call::{Call, find, innermost};
 use connector::Connector;
 pub use proxy::Proxies;
 use route::Route;
@@ -111,6 +111,17 @@ impl HttpClients {
         &self.settings
     }
 
+    /// The way out, for clients of another kind.
+    pub(crate) fn connector(&self) -> Connector {
+        self.connector.clone()
+    }
+
+    /// What TLS is spoken with under a profile, for clients of another kind.
+    pub(crate) fn tls(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, Problem> {
+        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
+        tls::client_config(profile, roots, &self.settings)
+    }
+
     /// The client for a profile: the one in use, or a new one.
     pub(crate) fn client(&self, profile: &TlsProfile) -> Result<Arc<HttpClient>, Problem> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +130,7 @@ impl HttpClients {
         }
         // Credentials come and go: what no scaler holds any more is let go when new ones arrive.
         clients.retain(|profile, client| profile.is_ordinary() || Arc::strong_count(client) > 1);
-        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), self.tls_config(profile)?));
+        let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), self.tls(profile)?));
         clients.insert(profile.clone(), Arc::clone(&client));
         Ok(client)
     }
@@ -127,13 +138,8 @@ impl HttpClients {
     /// A client that uses no proxy, for what only this very machine can be told.
     pub(crate) fn straight_client(&self) -> Result<Arc<HttpClient>, Problem> {
         let settings = Settings { proxies: Proxies::default(), ..self.settings.clone() };
-        let tls = self.tls_config(&TlsProfile::default())?;
+        let tls = self.tls(&TlsProfile::default())?;
         Ok(Arc::new(HttpClient::new(&settings, self.connector.clone(), tls)))
-    }
-
-    fn tls_config(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, Problem> {
-        let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
-        tls::client_config(profile, roots, &self.settings)
     }
 }
 

@@ -10,8 +10,10 @@
 //! | [`metric_name`], [`target`] | how external metrics are named and what they are compared with |
 //! | [`http`] | shared clients, and the [`http::connector`] through which every connection is made |
 //! | [`identity`] | signing in as somebody that a cloud knows: AWS, Azure, Google Cloud |
+//! | `grpc` | shared channels, which go the same way out |
 //! | `auth` | the parameters by which triggers that speak HTTP sign in |
-//! | `cron`, `prometheus`, `resource` | the trigger types themselves |
+//! | [`external`] | `external` and `external-push`, and the client by which their scalers are called |
+//! | `cron`, `prometheus`, `resource` | the other trigger types |
 //!
 //! A new trigger type is a new file and a line in [`registry`]. Everything is resolved before it comes here: secrets,
 //! environment and pod identity are the caller's work, and `now` is given; deadlines follow tokio's clock.
@@ -19,6 +21,8 @@
 mod auth;
 mod cron;
 pub mod error;
+pub mod external;
+mod grpc;
 pub mod http;
 pub mod identity;
 pub mod metadata;
@@ -36,7 +40,7 @@ pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_
 pub use identity::Ambient;
 pub use registry::Registry;
 pub use rustls::CipherSuite;
-pub use scaler::{Activity, BoxFuture, Known, Scaler};
+pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
 pub use trigger::{AuthParams, BuildError, Environment, Problem, Secret, TriggerConfig};
 
 #[cfg(test)]

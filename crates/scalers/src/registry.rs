@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::external::{self, ExternalClient};
+use crate::grpc::Channels;
 use crate::http::connector::Connector;
 use crate::http::exchange::Exchange;
 use crate::http::{HttpClients, Settings};
@@ -12,35 +14,55 @@ use crate::{cron, prometheus, resource};
 /// Builds scalers. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    clients: Arc<HttpClients>,
+    shared: Arc<Shared>,
 }
 
-type Build = fn(&HttpClients, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
+/// What scalers share: the ways to their sources.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) http: Arc<HttpClients>,
+    pub(crate) grpc: Channels,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
+        Self { http: Arc::new(HttpClients::new(settings, connector)), grpc: Channels::default() }
+    }
+}
+
+type Build = fn(&Shared, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
 
 /// Every trigger type there is.
 const KINDS: &[(&str, Build)] = &[
     ("cpu", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
     ("cron", |_, trigger| Ok(Arc::new(cron::build(trigger)?))),
+    ("external", |shared, trigger| Ok(Arc::new(external::build(trigger, shared)?))),
+    ("external-push", |shared, trigger| Ok(Arc::new(external::build(trigger, shared)?))),
     ("memory", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
-    ("prometheus", |clients, trigger| Ok(Arc::new(prometheus::build(trigger, clients)?))),
+    ("prometheus", |shared, trigger| Ok(Arc::new(prometheus::build(trigger, &shared.http)?))),
 ];
 
 impl Registry {
     pub fn new(settings: Settings, connector: Connector) -> Self {
-        Self { clients: Arc::new(HttpClients::new(settings, connector)) }
+        Self { shared: Arc::new(Shared::new(settings, connector)) }
     }
 
     /// A scaler for the trigger, or everything that is wrong with it. No source is asked yet.
     pub fn build(&self, trigger: &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError> {
         match find(trigger.kind) {
-            Some(build) => build(&self.clients, trigger),
+            Some(build) => build(&self.shared, trigger),
             None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
         }
     }
 
     /// The same way out for requests that are not questions to a source.
     pub fn exchange(&self) -> Exchange {
-        Exchange::new(Arc::clone(&self.clients))
+        Exchange::new(Arc::clone(&self.shared.http))
+    }
+
+    /// The client that the scaler of an `external` trigger has, or everything that is wrong with the trigger.
+    pub fn external_client(&self, trigger: &TriggerConfig<'_>) -> Result<ExternalClient, BuildError> {
+        external::client(trigger, &self.shared)
     }
 
     /// Whether there is a scaler for the trigger type.
@@ -87,7 +109,7 @@ mod tests {
         assert_eq!(
             error,
             "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
-             use one of cpu, cron, memory, prometheus"
+             use one of cpu, cron, external, external-push, memory, prometheus"
         );
         assert!(Registry::supports("cron") && !Registry::supports("Cron") && !Registry::supports(""));
     }
@@ -97,10 +119,11 @@ mod tests {
         activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
         bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv|\
         awsRegion|awsRoleArn|awsAccessKeyID|awsSecretAccessKey|awsAccessKeyIDFromEnv|awsSecretAccessKeyFromEnv|cloud|\
-        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL";
+        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL|\
+        scalerAddress|enableTLS|caCert|tlsClientCert|tlsClientKey|FromEnv";
 
     fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
-        let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|true|[0-9]{1,3}|bearer,tls|basic|\
+        let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|[a-z.:\\[\\]/]{0,9}:[0-9]{1,6}|dns:///[a-z:0-9]{0,9}|true|[0-9]{1,3}|bearer,tls|basic|\
             custom|oauth|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
         btree_map(KEYS, prop_oneof![".*", likely], 0..12)
     }
@@ -125,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_metadata_makes_it_panic(
-            kind in "cpu|cron|memory|prometheus|.*",
+            kind in "cpu|cron|external|external-push|memory|prometheus|.*",
             metadata in params(),
             auth in params(),
             environment in params(),

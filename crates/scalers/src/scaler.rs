@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use chrono::{DateTime, Utc};
+use futures::stream::BoxStream;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
 
 use crate::error::ReadError;
@@ -17,6 +18,21 @@ pub trait Scaler: Send + Sync + std::fmt::Debug {
 
     /// The present values of one External metric, and whether it asks for the target to be awake.
     fn read<'a>(&'a self, metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>>;
+
+    /// What its source tells unasked, for those that do. The stream ends only when it is dropped; each call begins another.
+    fn push(&self) -> Option<BoxStream<'static, PushEvent>> {
+        None
+    }
+}
+
+/// Something that a source told unasked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PushEvent {
+    Activity(Activity),
+    /// The metrics are now these, and [`Scaler::describe`] says so too.
+    Specs(Vec<MetricSpec>),
+    /// What was told is lost or of no use. The source is listened to again by itself, after a while.
+    Failed(ReadError),
 }
 
 /// An answer. There is no Default: an error is unknown, never zero.

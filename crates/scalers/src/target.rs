@@ -1,7 +1,8 @@
 //! The metric as the HPA wants it: what `metricType` means for external metrics, and how targets are written.
 
 use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricIdentifier, MetricSpec, MetricTarget};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::api::resource;
+use kedge_core::quantity::Quantity;
 
 use crate::trigger::{Problem, TriggerConfig};
 
@@ -55,6 +56,13 @@ impl External {
         Self { name, target_type, target: kedge_core::quantity::format_float(target) }
     }
 
+    /// A metric with a target that is a whole number.
+    pub fn whole(name: String, target_type: TargetType, target: i64) -> Self {
+        let target = target.to_string();
+        let target = Quantity::parse(&target).map_or(target, |target| target.canonical());
+        Self { name, target_type, target }
+    }
+
     /// A metric whose target is one a replica.
     pub fn one_each(name: String, target_type: TargetType) -> Self {
         Self { name, target_type, target: "1".to_owned() }
@@ -62,7 +70,7 @@ impl External {
 
     pub fn spec(&self) -> MetricSpec {
         let mut target = MetricTarget { type_: self.target_type.name().to_owned(), ..MetricTarget::default() };
-        let amount = Some(Quantity(self.target.clone()));
+        let amount = Some(resource::Quantity(self.target.clone()));
         match self.target_type {
             TargetType::AverageValue => target.average_value = amount,
             TargetType::Value => target.value = amount,

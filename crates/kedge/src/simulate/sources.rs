@@ -148,6 +148,12 @@ fn build_source(
         return Ok(Source { label, kind, answers: Answers::LeftOut });
     }
     let scaler = build_scaler(registry, object, index, trigger)?;
+    if matches!(kind.as_str(), "external" | "external-push") {
+        bail!(
+            "trigger {index} ({kind}): its scaler alone knows the metrics and targets, and is not asked here; \
+             put a prometheus trigger in its place, with the target as `threshold`"
+        );
+    }
     let metric = describe(scaler.as_ref()).with_context(|| format!("trigger {index} ({kind})"))?;
     let answers = if kind == "cron" {
         Answers::BySchedule { scaler, metric }

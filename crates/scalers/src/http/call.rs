@@ -180,11 +180,11 @@ fn is_garbled(error: &hyper_util::client::legacy::Error) -> bool {
 }
 
 /// The error that began it: the others only say on whose way it was met.
-pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     chain(error).find_map(|error| error.downcast_ref())
 }
 

@@ -107,7 +107,7 @@ enum End {
 }
 
 impl Conduit {
-    pub(super) fn straight(stream: BoxStream) -> Self {
+    pub(crate) fn straight(stream: BoxStream) -> Self {
         Self { stream, end: End::Source }
     }
 

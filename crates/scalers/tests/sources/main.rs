@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, also what stands outside of test functions")]
 
 mod deadlines;
+mod external;
 mod failures;
 mod identities;
 mod proxies;

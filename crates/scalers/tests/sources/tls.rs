@@ -12,8 +12,8 @@ pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// A certificate and its key.
 pub(crate) struct Identity {
-    cert: rcgen::Certificate,
-    key: KeyPair,
+    pub(crate) cert: rcgen::Certificate,
+    pub(crate) key: KeyPair,
 }
 
 impl Identity {

@@ -1,0 +1,27 @@
+//! What to do about a call that failed.
+
+use kedge_scalers::ReadError;
+
+pub(super) fn of(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Timeout { .. } => {
+            "answer at once from what is known, or with an error: each call carries its deadline as grpc-timeout"
+        }
+        ReadError::Connect { .. } => {
+            "start the scaler and check the address; if it speaks TLS, add --tls; it must be a gRPC server, so HTTP/2"
+        }
+        ReadError::Untrusted { .. } => {
+            "give the authority of its certificate with --ca, and if it asks for one a certificate with \
+             --cert and --key; its certificate must name the host of the address; if it does not speak TLS, leave the flags out"
+        }
+        ReadError::Rpc { code: "UNIMPLEMENTED", .. } => {
+            "serve externalscaler.ExternalScaler: package, service and method must be named as in \
+             proto/externalscaler.proto"
+        }
+        _ => "see the scaler's own log; the words are its own",
+    }
+}
+
+pub(super) fn is_unimplemented(error: &ReadError) -> bool {
+    matches!(error, ReadError::Rpc { code: "UNIMPLEMENTED", .. })
+}

@@ -1,0 +1,192 @@
+//! What a server says, read: pure. A server may say anything.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::autoscaling::v2::MetricSpec;
+pub(super) use kedge_proto::externalscaler::MetricSpec as Told;
+use kedge_proto::externalscaler::MetricValue;
+
+use crate::metric_name;
+use crate::target::{External, TargetType};
+
+/// The metrics as the HPA wants them, or everything that is wrong with them.
+pub fn specs(index: usize, target_type: TargetType, told: &[Told]) -> Result<Vec<MetricSpec>, String> {
+    let mut problems = Vec::new();
+    if told.is_empty() {
+        problems.push("it names no metric".to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    let mut specs = Vec::new();
+    for told in told {
+        let name = &told.metric_name;
+        if let Err(problem) = check_name(name) {
+            problems.push(problem);
+        }
+        if !seen.insert(name) && !name.is_empty() {
+            problems.push(format!("{name:?} is named more than once"));
+        }
+        match target(told) {
+            // KEDA: the name is not normalised.
+            Ok(target) => specs.push(external(metric_name::with_prefix(index, name), target_type, target).spec()),
+            Err(problem) => problems.push(format!("{name:?}: {problem}")),
+        }
+    }
+    if problems.is_empty() { Ok(specs) } else { Err(format!("in the metric specs, {}", problems.join(", and "))) }
+}
+
+/// Whether a metric can have the name. The API server refuses an HPA in which it cannot be a part of a path.
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("a metric has no name".to_owned());
+    }
+    match name.contains(['/', '%']) {
+        true => Err(format!("{name:?} holds a / or %, which no metric of an HPA may")),
+        false => Ok(()),
+    }
+}
+
+/// What one replica should see.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Target {
+    Whole(i64),
+    Float(f64),
+}
+
+/// The target of a metric, or what is wrong with it.
+fn target(told: &Told) -> Result<Target, String> {
+    let float = told.target_size_float;
+    if !float.is_finite() {
+        return Err(format!("targetSizeFloat is {float}, which is no target"));
+    }
+    // KEDA: the float counts where it is above zero.
+    if float > 0.0 {
+        return match kedge_core::quantity::format_float(float).as_str() {
+            "0" => Err(format!("targetSizeFloat is {float}, which is 0 in thousandths, and a target must be above 0")),
+            _ => Ok(Target::Float(float)),
+        };
+    }
+    match told.target_size {
+        // What the HPA compares is counted in thousandths.
+        whole if whole > i64::MAX / 1000 => Err(format!("targetSize is {whole}, and the HPA cannot count so far")),
+        whole if whole > 0 => Ok(Target::Whole(whole)),
+        whole => Err(format!(
+            "targetSize is {whole} and targetSizeFloat {float}, and one of them must be above 0 to be the target"
+        )),
+    }
+}
+
+fn external(name: String, target_type: TargetType, target: Target) -> External {
+    match target {
+        Target::Whole(target) => External::whole(name, target_type, target),
+        Target::Float(target) => External::float(name, target_type, target),
+    }
+}
+
+/// The values, whatever metric they say they are of, or what is wrong with one.
+pub(super) fn values(told: &[MetricValue]) -> Result<Vec<f64>, String> {
+    told.iter().map(value).collect()
+}
+
+/// The number that a value means, or what is wrong with it.
+pub fn value(told: &MetricValue) -> Result<f64, String> {
+    let float = told.metric_value_float;
+    if !float.is_finite() {
+        return Err(format!("metricValueFloat is {float}, which is no value"));
+    }
+    // KEDA: the float counts where it is above zero.
+    Ok(if float > 0.0 { float } else { told.metric_value as f64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(name: &str, whole: i64, float: f64) -> Told {
+        Told { metric_name: name.to_owned(), target_size: whole, target_size_float: float }
+    }
+
+    #[test]
+    fn metrics_keep_their_names_and_have_their_targets() {
+        let rows = [
+            ("whole", told("jobs.waiting:now", 10, 0.0), "s2-jobs.waiting:now", "10"),
+            ("a thousand", told("a", 1000, 0.0), "s2-a", "1k"),
+            ("a float wins", told("a", 10, 2.5), "s2-a", "2.500"),
+            ("a float of zero does not", told("a", 10, 0.0), "s2-a", "10"),
+            ("nor one below", told("a", 10, -2.0), "s2-a", "10"),
+            ("less than one", told("a", 0, 0.25), "s2-a", "250m"),
+        ];
+        for (name, told, metric, target) in rows {
+            let specs = specs(2, TargetType::AverageValue, &[told]).unwrap();
+            let expected = json!([{"type": "External", "external": {
+                "metric": {"name": metric}, "target": {"type": "AverageValue", "averageValue": target}}}]);
+            assert_eq!(serde_json::to_value(specs).unwrap(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn lies_are_named() {
+        let rows: [(&str, Vec<Told>, &[&str]); 10] = [
+            ("nothing", vec![], &["it names no metric"]),
+            ("no name", vec![told("", 1, 0.0)], &["a metric has no name"]),
+            ("twice", vec![told("a", 1, 0.0), told("a", 2, 0.0)], &["\"a\" is named more than once"]),
+            ("a slash", vec![told("a/b", 1, 0.0)], &["\"a/b\" holds a / or %"]),
+            ("a percent sign", vec![told("a%b", 1, 0.0)], &["\"a%b\" holds a / or %"]),
+            ("no target", vec![told("a", 0, 0.0)], &["\"a\": targetSize is 0 and targetSizeFloat 0"]),
+            ("below zero", vec![told("a", -5, -1.0)], &["targetSize is -5 and targetSizeFloat -1"]),
+            ("NaN", vec![told("a", 5, f64::NAN)], &["targetSizeFloat is NaN"]),
+            ("infinite", vec![told("a", 5, f64::INFINITY)], &["targetSizeFloat is inf"]),
+            (
+                "all at once",
+                vec![told("", 0, 0.0), told("b", 5, 0.0001)],
+                &[
+                    "a metric has no name",
+                    "targetSize is 0",
+                    "\"b\": targetSizeFloat is 0.0001, which is 0 in thousandths",
+                ],
+            ),
+        ];
+        for (name, told, expected) in rows {
+            let problem = specs(0, TargetType::Value, &told).unwrap_err();
+            for part in expected {
+                assert!(problem.contains(part), "{name}: {problem}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_read_whatever_they_are_called() {
+        let told = |whole, float| MetricValue {
+            metric_name: "other".to_owned(),
+            metric_value: whole,
+            metric_value_float: float,
+        };
+        assert_eq!(values(&[told(7, 0.0), told(7, 1.5), told(-3, -1.0)]), Ok(vec![7.0, 1.5, -3.0]));
+        assert_eq!(values(&[]), Ok(vec![]));
+        for float in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(values(&[told(7, 0.0), told(7, float)]).unwrap_err().starts_with("metricValueFloat is"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_told_becomes_metrics_with_targets_above_zero_or_a_reason(
+            all in proptest::collection::vec(("[a-c/%]{0,2}", any::<i64>(), any::<f64>()), 0..4),
+        ) {
+            let all: Vec<Told> = all.iter().map(|(name, whole, float)| told(name, *whole, *float)).collect();
+            match specs(0, TargetType::AverageValue, &all) {
+                Err(problem) => prop_assert!(!problem.is_empty()),
+                Ok(specs) => {
+                    prop_assert_eq!(specs.len(), all.len());
+                    for spec in specs {
+                        let target = spec.external.unwrap().target.average_value.unwrap();
+                        let target = kedge_core::quantity::Quantity::parse(&target.0).unwrap();
+                        prop_assert!(target.milli_value() > 0, "{target:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What an `external` or `external-push` trigger says, read and checked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kedge_proto::externalscaler::ScaledObjectRef;
+
+use crate::grpc::{Address, Channel, Peer, Security};
+use crate::http::{TlsProfile, Verification};
+use crate::metadata::{Field, Reader, convert};
+use crate::registry::Shared;
+use crate::target::TargetType;
+use crate::trigger::{BuildError, Problem, Secret, TriggerConfig};
+
+/// A checked trigger.
+pub(super) struct Config {
+    pub(super) channel: Arc<Channel>,
+    pub(super) reference: ScaledObjectRef,
+    pub(super) target_type: TargetType,
+    pub(super) kind: Kind,
+}
+
+/// Whether the server also tells unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Poll,
+    Push,
+}
+
+pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Config, BuildError> {
+    let mut read = Reader::new(trigger);
+    let address = read.required(Field::metadata(&["scalerAddress"]), Address::parse);
+    let security = parse_security(&mut read);
+    let channel = address.and_then(|address| {
+        let made = shared.grpc.channel(&Peer { address, security }, &shared.http);
+        read.take(made.map_err(rename))
+    });
+    let target_type = read.take(TargetType::parse(trigger));
+    let kind = if trigger.kind == "external-push" { Kind::Push } else { Kind::Poll };
+    let made =
+        (|| Some(Config { channel: channel?, reference: reference(trigger), target_type: target_type?, kind }))();
+    read.finish(made)
+}
+
+fn parse_security(read: &mut Reader<'_>) -> Security {
+    let is_wanted = read.or(Field::metadata(&["enableTLS"]), convert::boolean, false);
+    let is_unsafe = read.or(Field::metadata(&["unsafeSsl"]), convert::boolean, false);
+    let secret = |name: &'static str| read.text(Field::auth(&[name])).map(Secret::new);
+    let ca = secret("caCert");
+    // KEDA: one without the other does not count.
+    let identity = secret("tlsClientCert").zip(secret("tlsClientKey"));
+    if !is_wanted && ca.is_none() && identity.is_none() {
+        return Security::Plaintext;
+    }
+    let verification = if is_unsafe { Verification::Off } else { Verification::Full };
+    Security::Tls(TlsProfile { verification, ca, identity })
+}
+
+/// The parameters of TLS have names of their own here.
+fn rename(problem: Problem) -> Problem {
+    let field = match problem.field.as_str() {
+        "ca" => "caCert",
+        "cert" => "tlsClientCert",
+        "key" => "tlsClientKey",
+        other => other,
+    };
+    Problem::new(field, problem.problem.replace("`cert`", "`tlsClientCert`"), problem.remedy)
+}
+
+/// What the server is told about the trigger.
+fn reference(trigger: &TriggerConfig<'_>) -> ScaledObjectRef {
+    let metadata: HashMap<String, String> = trigger
+        .metadata
+        .iter()
+        .filter_map(|(key, value)| match key.ends_with("FromEnv") {
+            // KEDA: the key stays as it is; without a value it is left out.
+            true => {
+                let resolved = trigger.environment.get(value).filter(|resolved| !resolved.is_empty())?;
+                Some((key.clone(), resolved.to_owned()))
+            }
+            false => Some((key.clone(), value.clone())),
+        })
+        .collect();
+    ScaledObjectRef {
+        name: trigger.object.to_owned(),
+        namespace: trigger.namespace.to_owned(),
+        scaler_metadata: metadata,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::http::Settings;
+    use crate::http::connector::Connector;
+    use crate::sample::Sample;
+
+    fn shared() -> Shared {
+        Shared::new(Settings::default(), Connector::tcp())
+    }
+
+    fn sample() -> Sample {
+        Sample::new("external").with("scalerAddress", "scaler.queues:9090")
+    }
+
+    #[test]
+    fn the_server_is_told_the_whole_metadata_with_values_from_the_environment_and_no_credentials() {
+        let sample = sample()
+            .with("colour", " blue ")
+            .with("queueFromEnv", "QUEUE")
+            .with("missingFromEnv", "NOBODY")
+            .with("emptyFromEnv", "EMPTY")
+            .auth("token", "hunter2");
+        let environment: crate::Environment = [("QUEUE", "orders"), ("EMPTY", "")]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let trigger = TriggerConfig { environment: &environment, ..sample.trigger() };
+        let reference = parse(&trigger, &shared()).unwrap().reference;
+        assert_eq!((reference.name.as_str(), reference.namespace.as_str()), ("web", "default"));
+        let told: BTreeMap<_, _> = reference.scaler_metadata.into_iter().collect();
+        let expected = [("colour", " blue "), ("queueFromEnv", "orders"), ("scalerAddress", "scaler.queues:9090")];
+        assert_eq!(told, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    }
+
+    #[test]
+    fn tls_is_spoken_when_it_is_asked_for_or_there_is_something_for_it() {
+        let certified = rcgen::generate_simple_self_signed(["a".to_owned()]).unwrap();
+        let (cert, key) = (certified.cert.pem(), certified.signing_key.serialize_pem());
+        let pair = |sample: Sample| sample.auth("tlsClientCert", &cert).auth("tlsClientKey", &key);
+        let rows = [
+            ("nothing", sample(), None),
+            ("unsafeSsl alone", sample().with("unsafeSsl", "true"), None),
+            ("a certificate without its key", sample().auth("tlsClientCert", &cert), None),
+            ("a key without its certificate", sample().auth("tlsClientKey", &key), None),
+            ("enableTLS", sample().with("enableTLS", "true"), Some(Verification::Full)),
+            ("a CA", sample().auth("caCert", &cert), Some(Verification::Full)),
+            ("a pair", pair(sample()), Some(Verification::Full)),
+            ("a CA, unsafe", sample().auth("caCert", &cert).with("unsafeSsl", "true"), Some(Verification::Off)),
+        ];
+        for (name, sample, expected) in rows {
+            let trigger = sample.trigger();
+            let security = parse_security(&mut Reader::new(&trigger));
+            let found = match security {
+                Security::Plaintext => None,
+                Security::Tls(profile) => Some(profile.verification),
+            };
+            assert_eq!(found, expected, "{name}");
+            parse(&trigger, &shared()).map(|_| ()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_by_the_parameters_that_are_written() {
+        let tls = || sample().with("enableTLS", "true");
+        let rows: [(&str, Sample, &[&str]); 7] = [
+            ("no address", Sample::new("external"), &["`scalerAddress` is missing; give it in the trigger's metadata"]),
+            (
+                "no port",
+                Sample::new("external-push").with("scalerAddress", "scaler"),
+                &["`scalerAddress` \"scaler\" has no port; write host:port"],
+            ),
+            ("not a CA", tls().auth("caCert", "hunter2"), &["`caCert` holds no usable certificate"]),
+            (
+                "not a pair",
+                tls().auth("tlsClientCert", "hunter2").auth("tlsClientKey", "hunter2"),
+                &["`tlsClientCert` holds no usable certificate"],
+            ),
+            ("not a boolean", sample().with("enableTLS", "yes"), &["`enableTLS` \"yes\""]),
+            ("Utilization", sample().metric_type("Utilization"), &["`metricType`"]),
+            (
+                "all at once",
+                Sample::new("external").with("unsafeSsl", "x").metric_type("x"),
+                &["`scalerAddress`", "`unsafeSsl`", "`metricType`"],
+            ),
+        ];
+        for (name, sample, expected) in rows {
+            let text = match parse(&sample.trigger(), &shared()) {
+                Ok(_) => panic!("{name}: it is accepted"),
+                Err(error) => error.to_string(),
+            };
+            for part in expected {
+                assert!(text.contains(part), "{name}: {text}");
+            }
+            assert!(!text.contains("hunter2"), "{name}: {text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! gRPC for every trigger type that speaks it: channels, shared by all triggers with the same address and TLS profile.
+//! `address` reads where a server is, `dial` gets there, `channel` calls it, `listening` hears its streams, `explain` says
+//! why a call failed.
+
+mod address;
+mod channel;
+mod dial;
+mod explain;
+mod listening;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::http::{HttpClients, TlsProfile};
+use crate::trigger::Problem;
+pub(crate) use address::Address;
+pub(crate) use channel::{Channel, request};
+use dial::Dial;
+
+/// Who a channel leads to, and what protects it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Peer {
+    pub(crate) address: Address,
+    pub(crate) security: Security,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Security {
+    Plaintext,
+    Tls(TlsProfile),
+}
+
+/// The channels of this process, one for each peer in use.
+#[derive(Debug, Default)]
+pub(crate) struct Channels(Mutex<HashMap<Peer, Arc<Channel>>>);
+
+impl Channels {
+    /// The channel to a peer: the one in use, or a new one. Nothing is connected yet.
+    pub(crate) fn channel(&self, peer: &Peer, clients: &HttpClients) -> Result<Arc<Channel>, Problem> {
+        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(peer) {
+            return Ok(Arc::clone(channel));
+        }
+        // What no scaler holds any more is let go when another comes.
+        channels.retain(|_, channel| Arc::strong_count(channel) > 1);
+        let tls = match &peer.security {
+            Security::Plaintext => None,
+            Security::Tls(profile) => Some(clients.tls(profile)?),
+        };
+        let limit = clients.settings().limit(None);
+        let dial = Dial::new(clients.connector(), &peer.address, tls, limit);
+        let channel = Arc::new(Channel::new(&peer.address, dial, limit));
+        channels.insert(peer.clone(), Arc::clone(&channel));
+        Ok(channel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Settings;
+    use crate::http::connector::Connector;
+
+    #[test]
+    fn peers_share_channels_and_those_that_nobody_holds_are_let_go() {
+        let clients = HttpClients::new(Settings::default(), Connector::tcp());
+        let channels = Channels::default();
+        let peer = |address: &str, security| Peer { address: Address::parse(address).unwrap(), security };
+        let (plain, other) = (peer("a:1", Security::Plaintext), peer("b:1", Security::Plaintext));
+        let tls = peer("a:1", Security::Tls(TlsProfile::default()));
+        let held = channels.channel(&plain, &clients).unwrap();
+        assert!(Arc::ptr_eq(&held, &channels.channel(&plain, &clients).unwrap()));
+        assert!(!Arc::ptr_eq(&held, &channels.channel(&tls, &clients).unwrap()), "TLS is another channel");
+        channels.channel(&other, &clients).unwrap();
+        let kept = channels.0.lock().unwrap();
+        assert!(kept.contains_key(&plain) && kept.contains_key(&other) && !kept.contains_key(&tls));
+    }
+}
