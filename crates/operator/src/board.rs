@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::credentials::Resolved;
 use crate::key::Key;
+use crate::push::Push;
 use crate::telemetry::Telemetry;
 pub use metric::{ExternalMetric, Failure, Reading};
 
@@ -67,6 +68,8 @@ pub struct BoardTrigger {
     /// Those of them that are external.
     pub metrics: Vec<Arc<ExternalMetric>>,
     pub service: Service,
+    /// Its source, listened to, where it tells by itself.
+    pub push: Option<Arc<Push>>,
     /// What it was built with.
     pub credentials: Resolved,
 }
@@ -128,6 +131,11 @@ impl ObjectBoard {
     /// Whether a trigger of this position and type is there, and which.
     pub fn trigger(&self, index: usize, kind: &str) -> Option<&Arc<BoardTrigger>> {
         self.triggers.iter().find(|trigger| trigger.index == index && trigger.kind == kind)
+    }
+
+    /// Whether a source has told something by itself that nobody has looked at.
+    pub fn has_news(&self) -> bool {
+        self.triggers.iter().filter_map(|trigger| trigger.push.as_ref()).any(|push| push.has_news())
     }
 
     /// The failures after which the fallback counts, if there is one.

@@ -18,6 +18,9 @@ use tokio::time::Instant;
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
 use crate::credentials::{Credentials, Resolved};
 use crate::key::Key;
+use crate::push::Push;
+use crate::queue::Queue;
+use crate::run::Role;
 use crate::target::Target;
 use crate::telemetry::Telemetry;
 
@@ -27,6 +30,9 @@ pub struct Builder {
     pub registry: Registry,
     pub telemetry: Arc<Telemetry>,
     pub credentials: Arc<Credentials>,
+    /// Where objects become due whose sources tell something.
+    pub queue: Arc<Queue<Key>>,
+    pub role: Arc<Role>,
 }
 
 /// The pause before credentials that could not be read are tried again.
@@ -66,12 +72,17 @@ impl Builder {
         self.board(object, triggers, changes, refresh_at)
     }
 
-    /// Asks again those sources that did not say which metrics they have. `None` if there is nothing new.
+    /// Asks again those sources that did not say which metrics they have, or said that they have others. `None` if there is
+    /// nothing new.
     pub async fn ask_again(&self, object: &ScaledObject, board: &ObjectBoard) -> Option<Arc<ObjectBoard>> {
         let earlier = Earlier { board: Some(board), hpa: None };
         let mut triggers = board.triggers.clone();
         let mut news = false;
         for trigger in &mut triggers {
+            if let Some(changed) = self.redescribed(object, trigger, earlier).await {
+                *trigger = Arc::new(changed);
+                news = true;
+            }
             let Err(NotBuilt::NoAnswer(_)) = &trigger.scaler else { continue };
             let Some(spec) = object.spec.triggers.get(trigger.index) else { continue };
             let resolved = Ok(trigger.credentials.clone());
@@ -80,6 +91,32 @@ impl Builder {
             *trigger = Arc::new(again);
         }
         news.then(|| self.board(object, triggers, board.credentials, board.refresh_at))
+    }
+
+    /// The same trigger with the metrics that its source says it has now, if it said that they changed.
+    async fn redescribed(
+        &self,
+        object: &ScaledObject,
+        trigger: &BoardTrigger,
+        earlier: Earlier<'_>,
+    ) -> Option<BoardTrigger> {
+        let scaler = trigger.scaler.as_ref().ok()?;
+        trigger.push.as_ref().filter(|push| push.take_specs())?;
+        // What cannot be told now is told again.
+        let specs = scaler.describe().await.ok().filter(|specs| *specs != trigger.specs)?;
+        let described = describe(object, earlier, &specs);
+        let scaler = check(object, trigger.index, &trigger.kind, &specs).map(|()| scaler.clone());
+        Some(BoardTrigger {
+            index: trigger.index,
+            kind: trigger.kind.clone(),
+            name: trigger.name.clone(),
+            scaler,
+            specs,
+            metrics: described,
+            service: trigger.service,
+            push: trigger.push.clone(),
+            credentials: trigger.credentials.clone(),
+        })
     }
 
     fn board(
@@ -120,11 +157,17 @@ impl Builder {
             Ok((scaler, specs)) => (Ok(scaler), specs),
             Err(why) => (Err(why), known_specs(object, index, trigger, earlier)),
         };
-        let failures = |name: &str| known_failures(object, earlier.board, name);
-        let metrics = specs.iter().filter_map(|spec| ExternalMetric::of(spec, failures)).map(Arc::new).collect();
+        let metrics = describe(object, earlier, &specs);
+        let push = scaler.as_ref().ok().and_then(|scaler| self.listen(object, scaler));
         let service = if trigger.use_cached_metrics == Some(true) { Service::LastPoll } else { Service::Live };
         let (kind, name) = (trigger.r#type.clone(), trigger.name.clone());
-        BoardTrigger { index, kind, name, scaler, specs, metrics, service, credentials }
+        BoardTrigger { index, kind, name, scaler, specs, metrics, service, push, credentials }
+    }
+
+    /// Listens to a source that tells by itself. Only the replica that acts does.
+    fn listen(&self, object: &ScaledObject, scaler: &Arc<dyn Scaler>) -> Option<Arc<Push>> {
+        let events = Some(scaler).filter(|_| self.role.leads())?.push()?;
+        Some(Arc::new(Push::listen(events, Key::of(&object.metadata), self.queue.clone())))
     }
 
     async fn build_scaler(
@@ -150,11 +193,20 @@ impl Builder {
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;
         let specs = specs.map_err(|error| NotBuilt::NoAnswer(format!("trigger {index} ({kind}): {error}")))?;
-        if !has_formula(object) {
-            check_targets(index, kind, &specs)?;
-        }
+        check(object, index, kind, &specs)?;
         Ok((scaler, specs))
     }
+}
+
+/// The external metrics among these, with the failures that are known of them.
+fn describe(object: &ScaledObject, earlier: Earlier<'_>, specs: &[MetricSpec]) -> Vec<Arc<ExternalMetric>> {
+    let failures = |name: &str| known_failures(object, earlier.board, name);
+    specs.iter().filter_map(|spec| ExternalMetric::of(spec, failures)).map(Arc::new).collect()
+}
+
+/// Whether the HPA can have these metrics.
+fn check(object: &ScaledObject, index: usize, kind: &str, specs: &[MetricSpec]) -> Result<(), NotBuilt> {
+    if has_formula(object) { Ok(()) } else { check_targets(index, kind, specs) }
 }
 
 /// Whether the triggers only feed a formula: then their own targets do not count.

@@ -14,6 +14,7 @@
 //! | [`queue`] | who is due when |
 //! | [`events`] | what users are told happened |
 //! | [`telemetry`] | the operator's own metrics |
+//! | [`push`] | sources that tell by themselves |
 //! | [`lease`] | who of several replicas acts |
 //! | [`jobs`] | ScaledJobs, which are not run yet |
 //! | [`patience`] | waiting when the API server asks for it |
@@ -32,6 +33,7 @@ pub mod lease;
 pub mod merge;
 pub mod pass;
 pub mod patience;
+pub mod push;
 pub mod queue;
 pub mod run;
 pub mod source;

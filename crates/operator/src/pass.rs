@@ -234,7 +234,7 @@ impl Passes {
         let mut board = self.board_for(key, object, &target).await;
         let asked = (object.metadata.generation, policy.steering.clone(), board.credentials);
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
-        let is_due = changed || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
+        let is_due = changed || board.has_news() || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
         if is_due {
             board = self.ask_again(key, object, board).await;
         }

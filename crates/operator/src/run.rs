@@ -118,13 +118,20 @@ impl Operator {
             exchange: registry.exchange(),
             settings: settings.credentials,
         });
+        let role = Arc::new(Role::default());
         let passes = Arc::new(Passes {
             targets: Arc::new(Targets::new(client.clone())),
             events: Events::new(client.clone(), clock, settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
-            builder: Builder { registry, telemetry: telemetry.clone(), credentials: credentials.clone() },
+            builder: Builder {
+                registry,
+                telemetry: telemetry.clone(),
+                credentials: credentials.clone(),
+                queue: queue.clone(),
+                role: role.clone(),
+            },
             telemetry,
             credentials,
             client,
@@ -132,7 +139,6 @@ impl Operator {
             world,
         });
         let concurrency = settings.concurrency.max(1);
-        let role = Arc::new(Role::default());
         Self { passes, queue, watches, scopes, concurrency, usage, election: settings.election, role }
     }
 

@@ -47,6 +47,7 @@ fn board(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectBoard> {
         specs: vec![spec],
         metrics: vec![Arc::new(metric)],
         service: Service::Live,
+        push: None,
         credentials: Resolved::default(),
     };
     Arc::new(ObjectBoard {

@@ -12,7 +12,8 @@ fn builder() -> Builder {
     let references = References::start(client.clone(), Arc::default(), &[]);
     let settings = crate::credentials::Settings::default();
     let credentials = Arc::new(Credentials { client, settings, references, exchange: registry.exchange() });
-    Builder { registry, telemetry: Arc::new(Telemetry::new("test")), credentials }
+    let (queue, role) = (Arc::default(), Arc::default());
+    Builder { registry, telemetry: Arc::new(Telemetry::new("test")), credentials, queue, role }
 }
 
 fn target() -> Target {

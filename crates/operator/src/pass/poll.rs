@@ -1,6 +1,6 @@
 //! A look at the triggers, the decision that follows, and the step it asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kedge_api::ScaledObject;
@@ -45,10 +45,16 @@ impl Passes {
         board.fail_unbuilt(self.clock);
         let readings = board.read_all(|_| FRESH, self.clock).await;
         let current = self.current(target).await?;
-        let (contributions, active, failing) = match &board.composite {
-            None => contributions(board, &readings, current),
+        let pushed =
+            board.triggers.iter().filter(|trigger| trigger.push.as_ref().is_some_and(|push| push.take_active()));
+        let pushed: BTreeSet<usize> = pushed.map(|trigger| trigger.index).collect();
+        let (mut contributions, active, failing) = match &board.composite {
+            None => contributions(board, &readings, current, &pushed),
             Some(composite) => self.composite(board, composite, &readings, target, current).await,
         };
+        if !pushed.is_empty() {
+            contributions.push(Contribution::Active);
+        }
         self.tell_failures(object, memory, board, &readings, failing).await;
         let now = self.clock.now();
         let activity = activity(&contributions);
@@ -233,12 +239,12 @@ impl Passes {
 type Polled = (Vec<Contribution>, BTreeMap<String, bool>, Option<String>);
 
 /// What triggers contribute where there is no formula.
-fn contributions(board: &ObjectBoard, readings: &[Read<'_>], current: Option<i32>) -> Polled {
+fn contributions(board: &ObjectBoard, readings: &[Read<'_>], current: Option<i32>, pushed: &BTreeSet<usize>) -> Polled {
     let mut active = BTreeMap::new();
     let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
     for (trigger, metric, reading) in readings {
         let contribution = contribution(board, metric.failures(), reading, current);
-        active.insert(metric.name.clone(), contribution.asks_for_work());
+        active.insert(metric.name.clone(), contribution.asks_for_work() || pushed.contains(&trigger.index));
         by_trigger.entry(trigger.index).or_default().push(contribution);
     }
     let of = |trigger: &Arc<BoardTrigger>| combine(trigger.scaler.is_ok(), by_trigger.get(&trigger.index));

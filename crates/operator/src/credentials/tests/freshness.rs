@@ -29,7 +29,8 @@ impl Rig {
         let credentials = Arc::new(credentials);
         let registry = Registry::new(Default::default(), Connector::tcp());
         let telemetry = Arc::new(Telemetry::new("0"));
-        let builder = Builder { registry, telemetry, credentials: credentials.clone() };
+        let (queue, role) = (Arc::default(), Arc::default());
+        let builder = Builder { registry, telemetry, credentials: credentials.clone(), queue, role };
         Self { cluster, credentials, queue, builder, target: target() }
     }
 
