@@ -113,7 +113,7 @@ fn ready(facts: &Facts<'_>) -> Condition {
 fn active(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
     let active = |status, reason, message: &str| said(conditions::ACTIVE, status, reason, message);
     match facts.check {
-        Check::NotPolled if facts.problem.is_some() => {
+        Check::NotPolled | Check::Paused if facts.problem.is_some() => {
             active("Unknown", reasons::UNKNOWN_STATE, messages::SCALED_OBJECT_CHECK_FAILED)
         }
         Check::Paused | Check::NotPolled => before.cloned().unwrap_or_else(|| initial(conditions::ACTIVE, "Unknown")),
