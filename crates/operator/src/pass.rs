@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
-use kedge_api::names::conditions;
+use kedge_api::names::{conditions, events};
 use kedge_core::activity::Past;
 use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
 use kedge_core::validate::validate;
@@ -217,9 +217,11 @@ impl Passes {
     ) -> Result<(), PassError> {
         let problems = validate(&object.spec);
         if let Some(first) = problems.first() {
+            // KEDA: the status names the target all the same.
+            let found = self.find_target(object, memory, findings).await;
             let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
             findings.problem = Some(format!("{}: {}", first.step().message(), all.join("; ")));
-            return Ok(());
+            return found.map(drop);
         }
         if uses_modifiers(object) {
             findings.problem = Some("advanced.scalingModifiers is not supported yet, and without it the triggers mean something else; remove it".to_owned());
@@ -304,18 +306,31 @@ impl Passes {
         if let Some(board) = self.board.get(key).filter(fits) {
             return board;
         }
-        if let Some(old) = self.board.get(key) {
+        let old = self.board.get(key);
+        if let Some(old) = &old {
             self.telemetry.forget(key, &old.triggers);
         }
         let board = build(&self.registry, &self.telemetry, object).await;
         debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
         self.board.put(key.clone(), board.clone());
-        for trigger in &board.triggers {
-            if let Err(problem) = &trigger.scaler {
-                self.events.tell(object, Tone::Warning, kedge_api::names::events::SCALER_FAILED, problem).await;
-            }
+        self.tell_built(object, &board).await;
+        if board.is_built_at_all() && !old.is_some_and(|old| old.is_built_at_all()) {
+            self.events.tell(object, Tone::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
         }
         board
+    }
+
+    /// Tells of each trigger whether it could be built.
+    async fn tell_built(&self, object: &ScaledObject, board: &ObjectBoard) {
+        for trigger in &board.triggers {
+            match &trigger.scaler {
+                Ok(_) => {
+                    let note = format!("Scaler {} is built", trigger.kind);
+                    self.events.tell(object, Tone::Normal, events::SCALERS_STARTED, &note).await;
+                }
+                Err(problem) => self.events.tell(object, Tone::Warning, events::SCALER_FAILED, problem).await,
+            }
+        }
     }
 
     /// When to look again: at the next poll, or sooner to see whether a problem is gone.
