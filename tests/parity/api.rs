@@ -1,8 +1,11 @@
 //! As little of a Kubernetes client as the stories need: any kind, as JSON, by its path.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 /// A client with the rights of the administrator.
@@ -16,8 +19,12 @@ pub(crate) struct Answer {
 }
 
 impl Kube {
-    pub(crate) fn new(client: kube::Client) -> Self {
-        Self(client)
+    pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<Self> {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+        let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        // 503 is an answer like any other here.
+        config.default_retry = false;
+        Ok(Self(kube::Client::try_from(config)?))
     }
 
     /// Sends one request; any status is an answer.

@@ -111,8 +111,10 @@ impl Case {
 
     fn read(path: &Path, golden: &Path) -> Self {
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a file with a name").to_owned();
-        let mut case: Self =
-            serde_saphyr::from_str(&files::read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // `n` is a letter here.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let mut case: Self = serde_saphyr::from_str_with_options(&files::read(path), options)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let golden = golden.join(&name).with_extension("json");
         case.golden =
             serde_json::from_str(&files::read(&golden)).unwrap_or_else(|error| panic!("{}: {error}", golden.display()));

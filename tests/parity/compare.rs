@@ -31,13 +31,11 @@ pub(crate) fn written(value: &Value) -> String {
     }
 }
 
-/// What [`written`] wrote.
-pub(crate) fn read(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
-}
-
 fn is_plain(text: &str) -> bool {
-    text.trim() == text && !text.contains(char::is_control) && serde_json::from_str::<Value>(text).is_err()
+    !text.is_empty()
+        && text.trim() == text
+        && !text.contains(char::is_control)
+        && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// A capture in which all texts that the case leaves open are the same.
@@ -205,18 +203,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read_again() {
-        for value in [
-            json!("True"),
-            json!("3"),
-            json!(3),
-            json!(""),
-            json!("two\nlines"),
-            json!("null"),
-            json!(null),
-            json!({ "a": [1] }),
-        ] {
-            assert_eq!(read(&written(&value)), value, "{value}");
+    fn a_text_that_looks_like_something_else_is_quoted() {
+        let rows = [
+            (json!("True"), "True"),
+            (json!("3"), "\"3\""),
+            (json!(3), "3"),
+            (json!(""), "\"\""),
+            (json!("two\nlines"), "\"two\\nlines\""),
+            (json!({ "a": [1] }), "{\"a\":[1]}"),
+        ];
+        for (value, expected) in rows {
+            assert_eq!(written(&value), expected);
         }
     }
 }

@@ -2,13 +2,18 @@
 //!
 //! Every section of that page is one difference: a heading `## ID: TITLE`, some words, and a table of the cases in which it
 //! shows. The page is read strictly, so that it cannot say less, or other, than it seems to.
+//!
+//! A value is code, in which `…` stands for any text; or one of the words `absent` and `present`, the latter for a list or an
+//! object that is too long to be spelled out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use kedge_tests::files;
 
-use crate::compare::{Difference, read};
+use serde_json::Value;
+
+use crate::compare::{Difference, written};
 
 const HEAD: &str = "| case | step | where | KEDA | Kedge |";
 const RULE: &str = "|---|---|---|---|---|";
@@ -18,13 +23,68 @@ const RULE: &str = "|---|---|---|---|---|";
 pub(crate) struct Listed(Vec<Row>);
 
 /// One row of a table.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     /// The section it stands in.
     pub(crate) id: String,
     pub(crate) case: String,
     pub(crate) step: String,
-    pub(crate) difference: Difference,
+    /// Where the difference is.
+    pub(crate) path: String,
+    pub(crate) keda: Cell,
+    pub(crate) kedge: Cell,
+}
+
+/// What a value is said to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    Absent,
+    /// A list or an object, whatever is in it.
+    Present,
+    /// What [`written`] makes of it, in pieces: anything may stand between two.
+    Text(Vec<String>),
+}
+
+impl Row {
+    /// Whether this is the difference that is meant.
+    pub(crate) fn is(&self, found: &Difference) -> bool {
+        self.path == found.path && self.keda.is(found.keda.as_ref()) && self.kedge.is(found.kedge.as_ref())
+    }
+}
+
+impl Cell {
+    fn is(&self, value: Option<&Value>) -> bool {
+        match (self, value) {
+            (Self::Absent, None) => true,
+            (Self::Present, Some(value)) => value.is_array() || value.is_object(),
+            (Self::Text(pieces), Some(value)) => consists_of(&written(value), pieces),
+            _ => false,
+        }
+    }
+
+    fn parse(cell: &str) -> Option<Self> {
+        match cell {
+            "absent" => Some(Self::Absent),
+            "present" => Some(Self::Present),
+            _ => code(cell).map(|text| Self::Text(text.split('…').map(str::to_owned).collect())),
+        }
+    }
+}
+
+/// Whether a text is these pieces, with anything between two of them.
+fn consists_of(text: &str, pieces: &[String]) -> bool {
+    match pieces {
+        [] => false,
+        [only] => text == only,
+        [first, middle @ .., last] => {
+            let Some(rest) = text.strip_prefix(first.as_str()) else { return false };
+            let Some(mut rest) = rest.strip_suffix(last.as_str()) else { return false };
+            middle.iter().all(|piece| {
+                let found = rest.find(piece.as_str()).map(|at| &rest[at + piece.len()..]);
+                found.map(|after| rest = after).is_some()
+            })
+        }
+    }
 }
 
 impl Listed {
@@ -47,15 +107,9 @@ impl Listed {
                 return Err(format!("two sections are called {}", section.id));
             }
             for row in section.rows {
-                let same = |other: &&Row| {
-                    (&other.case, &other.step, &other.difference.path) == (&row.case, &row.step, &row.difference.path)
-                        && other.difference == row.difference
-                };
+                let same = |other: &&Row| Row { id: row.id.clone(), ..(*other).clone() } == row;
                 if let Some(other) = rows.iter().find(same) {
-                    return Err(format!(
-                        "{} repeats a row of {}: {} {}",
-                        row.id, other.id, row.case, row.difference.path
-                    ));
+                    return Err(format!("{} repeats a row of {}: {} {}", row.id, other.id, row.case, row.path));
                 }
                 rows.push(row);
             }
@@ -106,21 +160,14 @@ fn row(id: &str, line: &str) -> Result<Row, String> {
     if !before.is_empty() || !after.is_empty() || step.is_empty() {
         return Err(problem("not five cells"));
     }
-    let value = |cell: &str| match (cell, code(cell)) {
-        ("absent", _) => Ok(None),
-        (_, Some(text)) => Ok(Some(read(&text))),
-        _ => Err(problem("a value is neither `absent` nor code")),
-    };
-    let difference = Difference {
-        path: code(path).ok_or(problem("the place is not code"))?,
-        keda: value(keda)?,
-        kedge: value(kedge)?,
-    };
-    if difference.keda == difference.kedge {
+    let value = |cell: &str| Cell::parse(cell).ok_or(problem("a value is neither `absent`, `present` nor code"));
+    let (keda, kedge) = (value(keda)?, value(kedge)?);
+    if keda == kedge {
         return Err(problem("no difference"));
     }
     let case = code(case).ok_or(problem("the case is not code"))?;
-    Ok(Row { id: id.to_owned(), case, step: step.clone(), difference })
+    let path = code(path).ok_or(problem("the place is not code"))?;
+    Ok(Row { id: id.to_owned(), case, step: step.clone(), path, keda, kedge })
 }
 
 /// The text of a cell that is code: within backticks, or within double ones and blanks where it has backticks itself.
@@ -148,19 +195,44 @@ mod tests {
     fn a_row_says_where_and_what() {
         let rows = "| `cron-active` | in the window | `a.b[Ready].c` | `True` | absent |\n| `x` | y | `z` | `\"3\"` | `` a `b` \\| c `` |";
         let listed = Listed::parse(&table(rows)).unwrap();
-        let row = |case: &str, step: &str, path: &str, keda, kedge| Row {
+        let row = |case: &str, step: &str, path: &str, keda: &str, kedge| Row {
             id: "an-id".into(),
             case: case.into(),
             step: step.into(),
-            difference: Difference { path: path.into(), keda, kedge },
+            path: path.into(),
+            keda: Cell::Text(vec![keda.into()]),
+            kedge,
         };
         let expected = [
-            row("cron-active", "in the window", "a.b[Ready].c", Some(json!("True")), None),
-            row("x", "y", "z", Some(json!("3")), Some(json!("a `b` | c"))),
+            row("cron-active", "in the window", "a.b[Ready].c", "True", Cell::Absent),
+            row("x", "y", "z", "\"3\"", Cell::Text(vec!["a `b` | c".into()])),
         ];
         assert_eq!(listed.0, expected);
         assert_eq!(listed.of("x", "y").len(), 1);
         assert!(listed.of("x", "other").is_empty());
+    }
+
+    #[test]
+    fn a_cell_says_what_a_value_may_be() {
+        let rows = [
+            ("absent", None, true),
+            ("absent", Some(json!("absent")), false),
+            ("present", Some(json!({ "a": 1 })), true),
+            ("present", Some(json!("text")), false),
+            ("present", None, false),
+            ("`3`", Some(json!(3)), true),
+            ("`3`", Some(json!("3")), false),
+            ("`\"3\"`", Some(json!("3")), true),
+            ("`True`", Some(json!("True")), true),
+            ("`a … c`", Some(json!("a b c")), true),
+            ("`a … c`", Some(json!("a b c d")), false),
+            ("`a…b…c`", Some(json!("a1b2c")), true),
+            ("`a…b…c`", Some(json!("a1c")), false),
+            ("`a…a`", Some(json!("a")), false),
+        ];
+        for (cell, value, expected) in rows {
+            assert_eq!(Cell::parse(cell).unwrap().is(value.as_ref()), expected, "{cell} {value:?}");
+        }
     }
 
     #[test]

@@ -293,6 +293,23 @@ mod tests {
     }
 
     #[test]
+    fn a_problem_leaves_the_activity_unknown_whether_paused_or_not() {
+        let steering = steering();
+        for check in [Check::NotPolled, Check::Paused] {
+            let facts = |problem| Facts {
+                steering: &steering,
+                problem,
+                check,
+                fallback: FallbackState::Absent,
+                hpa: HpaState::Unknown,
+            };
+            let broken = conditions(&[], &facts(Some("a mistake")));
+            assert_eq!(summary(&broken, "Ready"), "False ScaledObjectCheckFailed", "{check:?}");
+            assert_eq!(summary(&broken, "Active"), "Unknown UnknownState", "{check:?}");
+        }
+    }
+
+    #[test]
     fn leaving_a_pause_is_said_once() {
         let mut paused = steering();
         paused.scale_in = Direction::Paused;
