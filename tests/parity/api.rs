@@ -8,8 +8,13 @@ use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
-/// A client with the rights of the administrator.
-pub(crate) struct Kube(kube::Client);
+/// Clients with the rights of the administrator.
+pub(crate) struct Kube {
+    /// Asks again when the API server is busy.
+    patient: kube::Client,
+    /// Takes the first answer.
+    plain: kube::Client,
+}
 
 /// What the API server answered.
 #[derive(Debug)]
@@ -22,21 +27,19 @@ impl Kube {
     pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<Self> {
         let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        // 503 is an answer like any other here.
+        let patient = kube::Client::try_from(config.clone())?;
         config.default_retry = false;
-        Ok(Self(kube::Client::try_from(config)?))
+        Ok(Self { patient, plain: kube::Client::try_from(config)? })
     }
 
-    /// Sends one request; any status is an answer.
+    /// Sends a request; any status is an answer.
     pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
-        let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let response = self.0.send(request.body(Body::from(bytes))?).await.with_context(|| path.to_owned())?;
-        let code = response.status();
-        let text = response.into_body().collect_bytes().await?;
-        let body = serde_json::from_slice(&text).unwrap_or_else(|_| String::from_utf8_lossy(&text).into());
-        Ok(Answer { code, body })
+        send(&self.patient, method, path, body).await
+    }
+
+    /// Asks once, whatever the answer.
+    pub(crate) async fn ask(&self, path: &str) -> anyhow::Result<Answer> {
+        send(&self.plain, Method::GET, path, None).await
     }
 
     /// Sends one request that must succeed.
@@ -56,6 +59,17 @@ impl Kube {
             _ => bail!("GET {path}: {code} {}", body["message"]),
         }
     }
+}
+
+async fn send(client: &kube::Client, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+    let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    let request = Request::builder().method(method).uri(path).header("content-type", content);
+    let response = client.send(request.body(Body::from(bytes))?).await.with_context(|| path.to_owned())?;
+    let code = response.status();
+    let text = response.into_body().collect_bytes().await?;
+    let body = serde_json::from_slice(&text).unwrap_or_else(|_| String::from_utf8_lossy(&text).into());
+    Ok(Answer { code, body })
 }
 
 /// The path of the objects of a kind in a namespace.

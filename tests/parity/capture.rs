@@ -1,6 +1,5 @@
 //! What a user could see now, read from the cluster and brought to normal form.
 
-use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::api::path_of;
@@ -40,7 +39,7 @@ pub(crate) async fn metrics(story: &Story<'_>, seen: &Value) -> anyhow::Result<V
             story.namespace,
             metric.replace("${NS}", &story.namespace),
         );
-        let answer = story.stage.kube.call(Method::GET, &path, None).await?;
+        let answer = story.stage.kube.ask(&path).await?;
         let item = |item: &Value| {
             let value = normal::quantity(item["value"].as_str().unwrap_or_default());
             json!({ "metricName": item["metricName"], "metricLabels": item["metricLabels"], "value": value })
