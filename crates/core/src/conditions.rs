@@ -113,7 +113,7 @@ fn ready(facts: &Facts<'_>) -> Condition {
 fn active(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
     let active = |status, reason, message: &str| said(conditions::ACTIVE, status, reason, message);
     match facts.check {
-        Check::NotPolled if facts.problem.is_some() => {
+        Check::NotPolled | Check::Paused if facts.problem.is_some() => {
             active("Unknown", reasons::UNKNOWN_STATE, messages::SCALED_OBJECT_CHECK_FAILED)
         }
         Check::Paused | Check::NotPolled => before.cloned().unwrap_or_else(|| initial(conditions::ACTIVE, "Unknown")),
@@ -290,6 +290,23 @@ mod tests {
             once.iter().map(|one| one.r#type.as_str()).collect::<Vec<_>>(),
             ["Ready", "Active", "Fallback", "Paused", "HPAActive"]
         );
+    }
+
+    #[test]
+    fn a_problem_leaves_the_activity_unknown_whether_paused_or_not() {
+        let steering = steering();
+        for check in [Check::NotPolled, Check::Paused] {
+            let facts = |problem| Facts {
+                steering: &steering,
+                problem,
+                check,
+                fallback: FallbackState::Absent,
+                hpa: HpaState::Unknown,
+            };
+            let broken = conditions(&[], &facts(Some("a mistake")));
+            assert_eq!(summary(&broken, "Ready"), "False ScaledObjectCheckFailed", "{check:?}");
+            assert_eq!(summary(&broken, "Active"), "Unknown UnknownState", "{check:?}");
+        }
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub(crate) struct ValueList {
 #[serde(rename_all = "camelCase")]
 struct Item {
     metric_name: String,
-    metric_labels: BTreeMap<String, String>,
+    // KEDA: no labels are null, not an empty object.
+    metric_labels: (),
     timestamp: String,
     value: String,
 }
@@ -29,7 +30,7 @@ struct Item {
 pub(crate) fn render_values(values: Vec<MetricValue>) -> ValueList {
     let item = |value: MetricValue| Item {
         metric_name: value.name,
-        metric_labels: BTreeMap::new(),
+        metric_labels: (),
         timestamp: value.at.to_rfc3339_opts(SecondsFormat::Secs, true),
         value: value.value,
     };
@@ -52,8 +53,8 @@ mod tests {
         let text = serde_json::to_string(&render_values(vec![value("1500m"), value("12")])).expect("JSON");
         let expected = concat!(
             r#"{"kind":"ExternalMetricValueList","apiVersion":"external.metrics.k8s.io/v1beta1","metadata":{},"items":["#,
-            r#"{"metricName":"queue-depth","metricLabels":{},"timestamp":"2024-05-01T10:00:00Z","value":"1500m"},"#,
-            r#"{"metricName":"queue-depth","metricLabels":{},"timestamp":"2024-05-01T10:00:00Z","value":"12"}]}"#,
+            r#"{"metricName":"queue-depth","metricLabels":null,"timestamp":"2024-05-01T10:00:00Z","value":"1500m"},"#,
+            r#"{"metricName":"queue-depth","metricLabels":null,"timestamp":"2024-05-01T10:00:00Z","value":"12"}]}"#,
         );
         assert_eq!(text, expected);
     }

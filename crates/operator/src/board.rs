@@ -138,6 +138,11 @@ impl ObjectBoard {
         self.triggers.iter().filter_map(|trigger| trigger.push.as_ref()).any(|push| push.has_news())
     }
 
+    /// Whether any trigger could be built.
+    pub fn is_built_at_all(&self) -> bool {
+        self.triggers.iter().any(|trigger| trigger.scaler.is_ok())
+    }
+
     /// The failures after which the fallback counts, if there is one.
     fn threshold(&self) -> i32 {
         self.fallback.as_ref().map_or(0, |fallback| fallback.failure_threshold)

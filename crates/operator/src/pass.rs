@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
-use kedge_api::names::conditions;
+use kedge_api::names::{conditions, events};
 use kedge_core::activity::Past;
 use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
 use kedge_core::validate::validate;
@@ -23,7 +23,7 @@ use kube::Client;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::board::{Board, ObjectBoard};
+use crate::board::{Board, BoardTrigger, ObjectBoard};
 use crate::build::{Builder, Earlier};
 use crate::clock::Clock;
 use crate::credentials::Credentials;
@@ -72,6 +72,8 @@ pub struct Memory {
     target: Option<Target>,
     /// The metrics that failed at the last poll, so that each failure is told once.
     failing: BTreeSet<String>,
+    /// Whether triggers were built before, by this process.
+    has_built: bool,
 }
 
 impl Memory {
@@ -219,9 +221,11 @@ impl Passes {
         memory: &mut Memory,
         findings: &mut Findings,
     ) -> Result<(), PassError> {
-        findings.problem = problem_of(object);
-        if findings.problem.is_some() {
-            return Ok(());
+        if let Some(problem) = problem_of(object) {
+            // KEDA: the status names the target all the same.
+            let found = self.find_target(object, memory, findings).await;
+            findings.problem = Some(problem);
+            return found.map(drop);
         }
         if let Some(rival) = self.world.rivals(object).first() {
             let target = &object.spec.scale_target_ref.name;
@@ -231,12 +235,12 @@ impl Passes {
             return Ok(());
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
-        let mut board = self.board_for(key, object, &target).await;
+        let mut board = self.board_for(key, object, &target, memory).await;
         let asked = (object.metadata.generation, policy.steering.clone(), board.credentials);
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
         let is_due = changed || board.has_news() || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
         if is_due {
-            board = self.ask_again(key, object, board).await;
+            board = self.ask_again(key, object, board, memory).await;
         }
         let problems: Vec<String> = board
             .triggers
@@ -302,7 +306,13 @@ impl Passes {
     }
 
     /// The triggers of the object, built for its generation and its credentials.
-    async fn board_for(&self, key: &Key, object: &ScaledObject, target: &Target) -> Arc<ObjectBoard> {
+    async fn board_for(
+        &self,
+        key: &Key,
+        object: &ScaledObject,
+        target: &Target,
+        memory: &mut Memory,
+    ) -> Arc<ObjectBoard> {
         if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
             return board;
         }
@@ -311,7 +321,7 @@ impl Passes {
         let earlier = Earlier { board: old.as_deref(), hpa: hpa.as_deref() };
         let board = self.builder.build(object, target, earlier).await;
         debug!(namespace = key.namespace, name = key.name, generation = board.generation, "scalers built");
-        self.put_board(key, object, board.clone()).await;
+        self.put_board(key, object, board.clone(), memory).await;
         board
     }
 
@@ -323,31 +333,50 @@ impl Passes {
     }
 
     /// The board, after sources that did not say which metrics they have were asked again.
-    async fn ask_again(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) -> Arc<ObjectBoard> {
+    async fn ask_again(
+        &self,
+        key: &Key,
+        object: &ScaledObject,
+        board: Arc<ObjectBoard>,
+        memory: &mut Memory,
+    ) -> Arc<ObjectBoard> {
         match self.builder.ask_again(object, &board).await {
             Some(board) => {
-                self.put_board(key, object, board.clone()).await;
+                self.put_board(key, object, board.clone(), memory).await;
                 board
             }
             None => board,
         }
     }
 
-    /// Puts a board in the place of the one there was, and tells what is wrong with it.
-    async fn put_board(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>) {
+    /// Puts a board in the place of the one there was, and tells what is new about it.
+    async fn put_board(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>, memory: &mut Memory) {
         let old = self.board.get(key);
         if let Some(old) = &old {
             self.telemetry.forget(key, &old.triggers);
         }
         self.board.put(key.clone(), board.clone());
-        let same = old.filter(|old| old.fits(object));
+        let is_known = object.status.as_ref().is_some_and(|status| status.triggers_types.is_some());
+        // What an earlier process built, and told, is no news.
+        let untold = std::mem::replace(&mut memory.has_built, true) || !is_known;
+        let before = |trigger: &BoardTrigger| old.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.kind));
         for trigger in &board.triggers {
-            let Err(problem) = &trigger.scaler else { continue };
-            let told = same.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.kind)?.scaler.as_ref().err());
-            if told != Some(problem) {
-                let reason = kedge_api::names::events::SCALER_FAILED;
-                self.events.tell(object, Tone::Warning, reason, &problem.to_string()).await;
+            match (&trigger.scaler, before(trigger)) {
+                (_, Some(old)) if Arc::ptr_eq(old, trigger) => {}
+                (Ok(_), _) if untold => {
+                    let note = format!("Scaler {} is built", trigger.kind);
+                    self.events.tell(object, Tone::Normal, events::SCALERS_STARTED, &note).await;
+                }
+                (Ok(_), _) => {}
+                (Err(problem), Some(old)) if old.scaler.as_ref().err() == Some(problem) => {}
+                (Err(problem), _) if !untold && says(object, &problem.to_string()) => {}
+                (Err(problem), _) => {
+                    self.events.tell(object, Tone::Warning, events::SCALER_FAILED, &problem.to_string()).await;
+                }
             }
+        }
+        if untold && board.is_built_at_all() && !old.is_some_and(|old| old.is_built_at_all()) {
+            self.events.tell(object, Tone::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
         }
     }
 
@@ -359,6 +388,13 @@ impl Passes {
         };
         memory.next_poll_at.into_iter().chain(board.refresh_at).min()
     }
+}
+
+/// Whether the Ready condition says so already.
+fn says(object: &ScaledObject, problem: &str) -> bool {
+    let conditions = object.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut ready = conditions.filter(|condition| condition.r#type == conditions::READY);
+    ready.any(|ready| ready.message.as_ref().is_some_and(|message| message.contains(problem)))
 }
 
 /// What makes the object unusable as it is written.

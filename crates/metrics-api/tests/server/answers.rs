@@ -22,8 +22,8 @@ async fn a_metric_is_answered_as_the_hpa_reads_it() {
         assert_eq!(answer.headers[CACHE_CONTROL], "no-cache, private");
         let expected = concat!(
             r#"{"kind":"ExternalMetricValueList","apiVersion":"external.metrics.k8s.io/v1beta1","metadata":{},"items":["#,
-            r#"{"metricName":"pair","metricLabels":{},"timestamp":"2024-05-01T10:00:00Z","value":"1500m"},"#,
-            r#"{"metricName":"pair","metricLabels":{},"timestamp":"2024-05-01T10:00:00Z","value":"12"}]}"#,
+            r#"{"metricName":"pair","metricLabels":null,"timestamp":"2024-05-01T10:00:00Z","value":"1500m"},"#,
+            r#"{"metricName":"pair","metricLabels":null,"timestamp":"2024-05-01T10:00:00Z","value":"12"}]}"#,
             "\n",
         );
         assert_eq!(answer.body, expected);

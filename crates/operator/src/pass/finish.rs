@@ -16,6 +16,9 @@ impl Passes {
         if !finalizers.iter().any(|one| one == FINALIZER) {
             return Ok(());
         }
+        if self.board.get(key).is_some_and(|board| board.is_built_at_all()) {
+            self.events.tell(object, Tone::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+        }
         self.forget(key, memory);
         // First, so that it does not scale the target again after the restoring.
         self.delete_own_hpa(object).await?;

@@ -19,7 +19,7 @@ impl Passes {
         policy: &Policy,
         memory: &mut Memory,
     ) -> Result<Option<Instant>, PassError> {
-        if self.board.remove(key).is_some() {
+        if self.board.remove(key).is_some_and(|board| board.is_built_at_all()) {
             self.events.tell(object, Tone::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
         }
         self.delete_own_hpa(object).await?;

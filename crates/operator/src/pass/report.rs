@@ -33,7 +33,10 @@ impl Passes {
         let mut new = old.clone();
         new.paused_replica_count = None;
         describe(object, findings, &mut new);
+        // Where no trigger could be built there was nothing to look at.
+        let blind = findings.board.as_ref().is_some_and(|board| !board.is_built_at_all()) && !is_forced(policy);
         let check = match &findings.poll {
+            _ if blind => Check::NotPolled,
             Some(poll) => Check::Polled { activity: poll.activity, triggers: poll.triggers, decision: poll.decision },
             None => Check::NotPolled,
         };
@@ -48,10 +51,11 @@ impl Passes {
         };
         let previous = old.conditions.clone().unwrap_or_default();
         let problem = findings.problem.as_deref();
-        let facts = Facts { steering: &policy.steering, problem, check, fallback: fallback_state(findings), hpa };
+        let facts =
+            Facts { steering: &policy.steering, problem, check, fallback: fallback_state(object, findings), hpa };
         let mut told = conditions(&previous, &facts);
         // Between two polls the last word on the triggers stands, unless the check itself has something to say.
-        if findings.poll.is_none() && findings.board.is_some() {
+        if findings.poll.is_none() && findings.board.is_some() && !blind {
             keep(&mut told, &previous, kinds::ACTIVE, reasons::UNKNOWN_STATE);
             if problem.is_none() {
                 keep(&mut told, &previous, kinds::READY, reasons::SCALED_OBJECT_CHECK_FAILED);
@@ -139,7 +143,10 @@ fn health(board: &ObjectBoard) -> Option<BTreeMap<String, HealthStatus>> {
     (!all.is_empty()).then_some(all)
 }
 
-fn fallback_state(findings: &Findings) -> FallbackState {
+fn fallback_state(object: &ScaledObject, findings: &Findings) -> FallbackState {
+    if object.spec.fallback.is_none() {
+        return FallbackState::Absent;
+    }
     let Some(board) = &findings.board else { return FallbackState::NotYetKnown };
     match &board.fallback {
         None => FallbackState::Absent,

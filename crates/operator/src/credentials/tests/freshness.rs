@@ -29,8 +29,13 @@ impl Rig {
         let credentials = Arc::new(credentials);
         let registry = Registry::new(Default::default(), Connector::tcp());
         let telemetry = Arc::new(Telemetry::new("0"));
-        let (queue, role) = (Arc::default(), Arc::default());
-        let builder = Builder { registry, telemetry, credentials: credentials.clone(), queue, role };
+        let builder = Builder {
+            registry,
+            telemetry,
+            credentials: credentials.clone(),
+            queue: queue.clone(),
+            role: Arc::default(),
+        };
         Self { cluster, credentials, queue, builder, target: target() }
     }
 

@@ -1,0 +1,117 @@
+//! The operator held against KEDA: stories that KEDA v2.21.0 was seen to play on a real control plane, played again.
+//!
+//! `parity/keda/cases/NAME.yaml` is a story, `parity/keda/golden/NAME.json` what KEDA did at each step. What Kedge does
+//! otherwise must stand in `docs/differences-from-keda.md`, and what stands there must be so.
+//! `KEDGE_PARITY_ONLY='fallback-*,zero-and-back'` plays some.
+
+// A test ends at the first thing that is not as it must be, helpers included.
+#![allow(clippy::unwrap_used)]
+
+#[path = "parity/api.rs"]
+mod api;
+#[path = "parity/capture.rs"]
+mod capture;
+#[path = "parity/case.rs"]
+mod case;
+#[path = "parity/compare.rs"]
+mod compare;
+#[path = "parity/listed.rs"]
+mod listed;
+#[path = "parity/normal.rs"]
+mod normal;
+#[path = "parity/play.rs"]
+mod play;
+#[path = "parity/sources.rs"]
+mod sources;
+#[path = "parity/steps.rs"]
+mod steps;
+#[path = "parity/verdict.rs"]
+mod verdict;
+#[path = "parity/wishes.rs"]
+mod wishes;
+
+use std::io::Write;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream;
+use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_tests::{files, programs};
+
+use crate::api::Kube;
+use crate::case::Case;
+use crate::listed::Listed;
+use crate::play::Stage;
+use crate::sources::Sources;
+use crate::verdict::Tally;
+
+/// How many stories are played at once.
+const AT_ONCE: usize = 16;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kedge_does_what_keda_is_seen_to_do() {
+    let listed = Listed::read(&files::workspace().join("docs/differences-from-keda.md"));
+    let mut cases = chosen(Case::read_all());
+    assert!(!cases.is_empty(), "no case is called so: see tests/parity/keda/cases");
+    // The longest first, so that none is left over at the end.
+    cases.sort_by_key(|case| std::cmp::Reverse(case.steps.len()));
+
+    let cluster = Cluster::builder("parity").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    cluster.install_crds(&files::workspace().join("crds")).unwrap();
+    cluster.install_crds(&files::workspace().join("tests/parity/kinds")).unwrap();
+    let _operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    let kube = Kube::connect(&cluster.kubeconfig()).await.unwrap();
+    let stage = Stage { kube, sources: Sources::start().await.unwrap(), listed };
+
+    let tally = play_all(&stage, &cases).await;
+    say(&tally.to_string());
+    assert!(tally.is_well(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
+}
+
+/// Plays the cases, some at once, and tells each verdict when it is there.
+async fn play_all(stage: &Stage, cases: &[Case]) -> Tally {
+    let mut verdicts = stream::iter(cases).map(|case| play::play(stage, case)).buffer_unordered(AT_ONCE);
+    let mut tally = Tally::default();
+    while let Some(verdict) = verdicts.next().await {
+        say(&verdict.to_string());
+        tally.add(verdict);
+    }
+    tally
+}
+
+/// The cases whose name fits a pattern in `KEDGE_PARITY_ONLY`; all, if that is not set.
+fn chosen(cases: Vec<Case>) -> Vec<Case> {
+    let patterns = std::env::var("KEDGE_PARITY_ONLY").unwrap_or_else(|_| "*".into());
+    cases.into_iter().filter(|case| patterns.split(',').any(|pattern| fits(&case.name, pattern))).collect()
+}
+
+/// Whether a name fits a pattern, in which `*` stands for anything.
+fn fits(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| fits(&name[at..], rest))
+        }),
+    }
+}
+
+/// Prints a line at once: what `println!` prints, the test harness keeps back until the end.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+#[test]
+fn a_star_stands_for_anything() {
+    let rows = [
+        ("cron-active", "*", true),
+        ("cron-active", "cron-*", true),
+        ("cron-active", "*-active", true),
+        ("cron-active", "c*n*e", true),
+        ("cron-active", "cron-active", true),
+        ("cron-active", "cron", false),
+        ("cron-active", "cron-*-x", false),
+    ];
+    for (name, pattern, expected) in rows {
+        assert_eq!(fits(name, pattern), expected, "{name} {pattern}");
+    }
+}

@@ -1,0 +1,93 @@
+//! As little of a Kubernetes client as the stories need: any kind, as JSON, by its path.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use http::{Method, Request, StatusCode};
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+
+/// Clients with the rights of the administrator.
+pub(crate) struct Kube {
+    /// Asks again when the API server is busy.
+    patient: kube::Client,
+    /// Takes the first answer.
+    plain: kube::Client,
+}
+
+/// What the API server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: StatusCode,
+    pub(crate) body: Value,
+}
+
+impl Kube {
+    pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<Self> {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+        let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let patient = kube::Client::try_from(config.clone())?;
+        config.default_retry = false;
+        Ok(Self { patient, plain: kube::Client::try_from(config)? })
+    }
+
+    /// Sends a request; any status is an answer.
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+        send(&self.patient, method, path, body).await
+    }
+
+    /// Asks once, whatever the answer.
+    pub(crate) async fn ask(&self, path: &str) -> anyhow::Result<Answer> {
+        send(&self.plain, Method::GET, path, None).await
+    }
+
+    /// Sends one request that must succeed.
+    pub(crate) async fn done(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<()> {
+        let answer = self.call(method.clone(), path, body).await?;
+        if !answer.code.is_success() {
+            bail!("{method} {path}: {}", answer.body["message"]);
+        }
+        Ok(())
+    }
+
+    /// The objects of a list.
+    pub(crate) async fn items(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let Answer { code, mut body } = self.call(Method::GET, path, None).await?;
+        match body["items"].take() {
+            Value::Array(items) if code.is_success() => Ok(items),
+            _ => bail!("GET {path}: {code} {}", body["message"]),
+        }
+    }
+}
+
+async fn send(client: &kube::Client, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+    let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    let request = Request::builder().method(method).uri(path).header("content-type", content);
+    let response = client.send(request.body(Body::from(bytes))?).await.with_context(|| path.to_owned())?;
+    let code = response.status();
+    let text = response.into_body().collect_bytes().await?;
+    let body = serde_json::from_slice(&text).unwrap_or_else(|_| String::from_utf8_lossy(&text).into());
+    Ok(Answer { code, body })
+}
+
+/// The path of the objects of a kind in a namespace.
+pub(crate) fn path_of(kind: &str, namespace: &str) -> String {
+    let root = match kind {
+        "Deployment" | "StatefulSet" => "/apis/apps/v1",
+        "HorizontalPodAutoscaler" => "/apis/autoscaling/v2",
+        "Event" => "/apis/events.k8s.io/v1",
+        "ScaledObject" | "TriggerAuthentication" => "/apis/keda.sh/v1alpha1",
+        "Widget" => "/apis/golden.example.com/v1",
+        _ => "/api/v1",
+    };
+    format!("{root}/namespaces/{namespace}/{}s", kind.to_lowercase())
+}
+
+#[test]
+fn kinds_are_found_under_the_path_of_their_group() {
+    assert_eq!(path_of("Secret", "n"), "/api/v1/namespaces/n/secrets");
+    assert_eq!(path_of("ScaledObject", "n"), "/apis/keda.sh/v1alpha1/namespaces/n/scaledobjects");
+    assert_eq!(path_of("Event", "n"), "/apis/events.k8s.io/v1/namespaces/n/events");
+}

@@ -1,0 +1,281 @@
+//! A story as it is written, and its short forms spelled out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use kedge_tests::files;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::sources::Source;
+
+/// One story.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    /// The name of its file.
+    #[serde(skip)]
+    pub(crate) name: String,
+    /// What KEDA did: a capture for each step, by the name of the step.
+    #[serde(skip)]
+    pub(crate) golden: BTreeMap<String, Value>,
+    /// One sentence for the reader.
+    #[serde(rename = "about")]
+    _about: String,
+    #[serde(default)]
+    pub(crate) sources: BTreeMap<String, Source>,
+    /// What is there before the first step.
+    #[serde(default)]
+    pub(crate) objects: Vec<Entry>,
+    /// Questions to the metrics API that no HPA asks.
+    #[serde(default)]
+    pub(crate) ask: Vec<Question>,
+    /// Texts that may be worded otherwise.
+    #[serde(default)]
+    pub(crate) free: Free,
+    /// The targets may be Widgets.
+    #[serde(default)]
+    pub(crate) widgets: bool,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One step: what is done, and what must then come true.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) sources: BTreeMap<String, Source>,
+    pub(crate) apply: Vec<Entry>,
+    /// Annotations for the ScaledObject `so`.
+    pub(crate) annotate: Option<Value>,
+    pub(crate) patch: Vec<Patch>,
+    pub(crate) delete: Vec<Named>,
+    /// Seconds to let pass after all that.
+    pub(crate) hold: u64,
+    pub(crate) until: BTreeMap<String, Value>,
+    /// Seconds without a change before the capture.
+    pub(crate) settle: Option<u64>,
+}
+
+/// An object: a short form, or a manifest.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Entry(Value);
+
+/// A merge patch.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Patch {
+    #[serde(default = "scaled_object_kind")]
+    pub(crate) kind: String,
+    #[serde(default = "scaled_object_name")]
+    pub(crate) name: String,
+    pub(crate) body: Value,
+}
+
+/// An object by its name; the ScaledObject `so` unless told otherwise.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    #[serde(default = "scaled_object_kind")]
+    pub(crate) kind: String,
+    #[serde(default = "scaled_object_name")]
+    pub(crate) name: String,
+}
+
+/// A question to the metrics API.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    pub(crate) metric: String,
+}
+
+/// Texts that a language or a library words itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Free {
+    /// Types of conditions whose message is free.
+    pub(crate) conditions: Vec<String>,
+    /// Reasons of events whose note is free.
+    pub(crate) events: Vec<String>,
+    #[serde(rename = "why")]
+    _why: String,
+}
+
+impl Case {
+    /// All cases, by name, with what KEDA did in each.
+    pub(crate) fn read_all() -> Vec<Self> {
+        let folder = files::workspace().join("tests/parity/keda");
+        let paths = files::list(&folder.join("cases"), "yaml");
+        paths.iter().map(|path| Self::read(path, &folder.join("golden"))).collect()
+    }
+
+    fn read(path: &Path, golden: &Path) -> Self {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a file with a name").to_owned();
+        // `n` is a letter here.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let mut case: Self = serde_saphyr::from_str_with_options(&files::read(path), options)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let golden = golden.join(&name).with_extension("json");
+        case.golden =
+            serde_json::from_str(&files::read(&golden)).unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
+        case.name = name;
+        case
+    }
+}
+
+impl Entry {
+    /// The manifest that this stands for.
+    pub(crate) fn spelled_out(&self) -> Value {
+        let Value::Object(entry) = &self.0 else { return self.0.clone() };
+        if let Some(short) = entry.get("deployment") {
+            workload("Deployment", short)
+        } else if let Some(short) = entry.get("statefulset") {
+            workload("StatefulSet", short)
+        } else if let Some(short) = entry.get("so") {
+            scaled_object(short)
+        } else {
+            self.0.clone()
+        }
+    }
+
+    /// How many pods it has from the beginning.
+    pub(crate) fn pods(&self) -> u64 {
+        match self.spelled_out() {
+            object if object["spec"]["template"].is_object() => object["spec"]["replicas"].as_u64().unwrap_or(1),
+            _ => 0,
+        }
+    }
+}
+
+/// One container `main`, one replica, labels by its name; `replicas`, `podLabels` and what a container may have are taken over.
+fn workload(kind: &str, short: &Value) -> Value {
+    let name = &short["name"];
+    let mut labels = json!({ "app": name });
+    merge(&mut labels, &short["podLabels"]);
+    let mut container = json!({ "name": "main", "image": "example/app" });
+    for key in ["env", "envFrom", "resources"] {
+        if let Some(value) = short.get(key) {
+            container[key] = value.clone();
+        }
+    }
+    let mut spec = json!({
+        "replicas": short.get("replicas").cloned().unwrap_or(json!(1)),
+        "selector": { "matchLabels": { "app": name } },
+        "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } },
+    });
+    if kind == "StatefulSet" {
+        spec["serviceName"] = name.clone();
+    }
+    json!({ "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name }, "spec": spec })
+}
+
+/// A ScaledObject `so` for the Deployment `web`, polled every 2 s with a cooldown of 4 s; null takes a default away.
+fn scaled_object(short: &Value) -> Value {
+    let mut spec = json!({ "scaleTargetRef": { "name": "web" }, "pollingInterval": 2, "cooldownPeriod": 4 });
+    let mut metadata = json!({ "name": "so" });
+    for (key, value) in short.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "name" => metadata["name"] = value.clone(),
+            "metadata" => merge(&mut metadata, value),
+            _ => spec[key] = value.clone(),
+        }
+    }
+    if let Value::Object(spec) = &mut spec {
+        spec.retain(|_, value| !value.is_null());
+    }
+    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": spec })
+}
+
+/// Adds the fields of one object to another.
+fn merge(into: &mut Value, from: &Value) {
+    for (key, value) in from.as_object().into_iter().flatten() {
+        into[key] = value.clone();
+    }
+}
+
+/// A value whose texts have all placeholders filled in.
+pub(crate) fn filled(value: &Value, places: &[(&str, &str)]) -> Value {
+    match value {
+        Value::String(text) => {
+            places.iter().fold(text.clone(), |text, (placeholder, meaning)| text.replace(placeholder, meaning)).into()
+        }
+        Value::Array(items) => items.iter().map(|item| filled(item, places)).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| (key.clone(), filled(value, places)));
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+fn scaled_object_kind() -> String {
+    "ScaledObject".into()
+}
+
+fn scaled_object_name() -> String {
+    "so".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled_out(entry: Value) -> Value {
+        Entry(entry).spelled_out()
+    }
+
+    #[test]
+    fn every_case_can_be_read_and_has_a_capture_of_each_step() {
+        let cases = Case::read_all();
+        assert_eq!(cases.len(), 73);
+        for case in cases {
+            let steps: std::collections::BTreeSet<_> = case.steps.iter().map(|step| &step.name).collect();
+            assert_eq!(steps, case.golden.keys().collect(), "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn a_deployment_has_one_replica_unless_told_otherwise() {
+        let rows = [
+            ("nothing said", json!({ "name": "web" }), json!(1)),
+            ("a number", json!({ "name": "web", "replicas": 3 }), json!(3)),
+            ("left to the API server", json!({ "name": "web", "replicas": null }), Value::Null),
+        ];
+        for (name, short, expected) in rows {
+            assert_eq!(spelled_out(json!({ "deployment": short }))["spec"]["replicas"], expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_workload_takes_over_labels_and_environment() {
+        let made = spelled_out(json!({ "statefulset": { "name": "web", "podLabels": { "role": "load" }, "env": [] } }));
+        assert_eq!(made["kind"], "StatefulSet");
+        assert_eq!(made["spec"]["serviceName"], "web");
+        assert_eq!(made["spec"]["template"]["metadata"]["labels"], json!({ "app": "web", "role": "load" }));
+        assert_eq!(made["spec"]["template"]["spec"]["containers"][0]["env"], json!([]));
+    }
+
+    #[test]
+    fn a_scaled_object_has_defaults_that_null_takes_away() {
+        let made = spelled_out(
+            json!({ "so": { "cooldownPeriod": null, "pollingInterval": 40, "metadata": { "labels": {} } } }),
+        );
+        assert_eq!(made["metadata"], json!({ "name": "so", "labels": {} }));
+        assert_eq!(made["spec"], json!({ "scaleTargetRef": { "name": "web" }, "pollingInterval": 40 }));
+        assert_eq!(spelled_out(json!({ "so": { "name": "other" } }))["metadata"]["name"], "other");
+    }
+
+    #[test]
+    fn a_manifest_stays_as_it_is() {
+        let manifest = json!({ "kind": "Secret", "metadata": { "name": "creds" } });
+        assert_eq!(spelled_out(manifest.clone()), manifest);
+        assert_eq!(Entry(manifest).pods(), 0);
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_at_any_depth() {
+        let value = json!({ "a": ["${HTTP}/p/${NS}/x", 1], "b": { "c": "${NS}" } });
+        let places = [("${NS}", "story"), ("${HTTP}", "http://127.0.0.1:1")];
+        assert_eq!(filled(&value, &places), json!({ "a": ["http://127.0.0.1:1/p/story/x", 1], "b": { "c": "story" } }));
+    }
+}

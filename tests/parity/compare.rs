@@ -1,0 +1,219 @@
+//! The difference between two captures, path by path.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::case::Free;
+
+/// One value that differs. None: there is no such value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Difference {
+    /// Names with dots between them; `[Ready]` is the condition of that type, `[0]` an element.
+    pub(crate) path: String,
+    pub(crate) keda: Option<Value>,
+    pub(crate) kedge: Option<Value>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: &Option<Value>| value.as_ref().map_or("(absent)".to_owned(), written);
+        write!(out, "{}\n  KEDA:  {}\n  Kedge: {}", self.path, text(&self.keda), text(&self.kedge))
+    }
+}
+
+/// A value as it is written for a reader: text as it is, unless it would be taken for something else.
+pub(crate) fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty()
+        && text.trim() == text
+        && !text.contains(char::is_control)
+        && serde_json::from_str::<Value>(text).is_err()
+}
+
+/// A capture in which all texts that the case leaves open are the same.
+pub(crate) fn freed(capture: &Value, free: &Free) -> Value {
+    let mut capture = capture.clone();
+    for (_, object) in capture.get_mut("scaledObjects").and_then(Value::as_object_mut).into_iter().flatten() {
+        let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        for condition in conditions.into_iter().flatten() {
+            if free.conditions.iter().any(|kind| condition["type"] == **kind) {
+                condition["message"] = json!("<any text>");
+            }
+        }
+    }
+    let mut events: Vec<Value> = Vec::new();
+    for mut event in capture["events"].as_array().cloned().unwrap_or_default() {
+        if free.events.iter().any(|reason| event["reason"] == **reason) {
+            event["note"] = json!("<any text>");
+        }
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    capture["events"] = events.into();
+    capture
+}
+
+/// All differences between what KEDA did and what Kedge does.
+pub(crate) fn differences(keda: &Value, kedge: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare("", Some(keda), Some(kedge), &mut found);
+    found
+}
+
+fn compare(path: &str, keda: Option<&Value>, kedge: Option<&Value>, found: &mut Vec<Difference>) {
+    if keda == kedge {
+        return;
+    }
+    match (keda, kedge) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(&below, old.get(key), new.get(key), found);
+            }
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if path == "events" => compare_events(old, new, found),
+        (Some(Value::Array(old)), Some(Value::Array(new))) if path.ends_with(".conditions") => {
+            compare_conditions(path, old, new, found);
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) => {
+            for index in 0..old.len().max(new.len()) {
+                compare(&format!("{path}[{index}]"), old.get(index), new.get(index), found);
+            }
+        }
+        _ => found.push(Difference { path: path.into(), keda: keda.cloned(), kedge: kedge.cloned() }),
+    }
+}
+
+/// Conditions are compared by their type, and then their order.
+fn compare_conditions(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
+    let kinds = |list: &[Value]| list.iter().map(|condition| condition["type"].clone()).collect::<Vec<_>>();
+    let of = |list: &[Value], kind: &Value| list.iter().find(|condition| condition["type"] == *kind).cloned();
+    let (old_kinds, new_kinds) = (kinds(old), kinds(new));
+    let added = new_kinds.iter().filter(|kind| !old_kinds.contains(kind));
+    for kind in old_kinds.iter().chain(added) {
+        let below = format!("{path}[{}]", kind.as_str().unwrap_or_default());
+        compare(&below, of(old, kind).as_ref(), of(new, kind).as_ref(), found);
+    }
+    let common = |list: &[Value], other: &[Value]| -> Value {
+        let common = list.iter().filter(|kind| other.contains(kind)).filter_map(Value::as_str);
+        common.collect::<Vec<_>>().join(", ").into()
+    };
+    let (before, now) = (common(&old_kinds, &new_kinds), common(&new_kinds, &old_kinds));
+    compare(&format!("{path}[order]"), Some(&before), Some(&now), found);
+}
+
+/// Events are a set. Two that differ only in their note are one difference.
+fn compare_events(old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
+    let path = |event: &Value| {
+        let [on, kind, reason] = ["on", "type", "reason"].map(|key| event[key].as_str().unwrap_or_default());
+        format!("events[{on} {kind} {reason}]")
+    };
+    let mut added: Vec<&Value> = new.iter().filter(|event| !old.contains(event)).collect();
+    for lost in old.iter().filter(|event| !new.contains(event)) {
+        let instead = added.iter().position(|event| path(event) == path(lost)).map(|index| added.remove(index));
+        let kedge = instead.map(|event| event["note"].clone());
+        found.push(Difference { path: path(lost), keda: Some(lost["note"].clone()), kedge });
+    }
+    found.extend(added.into_iter().map(|event| Difference {
+        path: path(event),
+        keda: None,
+        kedge: Some(event["note"].clone()),
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(keda: Value, kedge: Value) -> Vec<String> {
+        let line = |difference: &Difference| difference.to_string().replace("\n  ", " | ");
+        differences(&keda, &kedge).iter().map(line).collect()
+    }
+
+    #[test]
+    fn what_is_the_same_is_no_difference() {
+        let capture = json!({ "events": [{ "reason": "A" }], "targets": { "Deployment/web": 3 } });
+        assert_eq!(told(capture.clone(), capture), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_value_that_differs_is_named_by_its_path() {
+        let rows = [
+            ("a number", json!({ "t": { "web": 3 } }), json!({ "t": { "web": 2 } }), "t.web | KEDA:  3 | Kedge: 2"),
+            (
+                "a value that is gone",
+                json!({ "t": { "web": null } }),
+                json!({ "t": {} }),
+                "t.web | KEDA:  null | Kedge: (absent)",
+            ),
+            ("a value that is new", json!({}), json!({ "t": { "a": 1 } }), "t | KEDA:  (absent) | Kedge: {\"a\":1}"),
+            ("an element", json!({ "m": [1, 2] }), json!({ "m": [1] }), "m[1] | KEDA:  2 | Kedge: (absent)"),
+            ("a text like a number", json!({ "v": "3" }), json!({ "v": 3 }), "v | KEDA:  \"3\" | Kedge: 3"),
+        ];
+        for (name, keda, kedge, expected) in rows {
+            assert_eq!(told(keda, kedge), [expected], "{name}");
+        }
+    }
+
+    #[test]
+    fn conditions_are_named_by_their_type_and_keep_their_order() {
+        let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status });
+        let of = |list: [Value; 2]| json!({ "status": { "conditions": list } });
+        let keda = of([condition("Ready", "True"), condition("Active", "True")]);
+        let kedge = of([condition("Active", "True"), condition("Ready", "False")]);
+        let expected = [
+            "status.conditions[Ready].status | KEDA:  True | Kedge: False",
+            "status.conditions[order] | KEDA:  Ready, Active | Kedge: Active, Ready",
+        ];
+        assert_eq!(told(keda, kedge), expected);
+    }
+
+    #[test]
+    fn events_that_differ_in_their_note_are_one_difference() {
+        let event = |reason: &str, note: &str| json!({ "on": "ScaledObject/so", "type": "Normal", "reason": reason, "note": note });
+        let keda = json!({ "events": [event("A", "x"), event("B", "y"), event("C", "z")] });
+        let kedge = json!({ "events": [event("A", "x"), event("B", "better"), event("D", "new")] });
+        let expected = [
+            "events[ScaledObject/so Normal B] | KEDA:  y | Kedge: better",
+            "events[ScaledObject/so Normal C] | KEDA:  z | Kedge: (absent)",
+            "events[ScaledObject/so Normal D] | KEDA:  (absent) | Kedge: new",
+        ];
+        assert_eq!(told(keda, kedge), expected);
+    }
+
+    #[test]
+    fn texts_that_are_free_do_not_differ() {
+        let free: Free = serde_json::from_value(json!({ "conditions": ["Ready"], "events": ["Failed"] })).unwrap();
+        let capture = |words: &str| {
+            let conditions = json!([{ "type": "Ready", "message": words }, { "type": "Active", "message": "m" }]);
+            let events = json!([{ "reason": "Failed", "note": words }, { "reason": "Failed", "note": "same" }, { "reason": "Other", "note": "n" }]);
+            json!({ "scaledObjects": { "so": { "status": { "conditions": conditions } } }, "events": events })
+        };
+        assert_eq!(freed(&capture("KEDA's"), &free), freed(&capture("ours"), &free));
+        assert_ne!(freed(&capture("KEDA's"), &Free::default()), freed(&capture("ours"), &Free::default()));
+    }
+
+    #[test]
+    fn a_text_that_looks_like_something_else_is_quoted() {
+        let rows = [
+            (json!("True"), "True"),
+            (json!("3"), "\"3\""),
+            (json!(3), "3"),
+            (json!(""), "\"\""),
+            (json!("two\nlines"), "\"two\\nlines\""),
+            (json!({ "a": [1] }), "{\"a\":[1]}"),
+        ];
+        for (value, expected) in rows {
+            assert_eq!(written(&value), expected);
+        }
+    }
+}

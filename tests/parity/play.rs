@@ -1,0 +1,181 @@
+//! Plays one case: its steps in a namespace of its own, and a capture after each, compared with what KEDA did.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use http::Method;
+use kedge_test_cluster::wait::wait_for;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::api::{Kube, path_of};
+use crate::case::{Case, Step};
+use crate::compare::{Difference, differences, freed};
+use crate::listed::{Listed, Row};
+use crate::normal::Words;
+use crate::sources::Sources;
+use crate::verdict::{Outcome, Verdict};
+use crate::{capture, steps, wishes};
+
+/// How long nothing may change before a capture, unless a step says otherwise.
+const SETTLE: Duration = Duration::from_secs(5);
+/// How long the wishes of a step may take.
+const DEADLINE: Duration = Duration::from_secs(75);
+/// How long what has settled may take to become what KEDA did: events, above all, may come late.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the cluster is looked at meanwhile.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What all cases share.
+pub(crate) struct Stage {
+    pub(crate) kube: Kube,
+    pub(crate) sources: Sources,
+    pub(crate) listed: Listed,
+}
+
+/// One case that is being played.
+pub(crate) struct Story<'a> {
+    pub(crate) stage: &'a Stage,
+    pub(crate) case: &'a Case,
+    pub(crate) namespace: String,
+    http: String,
+    grpc: String,
+}
+
+/// Plays a case. One that breaks is different too, and says why.
+pub(crate) async fn play(stage: &Stage, case: &Case) -> Verdict {
+    let began = Instant::now();
+    let story = Story {
+        stage,
+        case,
+        namespace: format!("parity-{}", case.name),
+        http: stage.sources.http.to_string(),
+        grpc: stage.sources.grpc.to_string(),
+    };
+    let outcome = match story.play().await {
+        Ok(steps) => Outcome::judge(&steps),
+        Err(error) => Outcome::Different(vec![format!("broken: {error:#}")]),
+    };
+    Verdict { case: case.name.clone(), took: began.elapsed(), outcome }
+}
+
+impl<'a> Story<'a> {
+    /// What the placeholders of a case stand for.
+    pub(crate) fn places(&self) -> [(&'static str, &str); 3] {
+        [("${NS}", &self.namespace), ("${HTTP}", self.stage.sources.base()), ("${GRPC}", &self.grpc)]
+    }
+
+    /// The words that hide what differs from run to run.
+    pub(crate) fn words(&self) -> Words {
+        Words::new(&self.namespace, &self.http, &self.grpc)
+    }
+
+    /// Plays all steps, and clears up; answers the differences at each step with what is listed for it.
+    async fn play(&self) -> anyhow::Result<Vec<(String, Vec<Difference>, Vec<&'a Row>)>> {
+        let kube = &self.stage.kube;
+        kube.done(Method::POST, "/api/v1/namespaces", Some(&json!({ "metadata": { "name": self.namespace } }))).await?;
+        let played = self.play_steps().await;
+        kube.done(Method::DELETE, &format!("/api/v1/namespaces/{}", self.namespace), None).await?;
+        self.stage.sources.forget(&self.namespace);
+        played
+    }
+
+    async fn play_steps(&self) -> anyhow::Result<Vec<(String, Vec<Difference>, Vec<&'a Row>)>> {
+        self.stage.sources.set(&self.namespace, &self.case.sources);
+        for entry in &self.case.objects {
+            steps::apply(self, entry).await?;
+        }
+        self.wait_for_pods().await?;
+        let mut results = Vec::new();
+        let mut old_events = Vec::new();
+        for step in &self.case.steps {
+            let found = self.play_step(step, &mut old_events).await.with_context(|| step.name.clone())?;
+            results.push((step.name.clone(), found, self.stage.listed.of(&self.case.name, &step.name)));
+        }
+        Ok(results)
+    }
+
+    async fn wait_for_pods(&self) -> anyhow::Result<()> {
+        let expected: u64 = self.case.objects.iter().map(|entry| entry.pods()).sum();
+        let ready = |pod: &Value| {
+            let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+        };
+        wait_for("the pods of the targets are ready", DEADLINE, async || {
+            let pods =
+                self.stage.kube.items(&path_of("Pod", &self.namespace)).await.map_err(|error| error.to_string())?;
+            let ready = pods.iter().filter(|pod| ready(pod)).count() as u64;
+            if ready == expected { Ok(()) } else { Err(format!("{ready} of {expected}")) }
+        })
+        .await
+    }
+
+    /// Does a step, waits, and compares. `old_events` are those of the steps before.
+    async fn play_step(&self, step: &Step, old_events: &mut Vec<Value>) -> anyhow::Result<Vec<Difference>> {
+        steps::act(self, step).await?;
+        let golden = freed(&self.case.golden[&step.name], &self.case.free);
+        let seen = self.wait(step, &golden, old_events).await?;
+        let mut capture = with_news(&seen, old_events);
+        capture["metrics"] = capture::metrics(self, &seen).await?;
+        capture["sourcesWereAsked"] = self.words().normal(&self.stage.sources.asked(&self.namespace));
+        *old_events = seen["events"].as_array().cloned().unwrap_or_default();
+        Ok(differences(&golden, &freed(&capture, &self.case.free)))
+    }
+
+    /// Waits until the wishes hold and nothing changes any more; answers what is seen then. A wish that does not come true
+    /// is no end: the difference from what KEDA did will say more.
+    async fn wait(&self, step: &Step, golden: &Value, old_events: &[Value]) -> anyhow::Result<Value> {
+        let settle = step.settle.map_or(SETTLE, Duration::from_secs);
+        let deadline = Instant::now() + DEADLINE;
+        let (mut last, mut since, mut patient_until) = (Value::Null, Instant::now(), None);
+        loop {
+            let seen = capture::look(self).await?;
+            let now = Instant::now();
+            if seen != last {
+                (last, since) = (seen.clone(), now);
+            }
+            if now - since >= settle {
+                if wishes::missing(&step.until, &seen).is_empty() {
+                    patient_until.get_or_insert(now + PATIENCE);
+                }
+                let gives_up = now >= patient_until.unwrap_or(deadline);
+                if gives_up || self.is_expected(step, golden, &with_news(&seen, old_events)) {
+                    return Ok(seen);
+                }
+            } else if now >= deadline + PATIENCE {
+                bail!("it never comes to rest");
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Whether this is what KEDA did, but for what is listed.
+    fn is_expected(&self, step: &Step, golden: &Value, seen: &Value) -> bool {
+        let mut golden = golden.clone();
+        // Compared at the end, because to read them may change something.
+        for apart in ["metrics", "sourcesWereAsked"] {
+            golden.as_object_mut().expect("a capture is an object").remove(apart);
+        }
+        let is_apart = |path: &str| path.starts_with("metrics") || path.starts_with("sourcesWereAsked");
+        let mut listed = self.stage.listed.of(&self.case.name, &step.name);
+        listed.retain(|row| !is_apart(&row.path));
+        let found = differences(&golden, &freed(seen, &self.case.free));
+        found.iter().all(|difference| listed.iter().any(|row| row.is(difference)))
+            && listed.iter().all(|row| found.iter().any(|difference| row.is(difference)))
+    }
+}
+
+/// A capture with only those events that were not there before.
+fn with_news(seen: &Value, old_events: &[Value]) -> Value {
+    let mut seen = seen.clone();
+    if let Some(events) = seen.get_mut("events").and_then(Value::as_array_mut) {
+        events.retain(|event| !old_events.contains(event));
+    }
+    seen
+}
+
+#[test]
+fn only_new_events_are_told() {
+    let seen = json!({ "events": [{ "reason": "A" }, { "reason": "B" }], "targets": {} });
+    assert_eq!(with_news(&seen, &[json!({ "reason": "A" })]), json!({ "events": [{ "reason": "B" }], "targets": {} }));
+}

@@ -1,0 +1,164 @@
+//! What comes of a case, and of all.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use crate::compare::Difference;
+use crate::listed::Row;
+
+/// What came of one case.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) case: String,
+    pub(crate) took: Duration,
+    pub(crate) outcome: Outcome,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Outcome {
+    Same,
+    /// Different as the page says, in these sections.
+    AsListed(BTreeSet<String>),
+    /// What is not as it must be, for a reader.
+    Different(Vec<String>),
+}
+
+impl Outcome {
+    /// Judges the differences at each step by what is listed for it. Everything must be listed, and occur.
+    pub(crate) fn judge(steps: &[(String, Vec<Difference>, Vec<&Row>)]) -> Self {
+        let mut problems = Vec::new();
+        let mut sections = BTreeSet::new();
+        for (step, found, listed) in steps {
+            let is_listed = |difference: &&Difference| listed.iter().any(|row| row.is(difference));
+            for difference in found.iter().filter(|difference| !is_listed(difference)) {
+                problems.push(format!("{step}: {difference}"));
+            }
+            for row in listed {
+                if found.iter().any(|difference| row.is(difference)) {
+                    sections.insert(row.id.clone());
+                } else {
+                    problems.push(format!("{step}: {} differs no more as listed under {}", row.path, row.id));
+                }
+            }
+        }
+        match (problems.is_empty(), sections.is_empty()) {
+            (false, _) => Self::Different(problems),
+            (true, false) => Self::AsListed(sections),
+            (true, true) => Self::Same,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match &self.outcome {
+            Outcome::Same => "same",
+            Outcome::AsListed(_) => "as listed",
+            Outcome::Different(_) => "DIFFERENT",
+        };
+        write!(out, "{word:9} {} ({} s)", self.case, self.took.as_secs())?;
+        match &self.outcome {
+            Outcome::AsListed(sections) => {
+                write!(out, ": {}", sections.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// All verdicts.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Vec<Verdict>);
+
+impl Tally {
+    pub(crate) fn add(&mut self, verdict: Verdict) {
+        self.0.push(verdict);
+    }
+
+    /// Whether nothing differs but what is listed.
+    pub(crate) fn is_well(&self) -> bool {
+        self.different().next().is_none()
+    }
+
+    /// The names of the cases that differ.
+    pub(crate) fn names(&self) -> String {
+        self.different().map(|(verdict, _)| verdict.case.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// All that is not as it must be.
+    pub(crate) fn details(&self) -> String {
+        let mut lines = Vec::new();
+        for (verdict, problems) in self.different() {
+            lines.push(format!("\n== {}", verdict.case));
+            lines.extend(problems.iter().cloned());
+        }
+        lines.join("\n")
+    }
+
+    fn different(&self) -> impl Iterator<Item = (&Verdict, &Vec<String>)> {
+        self.0.iter().filter_map(|verdict| match &verdict.outcome {
+            Outcome::Different(problems) => Some((verdict, problems)),
+            _ => None,
+        })
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let different = self.different().count();
+        let same = self.0.iter().filter(|verdict| verdict.outcome == Outcome::Same).count();
+        write!(out, "{same} same, {different} different, {} as listed", self.0.len() - same - different)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::listed::Cell;
+
+    fn difference(path: &str) -> Difference {
+        Difference { path: path.into(), keda: Some(json!(1)), kedge: Some(json!(2)) }
+    }
+
+    fn row(id: &str, path: &str) -> Row {
+        let cell = |text: &str| Cell::Text(vec![text.into()]);
+        let (case, step, path) = ("c".into(), "s".into(), path.into());
+        Row { id: id.into(), case, step, path, keda: cell("1"), kedge: cell("2") }
+    }
+
+    #[test]
+    fn what_differs_must_be_listed_and_what_is_listed_must_differ() {
+        let (one, two) = (row("one", "a"), row("two", "b"));
+        let judge = |found: &[&str], listed: Vec<&Row>| {
+            Outcome::judge(&[("s".to_owned(), found.iter().map(|path| difference(path)).collect(), listed)])
+        };
+        assert_eq!(judge(&[], vec![]), Outcome::Same);
+        assert_eq!(
+            judge(&["a", "b"], vec![&one, &two]),
+            Outcome::AsListed(["one".to_owned(), "two".to_owned()].into())
+        );
+        let lines = |outcome| match outcome {
+            Outcome::Different(problems) => problems,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(lines(judge(&["a"], vec![])), ["s: a\n  KEDA:  1\n  Kedge: 2"]);
+        let gone = lines(judge(&["a"], vec![&one, &two]));
+        assert_eq!(gone, ["s: b differs no more as listed under two"]);
+    }
+
+    #[test]
+    fn the_tally_counts_each_kind() {
+        let mut tally = Tally::default();
+        let outcomes =
+            [Outcome::Same, Outcome::AsListed([].into()), Outcome::Same, Outcome::Different(vec!["x".into()])];
+        for outcome in outcomes {
+            tally.add(Verdict { case: "c".into(), took: Duration::ZERO, outcome });
+        }
+        assert_eq!(tally.to_string(), "2 same, 1 different, 1 as listed");
+        assert!(!tally.is_well());
+        assert_eq!(tally.details(), "\n== c\nx");
+    }
+}
