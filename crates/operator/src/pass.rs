@@ -18,7 +18,7 @@ use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
 use kedge_core::activity::Past;
 use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
-use kedge_core::validate::validate;
+use kedge_core::validate::{Step, validate};
 use kube::Client;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -99,6 +99,8 @@ struct Findings {
     original_replicas: Option<i32>,
     hpa_name: Option<String>,
     board: Option<Arc<ObjectBoard>>,
+    /// Whether the status may say what the triggers are.
+    triggers_make_sense: bool,
     poll: Option<Poll>,
 }
 
@@ -221,10 +223,11 @@ impl Passes {
         memory: &mut Memory,
         findings: &mut Findings,
     ) -> Result<(), PassError> {
-        if let Some(problem) = problem_of(object) {
-            // KEDA: the status names the target all the same.
+        if let Some((step, problem)) = problem_of(object) {
+            // KEDA: the status names the target all the same, and the triggers if it is only the formula that is wrong.
             let found = self.find_target(object, memory, findings).await;
             findings.problem = Some(problem);
+            findings.triggers_make_sense = step == Step::Modifiers && findings.target.is_some();
             return found.map(drop);
         }
         if let Some(rival) = self.world.rivals(object).first() {
@@ -250,6 +253,7 @@ impl Passes {
             .collect();
         findings.problem = (!problems.is_empty()).then(|| problems.join("; "));
         findings.board = Some(board.clone());
+        findings.triggers_make_sense = true;
         // An HPA that cannot be written is told of, and stops nobody from waking a target or laying it to sleep.
         let kept = self.keep_hpa(object, &target, &board, memory, findings).await;
         if is_due {
@@ -269,7 +273,7 @@ impl Passes {
         findings: &mut Findings,
     ) -> Result<Option<Target>, PassError> {
         let trouble = |error: &TargetError| {
-            let message = kedge_core::validate::Step::Target.message();
+            let message = Step::Target.message();
             format!("{message}: {error}")
         };
         let target = match self.targets.of(object).await {
@@ -356,7 +360,7 @@ impl Passes {
             self.telemetry.forget(key, &old.triggers);
         }
         self.board.put(key.clone(), board.clone());
-        let is_known = object.status.as_ref().is_some_and(|status| status.triggers_types.is_some());
+        let is_known = object.status.as_ref().is_some_and(|status| status.hpa_name.is_some());
         // What an earlier process built, and told, is no news.
         let untold = std::mem::replace(&mut memory.has_built, true) || !is_known;
         let before = |trigger: &BoardTrigger| old.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.kind));
@@ -398,11 +402,11 @@ fn says(object: &ScaledObject, problem: &str) -> bool {
 }
 
 /// What makes the object unusable as it is written.
-fn problem_of(object: &ScaledObject) -> Option<String> {
+fn problem_of(object: &ScaledObject) -> Option<(Step, String)> {
     let problems = validate(&object.spec);
     let first = problems.first()?;
     let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    Some(format!("{}: {}", first.step().message(), all.join("; ")))
+    Some((first.step(), format!("{}: {}", first.step().message(), all.join("; "))))
 }
 
 /// How often the object asks to be looked at.

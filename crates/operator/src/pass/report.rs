@@ -110,11 +110,13 @@ fn describe(object: &ScaledObject, findings: &Findings, status: &mut ScaledObjec
         });
         seen.join(",")
     };
+    if findings.triggers_make_sense {
+        status.triggers_types =
+            Some(distinct(object.spec.triggers.iter().map(|trigger| trigger.r#type.as_str()).collect()));
+        let references = object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
+        status.authentications_types = Some(distinct(references.map(|reference| reference.name.as_str()).collect()));
+    }
     let Some(board) = &findings.board else { return };
-    status.triggers_types =
-        Some(distinct(object.spec.triggers.iter().map(|trigger| trigger.r#type.as_str()).collect()));
-    let references = object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
-    status.authentications_types = Some(distinct(references.map(|reference| reference.name.as_str()).collect()));
     status.hpa_name = findings.hpa_name.clone().or(status.hpa_name.take());
     status.composite_scaler_name = board.composite.as_ref().map(|_| COMPOSITE_METRIC.to_owned());
     let names: Vec<String> = board.metrics().map(|(_, metric)| metric.name.clone()).collect();

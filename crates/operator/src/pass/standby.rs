@@ -17,7 +17,7 @@ impl Passes {
         if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
             return Ok(board);
         }
-        if let Some(problem) = problem_of(object) {
+        if let Some((_, problem)) = problem_of(object) {
             return Err(problem);
         }
         if Policy::of(&object.spec, object.metadata.annotations.as_ref()).steering.is_paused() {
