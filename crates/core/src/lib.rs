@@ -12,6 +12,7 @@
 //! | [`lease`] | who leads |
 //! | [`simulate`] | all of it, in virtual time |
 //! | [`cron`] | when a cron window is open |
+//! | [`selector`] | what a label selector may say |
 //! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
 
 pub mod activity;
@@ -24,5 +25,6 @@ pub mod lease;
 pub mod milli;
 pub mod policy;
 pub mod quantity;
+pub mod selector;
 pub mod simulate;
 pub mod validate;

@@ -10,7 +10,7 @@ use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
 use kedge_core::fallback::{Failures, is_usable};
 use kedge_scalers::target::{External, TargetType};
-use kedge_scalers::{AuthParams, Registry, Scaler, TriggerConfig, metric_name};
+use kedge_scalers::{AuthParams, Registry, Role, Scaler, TriggerConfig, metric_name};
 
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
 use crate::key::Key;
@@ -111,6 +111,7 @@ impl Builder {
             namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
             object: object.metadata.name.as_deref().unwrap_or_default(),
             pod_identity: None,
+            role: Role::Metric,
         };
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;

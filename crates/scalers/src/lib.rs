@@ -11,18 +11,22 @@
 //! | [`http`] | shared clients, and the [`http::connector`] through which every connection is made |
 //! | [`identity`] | signing in as somebody that a cloud knows: AWS, Azure, Google Cloud |
 //! | `auth` | the parameters by which triggers that speak HTTP sign in |
-//! | `cron`, `prometheus`, `resource` | the trigger types themselves |
+//! | [`cluster`] | what triggers may ask about the cluster, answered by the caller |
+//! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `resource` | the trigger types themselves |
 //!
 //! A new trigger type is a new file and a line in [`registry`]. Everything is resolved before it comes here: secrets,
 //! environment and pod identity are the caller's work, and `now` is given; deadlines follow tokio's clock.
 
 mod auth;
+pub mod cluster;
 mod cron;
 pub mod error;
 pub mod http;
 pub mod identity;
+mod kubernetes_workload;
 pub mod metadata;
 pub mod metric_name;
+mod metrics_api;
 mod prometheus;
 pub mod registry;
 mod resource;
@@ -30,6 +34,7 @@ pub mod scaler;
 pub mod target;
 pub mod trigger;
 
+pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_dirs};
@@ -37,7 +42,7 @@ pub use identity::Ambient;
 pub use registry::Registry;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, Scaler};
-pub use trigger::{AuthParams, BuildError, Problem, Secret, TriggerConfig};
+pub use trigger::{AuthParams, BuildError, Problem, Role, Secret, TriggerConfig};
 
 #[cfg(test)]
 mod sample;

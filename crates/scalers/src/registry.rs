@@ -2,37 +2,47 @@
 
 use std::sync::Arc;
 
+use crate::cluster::ClusterReads;
 use crate::http::connector::Connector;
 use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
 use crate::trigger::{BuildError, Problem, TriggerConfig};
-use crate::{cron, prometheus, resource};
+use crate::{cron, kubernetes_workload, metrics_api, prometheus, resource};
 
 /// Builds scalers. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    clients: Arc<HttpClients>,
+    shared: Arc<Shared>,
 }
 
-type Build = fn(&HttpClients, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
+/// What scalers share: the ways to their sources.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) http: HttpClients,
+    pub(crate) cluster: Arc<dyn ClusterReads>,
+}
+
+type Build = fn(&Shared, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
 
 /// Every trigger type there is.
 const KINDS: &[(&str, Build)] = &[
     ("cpu", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
     ("cron", |_, trigger| Ok(Arc::new(cron::build(trigger)?))),
+    ("kubernetes-workload", |shared, trigger| Ok(Arc::new(kubernetes_workload::build(trigger, shared)?))),
     ("memory", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
-    ("prometheus", |clients, trigger| Ok(Arc::new(prometheus::build(trigger, clients)?))),
+    ("metrics-api", |shared, trigger| Ok(Arc::new(metrics_api::build(trigger, shared)?))),
+    ("prometheus", |shared, trigger| Ok(Arc::new(prometheus::build(trigger, &shared.http)?))),
 ];
 
 impl Registry {
-    pub fn new(settings: Settings, connector: Connector) -> Self {
-        Self { clients: Arc::new(HttpClients::new(settings, connector)) }
+    pub fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
+        Self { shared: Arc::new(Shared { http: HttpClients::new(settings, connector), cluster }) }
     }
 
     /// A scaler for the trigger, or everything that is wrong with it. No source is asked yet.
     pub fn build(&self, trigger: &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError> {
         match find(trigger.kind) {
-            Some(build) => build(&self.clients, trigger),
+            Some(build) => build(&self.shared, trigger),
             None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
         }
     }
@@ -68,11 +78,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cluster::NoCluster;
     use crate::sample::Sample;
-    use crate::trigger::AuthParams;
+    use crate::trigger::{AuthParams, Role};
 
     fn registry() -> Registry {
-        Registry::new(Settings::default(), Connector::tcp())
+        Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
     }
 
     #[test]
@@ -81,7 +92,7 @@ mod tests {
         assert_eq!(
             error,
             "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
-             use one of cpu, cron, memory, prometheus"
+             use one of cpu, cron, kubernetes-workload, memory, metrics-api, prometheus"
         );
         assert!(Registry::supports("cron") && !Registry::supports("Cron") && !Registry::supports(""));
     }
@@ -91,11 +102,13 @@ mod tests {
         activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
         bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv|\
         awsRegion|awsRoleArn|awsAccessKeyID|awsSecretAccessKey|awsAccessKeyIDFromEnv|awsSecretAccessKeyFromEnv|cloud|\
-        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL";
+        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL|\
+        url|valueLocation|targetValue|activationTargetValue|format|aggregateFromKubeServiceEndpoints|aggregationType|\
+        keyParamName|podSelector|activationValue|groupByNode";
 
     fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
         let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|true|[0-9]{1,3}|bearer,tls|basic|\
-            custom|oauth|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
+            custom|oauth|apiKey|json|yaml|xml|prometheus|[a-z.#|@(=)\\\\]{0,9}|[a-z]{1,2}\\{[a-z]=\"[a-z]\"\\}|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
         btree_map(KEYS, prop_oneof![".*", likely], 0..12)
     }
 
@@ -119,17 +132,19 @@ mod tests {
     proptest! {
         #[test]
         fn no_metadata_makes_it_panic(
-            kind in "cpu|cron|memory|prometheus|.*",
+            kind in "cpu|cron|kubernetes-workload|memory|metrics-api|prometheus|.*",
             metadata in params(),
             auth in params(),
             environment in params(),
             metric_type in proptest::option::of("AverageValue|Value|Utilization|.*"),
             pod_identity in proptest::option::of(identity()),
+            formula: bool,
         ) {
             let auth: AuthParams = auth.into_iter().collect();
             let trigger = TriggerConfig {
                 index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
                 metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_ref(),
+                role: if formula { Role::FormulaInput } else { Role::Metric },
             };
             if let Err(error) = registry().build(&trigger) {
                 prop_assert!(!error.problems.is_empty(), "{error:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use crate::trigger::{AuthParams, TriggerConfig};
+use crate::trigger::{AuthParams, Role, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
@@ -16,6 +16,7 @@ pub(crate) struct Sample {
     environment: BTreeMap<String, String>,
     metric_type: Option<&'static str>,
     pod_identity: Option<PodIdentity>,
+    role: Role,
 }
 
 impl Sample {
@@ -63,6 +64,11 @@ impl Sample {
         self
     }
 
+    pub(crate) fn role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+
     pub(crate) fn trigger(&self) -> TriggerConfig<'_> {
         TriggerConfig {
             index: self.index,
@@ -75,6 +81,7 @@ impl Sample {
             namespace: "default",
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
+            role: self.role,
         }
     }
 }

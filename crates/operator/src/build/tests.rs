@@ -1,10 +1,10 @@
-use kedge_scalers::{Connector, Settings};
+use kedge_scalers::{Connector, NoCluster, Settings};
 use serde_json::json;
 
 use super::*;
 
 fn builder() -> Builder {
-    let registry = Registry::new(Settings::default(), Connector::tcp());
+    let registry = Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
     Builder { registry, telemetry: Arc::new(Telemetry::new("test")) }
 }
 

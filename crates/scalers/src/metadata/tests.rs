@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::trigger::AuthParams;
+use crate::trigger::{AuthParams, Role};
 
 const ALL: &[Source] = &[Source::Metadata, Source::Auth, Source::Environment];
 
@@ -29,6 +29,7 @@ impl Given {
             namespace: "default",
             object: "web",
             pod_identity: None,
+            role: Role::Metric,
         }
     }
 }

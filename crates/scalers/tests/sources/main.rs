@@ -16,8 +16,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, KeepAlive, Known, Proxies, ReadError, Registry, Scaler, Settings,
-    TlsVersion, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, KeepAlive, Known, NoCluster, Proxies, ReadError, Registry, Role,
+    Scaler, Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
@@ -79,6 +79,7 @@ impl Query {
             namespace: "default",
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
+            role: Role::Metric,
         })
     }
 
@@ -93,7 +94,7 @@ impl Query {
 }
 
 fn registry() -> Registry {
-    Registry::new(Settings::default(), Connector::tcp())
+    Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
 }
 
 fn now() -> DateTime<Utc> {
@@ -140,7 +141,7 @@ async fn two_triggers_share_one_connection() {
 async fn without_keep_alive_every_reading_has_its_own_connection() {
     let server = Server::plain(|_| Reply::value("1")).await;
     let settings = Settings { keep_alive: KeepAlive::Off, ..Settings::default() };
-    let registry = Registry::new(settings, Connector::tcp());
+    let registry = Registry::new(settings, Connector::tcp(), Arc::new(NoCluster));
     let scaler = Query::of(&server).build(&registry).unwrap();
     for _ in 0..2 {
         scaler.read("s0-prometheus", now()).await.unwrap();
