@@ -152,7 +152,7 @@ fn build_source(
     let answers = if kind == "cron" {
         Answers::BySchedule { scaler, metric }
     } else {
-        let activation = trigger.metadata.get(activation_field(kind));
+        let activation = trigger.metadata.get(activation_field(&kind));
         let activation = activation.and_then(|text| convert::float(text.trim()).ok());
         let peak = target(&metric) * f64::from(replicas_max.min(PEAK_REPLICAS_MAX));
         Answers::FromLoad { metric, activation: activation.unwrap_or(0.0), peak }

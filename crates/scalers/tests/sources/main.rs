@@ -5,6 +5,7 @@
 mod deadlines;
 mod failures;
 mod identities;
+mod metrics_api;
 mod proxies;
 mod server;
 mod signing_in;
@@ -21,9 +22,10 @@ use kedge_scalers::{
 };
 use server::{Reply, Server};
 
-/// A `prometheus` trigger, which says only what matters.
+/// A trigger, of type `prometheus` unless it says otherwise, which says only what matters.
 #[derive(Clone, Debug)]
 struct Query {
+    kind: &'static str,
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
     environment: BTreeMap<String, String>,
@@ -32,10 +34,15 @@ struct Query {
 
 impl Query {
     fn at(address: impl std::fmt::Display) -> Self {
-        Self { metadata: BTreeMap::new(), auth: Vec::new(), environment: BTreeMap::new(), pod_identity: None }
+        Self::of_kind("prometheus")
             .with("serverAddress", &address.to_string())
             .with("query", "sum(up)")
             .with("threshold", "5")
+    }
+
+    fn of_kind(kind: &'static str) -> Self {
+        let (metadata, environment) = (BTreeMap::new(), BTreeMap::new());
+        Self { kind, metadata, auth: Vec::new(), environment, pod_identity: None }
     }
 
     fn of(server: &Server) -> Self {
@@ -70,7 +77,7 @@ impl Query {
         let auth: AuthParams = self.auth.iter().cloned().collect();
         registry.build(&TriggerConfig {
             index: 0,
-            kind: "prometheus",
+            kind: self.kind,
             name: None,
             metadata: &self.metadata,
             auth: &auth,
