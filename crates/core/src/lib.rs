@@ -16,6 +16,7 @@
 //! | [`credentials`] | what authentication objects mean, and what can be wrong with them |
 //! | [`environment`] | the variables of a container |
 //! | [`secret`] | a text that is never shown |
+//! | [`selector`] | what a label selector may say |
 //! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
 
 pub mod activity;
@@ -32,5 +33,6 @@ pub mod milli;
 pub mod policy;
 pub mod quantity;
 pub mod secret;
+pub mod selector;
 pub mod simulate;
 pub mod validate;

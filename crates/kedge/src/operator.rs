@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
-use kedge_operator::{Clock, Operator};
+use kedge_operator::{Clock, KubeReads, Operator};
 use kedge_scalers::http::connector::Connector;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::net::TcpListener;
@@ -57,7 +57,8 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
     for warning in warnings {
         warn!(warning, "some certificate authorities are left out");
     }
-    let registry = kedge_scalers::Registry::new(scalers, Connector::tcp());
+    let reads = Arc::new(KubeReads::new(client.clone()));
+    let registry = kedge_scalers::Registry::new(scalers, Connector::tcp(), reads);
     let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator());
     let readiness = Readiness::new();
 

@@ -12,7 +12,7 @@ use kedge_core::credentials::Problem;
 use kedge_core::fallback::{Failures, is_usable};
 use kedge_core::formula;
 use kedge_scalers::target::{External, TargetType};
-use kedge_scalers::{Registry, Scaler, TriggerConfig, metric_name};
+use kedge_scalers::{Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name};
 use tokio::time::Instant;
 
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
@@ -189,6 +189,7 @@ impl Builder {
             namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
             object: object.metadata.name.as_deref().unwrap_or_default(),
             pod_identity: resolved.identity.as_ref(),
+            role: if has_formula(object) { TriggerRole::FormulaInput } else { TriggerRole::Metric },
         };
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;

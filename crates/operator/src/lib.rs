@@ -11,6 +11,7 @@
 //! | [`world`] | what is known of the cluster |
 //! | [`watches`], [`watch`] | keeping it fresh |
 //! | [`target`] | the thing being scaled |
+//! | [`reads`] | what triggers read of the cluster |
 //! | [`queue`] | who is due when |
 //! | [`events`] | what users are told happened |
 //! | [`telemetry`] | the operator's own metrics |
@@ -35,6 +36,7 @@ pub mod pass;
 pub mod patience;
 pub mod push;
 pub mod queue;
+pub mod reads;
 pub mod run;
 pub mod source;
 pub mod target;
@@ -47,6 +49,7 @@ pub use clock::Clock;
 pub use kedge_core::lease::Terms;
 pub use lease::Election;
 pub use patience::patient_client;
+pub use reads::KubeReads;
 pub use run::{Operator, Settings};
 pub use source::BoardSource;
 pub use telemetry::Telemetry;

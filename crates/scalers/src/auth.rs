@@ -16,6 +16,22 @@ pub(crate) struct Auth {
     pub(crate) basic: Option<Basic>,
     pub(crate) custom: Option<Custom>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) api_key: Option<ApiKey>,
+}
+
+/// A key, and where in the request it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ApiKey {
+    pub(crate) key: Secret,
+    pub(crate) place: KeyPlace,
+    /// The name of the header or parameter, if the trigger gives one.
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    Header,
+    Query,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +57,9 @@ pub(crate) struct Tls {
 pub(crate) fn parse(read: &mut Reader<'_>) -> Option<Auth> {
     let modes = read.optional(Field::new(&["authModes", "authMode"], METADATA_THEN_AUTH), parse_modes);
     // KEDA: a wrong method is refused also where no mode wants it.
-    read.optional(Field::new(&["method"], METADATA_THEN_AUTH), |value| convert::one_of(value, &["header", "query"]));
+    let place = read.or(Field::new(&["method"], METADATA_THEN_AUTH), parse_place, KeyPlace::Header);
     let modes = modes?;
     let on = |mode| modes.contains(&mode);
-    if on("apiKey") {
-        need(read, Field::new(&["apiKey"], METADATA_THEN_AUTH), "apiKey");
-    }
     if on("oauth") {
         need(read, Field::auth(&["oauthTokenURI"]), "oauth");
         need(read, Field::auth(&["clientID"]), "oauth");
@@ -57,11 +70,22 @@ pub(crate) fn parse(read: &mut Reader<'_>) -> Option<Auth> {
         basic: on("basic").then(|| parse_basic(read)).flatten(),
         custom: on("custom").then(|| parse_custom(read)).flatten(),
         tls: if on("tls") { parse_client_tls(read) } else { parse_ca_tls(read) },
+        api_key: on("apiKey").then(|| parse_api_key(read, place)).flatten(),
     })
 }
 
 fn parse_modes(value: &str) -> Converted<Vec<&'static str>> {
     convert::exclusive(convert::members(value, MODES)?, ONE_OF)
+}
+
+fn parse_place(value: &str) -> Converted<KeyPlace> {
+    Ok(if convert::one_of(value, &["header", "query"])? == "query" { KeyPlace::Query } else { KeyPlace::Header })
+}
+
+fn parse_api_key(read: &mut Reader<'_>, place: KeyPlace) -> Option<ApiKey> {
+    let key = need(read, Field::new(&["apiKey"], METADATA_THEN_AUTH), "apiKey");
+    let name = read.optional(Field::new(&["keyParamName"], METADATA_THEN_AUTH), convert::text);
+    Some(ApiKey { key: key?, place, name })
 }
 
 fn parse_basic(read: &mut Reader<'_>) -> Option<Basic> {
@@ -146,8 +170,10 @@ mod tests {
         assert_eq!(bearer.bearer.unwrap().reveal(), "t");
         let basic = parse_sample(&modes("basic").auth("username", "u")).unwrap().unwrap().basic.unwrap();
         assert_eq!((basic.username.reveal(), basic.password.reveal()), ("u", ""));
-        let ignored = modes("apiKey").with("apiKey", "k");
-        assert_eq!(parse_sample(&ignored).unwrap(), Some(Auth::default()));
+        let keyed = modes("apiKey").with("apiKey", "k").with("method", "query").auth("keyParamName", "n");
+        let keyed = parse_sample(&keyed).unwrap().unwrap().api_key.unwrap();
+        assert_eq!((keyed.key.reveal(), keyed.place, keyed.name.as_deref()), ("k", KeyPlace::Query, Some("n")));
+        assert_eq!(parse_sample(&modes("apiKey").with("apiKey", "k")).unwrap().unwrap().api_key.unwrap().name, None);
         let oauth = modes("oauth").auth("oauthTokenURI", "http://x").auth("clientID", "i");
         assert_eq!(parse_sample(&oauth).unwrap(), Some(Auth::default()));
     }

@@ -21,6 +21,8 @@ pub enum ReadError {
     Malformed { endpoint: Endpoint, problem: String },
     #[error("{endpoint} has no value: {problem}")]
     NoValue { endpoint: Endpoint, problem: String },
+    #[error("cannot read {what} from the cluster: {problem}")]
+    Cluster { what: &'static str, problem: String },
     #[error("cannot sign in as {identity}: {problem}")]
     NoCredentials { identity: &'static str, problem: String },
     #[error("`{field}` {problem}; {remedy}")]
@@ -37,6 +39,7 @@ impl ReadError {
             Self::Status { .. } | Self::Rpc { .. } => "SourceRefused",
             Self::Malformed { .. } => "SourceMalformed",
             Self::NoValue { .. } => "SourceWithoutValue",
+            Self::Cluster { .. } => "ClusterUnreadable",
             Self::NoCredentials { .. } => "NoCredentials",
             Self::Config { .. } => "InvalidTrigger",
         }

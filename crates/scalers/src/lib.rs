@@ -13,20 +13,24 @@
 //! | `grpc` | shared channels, which go the same way out |
 //! | `auth` | the parameters by which triggers that speak HTTP sign in |
 //! | [`external`] | `external` and `external-push`, and the client by which their scalers are called |
-//! | `cron`, `prometheus`, `resource` | the other trigger types |
+//! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `resource` | the other trigger types |
+//! | [`cluster`] | what triggers may ask about the cluster, answered by the caller |
 //!
 //! A new trigger type is a new file and a line in [`registry`]. Everything is resolved before it comes here: secrets,
 //! environment and pod identity are the caller's work, and `now` is given; deadlines follow tokio's clock.
 
 mod auth;
+pub mod cluster;
 mod cron;
 pub mod error;
 pub mod external;
 mod grpc;
 pub mod http;
 pub mod identity;
+mod kubernetes_workload;
 pub mod metadata;
 pub mod metric_name;
+mod metrics_api;
 mod prometheus;
 pub mod registry;
 mod resource;
@@ -34,6 +38,7 @@ pub mod scaler;
 pub mod target;
 pub mod trigger;
 
+pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_dirs};
@@ -41,7 +46,7 @@ pub use identity::Ambient;
 pub use registry::Registry;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
-pub use trigger::{AuthParams, BuildError, Environment, Problem, Secret, TriggerConfig};
+pub use trigger::{AuthParams, BuildError, Environment, Problem, Role, Secret, TriggerConfig};
 
 #[cfg(test)]
 mod sample;

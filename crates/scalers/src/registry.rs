@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cluster::ClusterReads;
 use crate::external::{self, ExternalClient};
 use crate::grpc::Channels;
 use crate::http::connector::Connector;
@@ -9,7 +10,7 @@ use crate::http::exchange::Exchange;
 use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
 use crate::trigger::{BuildError, Problem, TriggerConfig};
-use crate::{cron, prometheus, resource};
+use crate::{cron, kubernetes_workload, metrics_api, prometheus, resource};
 
 /// Builds scalers. Clones share connections.
 #[derive(Clone, Debug)]
@@ -22,11 +23,12 @@ pub struct Registry {
 pub(crate) struct Shared {
     pub(crate) http: Arc<HttpClients>,
     pub(crate) grpc: Channels,
+    pub(crate) cluster: Arc<dyn ClusterReads>,
 }
 
 impl Shared {
-    pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
-        Self { http: Arc::new(HttpClients::new(settings, connector)), grpc: Channels::default() }
+    pub(crate) fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
+        Self { http: Arc::new(HttpClients::new(settings, connector)), grpc: Channels::default(), cluster }
     }
 }
 
@@ -38,13 +40,15 @@ const KINDS: &[(&str, Build)] = &[
     ("cron", |_, trigger| Ok(Arc::new(cron::build(trigger)?))),
     ("external", |shared, trigger| Ok(Arc::new(external::build(trigger, shared)?))),
     ("external-push", |shared, trigger| Ok(Arc::new(external::build(trigger, shared)?))),
+    ("kubernetes-workload", |shared, trigger| Ok(Arc::new(kubernetes_workload::build(trigger, shared)?))),
     ("memory", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
+    ("metrics-api", |shared, trigger| Ok(Arc::new(metrics_api::build(trigger, shared)?))),
     ("prometheus", |shared, trigger| Ok(Arc::new(prometheus::build(trigger, &shared.http)?))),
 ];
 
 impl Registry {
-    pub fn new(settings: Settings, connector: Connector) -> Self {
-        Self { shared: Arc::new(Shared::new(settings, connector)) }
+    pub fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
+        Self { shared: Arc::new(Shared::new(settings, connector, cluster)) }
     }
 
     /// A scaler for the trigger, or everything that is wrong with it. No source is asked yet.
@@ -96,11 +100,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cluster::NoCluster;
     use crate::sample::Sample;
-    use crate::trigger::AuthParams;
+    use crate::trigger::{AuthParams, Role};
 
     fn registry() -> Registry {
-        Registry::new(Settings::default(), Connector::tcp())
+        Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
     }
 
     #[test]
@@ -109,7 +114,7 @@ mod tests {
         assert_eq!(
             error,
             "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
-             use one of cpu, cron, external, external-push, memory, prometheus"
+             use one of cpu, cron, external, external-push, kubernetes-workload, memory, metrics-api, prometheus"
         );
         assert!(Registry::supports("cron") && !Registry::supports("Cron") && !Registry::supports(""));
     }
@@ -120,11 +125,13 @@ mod tests {
         bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv|\
         awsRegion|awsRoleArn|awsAccessKeyID|awsSecretAccessKey|awsAccessKeyIDFromEnv|awsSecretAccessKeyFromEnv|cloud|\
         GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL|\
-        scalerAddress|enableTLS|caCert|tlsClientCert|tlsClientKey|FromEnv";
+        scalerAddress|enableTLS|caCert|tlsClientCert|tlsClientKey|FromEnv|\
+        url|valueLocation|targetValue|activationTargetValue|format|aggregateFromKubeServiceEndpoints|aggregationType|\
+        keyParamName|podSelector|activationValue|groupByNode";
 
     fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
         let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|[a-z.:\\[\\]/]{0,9}:[0-9]{1,6}|dns:///[a-z:0-9]{0,9}|true|[0-9]{1,3}|bearer,tls|basic|\
-            custom|oauth|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
+            custom|oauth|apiKey|json|yaml|xml|prometheus|[a-z.#|@(=)\\\\]{0,9}|[a-z]{1,2}\\{[a-z]=\"[a-z]\"\\}|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
         btree_map(KEYS, prop_oneof![".*", likely], 0..12)
     }
 
@@ -148,18 +155,20 @@ mod tests {
     proptest! {
         #[test]
         fn no_metadata_makes_it_panic(
-            kind in "cpu|cron|external|external-push|memory|prometheus|.*",
+            kind in "cpu|cron|external|external-push|kubernetes-workload|memory|metrics-api|prometheus|.*",
             metadata in params(),
             auth in params(),
             environment in params(),
             metric_type in proptest::option::of("AverageValue|Value|Utilization|.*"),
             pod_identity in proptest::option::of(identity()),
+            formula: bool,
         ) {
             let auth: AuthParams = auth.into_iter().collect();
             let environment = environment.into_iter().collect();
             let trigger = TriggerConfig {
                 index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
                 metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_ref(),
+                role: if formula { Role::FormulaInput } else { Role::Metric },
             };
             if let Err(error) = registry().build(&trigger) {
                 prop_assert!(!error.problems.is_empty(), "{error:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use crate::trigger::{AuthParams, Environment, TriggerConfig};
+use crate::trigger::{AuthParams, Environment, Role, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
@@ -17,6 +17,7 @@ pub(crate) struct Sample {
     environment: Environment,
     metric_type: Option<&'static str>,
     pod_identity: Option<PodIdentity>,
+    role: Role,
 }
 
 impl Sample {
@@ -65,6 +66,11 @@ impl Sample {
         self
     }
 
+    pub(crate) fn role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+
     pub(crate) fn trigger(&self) -> TriggerConfig<'_> {
         TriggerConfig {
             index: self.index,
@@ -77,6 +83,7 @@ impl Sample {
             namespace: "default",
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
+            role: self.role,
         }
     }
 }

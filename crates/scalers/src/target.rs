@@ -4,7 +4,8 @@ use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricIdentifier, 
 use k8s_openapi::apimachinery::pkg::api::resource;
 use kedge_core::quantity::Quantity;
 
-use crate::trigger::{Problem, TriggerConfig};
+use crate::metadata::{Field, Reader, convert};
+use crate::trigger::{Problem, Role, TriggerConfig};
 
 /// How the HPA compares an external metric with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,30 @@ impl External {
         let target = target.to_string();
         let target = Quantity::parse(&target).map_or(target, |target| target.canonical());
         Self { name, target_type, target }
+    }
+
+    /// A metric with the target that a field gives. Where only a formula reads it, it can do without.
+    pub(crate) fn parse(
+        read: &mut Reader<'_>,
+        trigger: &TriggerConfig<'_>,
+        name: String,
+        field: Field<'_>,
+        remedy: &str,
+    ) -> Option<Self> {
+        let target_type = read.take(TargetType::parse(trigger));
+        let is_given = read.text(field).is_some();
+        match (read.optional(field, convert::float), trigger.role) {
+            (None, _) if is_given => None,
+            (Some(target), _) if target > 0.0 => Some(Self::float(name, target_type?, target)),
+            (_, Role::FormulaInput) => Some(Self::one_each(name, target_type?)),
+            (_, Role::Metric) => {
+                // KEDA: cannot tell 0 from nothing, and says the latter in these words.
+                let field = field.name();
+                let problem = format!("is absent or not above 0 (no {field} given in metadata)");
+                read.note(Problem::new(field, problem, remedy));
+                None
+            }
+        }
     }
 
     /// A metric whose target is one a replica.

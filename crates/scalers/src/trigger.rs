@@ -25,6 +25,17 @@ pub struct TriggerConfig<'a> {
     pub object: &'a str,
     /// The identity of a cloud, as authentication gave it.
     pub pod_identity: Option<&'a PodIdentity>,
+    pub role: Role,
+}
+
+/// What the value of a trigger is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The HPA compares it with the trigger's own target.
+    #[default]
+    Metric,
+    /// Only a formula reads it; the formula has the target.
+    FormulaInput,
 }
 
 /// The parameters that authentication gave.

@@ -19,7 +19,6 @@ pub(crate) mod logging;
 pub(crate) mod pending;
 mod proxies;
 mod reader;
-mod selector;
 mod settle;
 mod tls;
 

@@ -166,8 +166,13 @@ fn client(args: &Args) -> anyhow::Result<ExternalClient> {
         namespace: &args.namespace,
         object: &args.name,
         pod_identity: None,
+        role: kedge_scalers::Role::Metric,
     };
-    let registry = Registry::new(Settings { http_timeout: args.timeout, ..Settings::default() }, Connector::tcp());
+    let registry = Registry::new(
+        Settings { http_timeout: args.timeout, ..Settings::default() },
+        Connector::tcp(),
+        std::sync::Arc::new(kedge_scalers::NoCluster),
+    );
     match registry.external_client(&trigger) {
         Ok(client) => Ok(client),
         Err(error) => {

@@ -13,7 +13,9 @@ use kedge_core::milli::Milli;
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_core::simulate::{Load, Reading};
 use kedge_scalers::metadata::convert;
-use kedge_scalers::{Activity, AuthParams, Connector, Environment, Registry, Scaler, Settings, TriggerConfig};
+use kedge_scalers::{
+    Activity, AuthParams, Connector, Environment, NoCluster, Registry, Role, Scaler, Settings, TriggerConfig,
+};
 
 use super::load::{Moment, Shape};
 
@@ -57,7 +59,7 @@ impl Sources {
         start_at: DateTime<Utc>,
         replicas_max: i32,
     ) -> anyhow::Result<Self> {
-        let registry = Registry::new(Settings::default(), Connector::tcp());
+        let registry = Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
         let build = |(index, trigger)| build_source(&registry, object, index, trigger, replicas_max);
         let sources: Vec<Source> = object.spec.triggers.iter().enumerate().map(build).collect::<anyhow::Result<_>>()?;
         if sources.iter().all(|source| matches!(source.answers, Answers::LeftOut)) {
@@ -158,11 +160,21 @@ fn build_source(
     let answers = if kind == "cron" {
         Answers::BySchedule { scaler, metric }
     } else {
-        let activation = trigger.metadata.get("activationThreshold").and_then(|text| convert::float(text.trim()).ok());
+        let activation = trigger.metadata.get(activation_field(&kind));
+        let activation = activation.and_then(|text| convert::float(text.trim()).ok());
         let peak = target(&metric) * f64::from(replicas_max.min(PEAK_REPLICAS_MAX));
         Answers::FromLoad { metric, activation: activation.unwrap_or(0.0), peak }
     };
     Ok(Source { label, kind, answers })
+}
+
+/// Where a trigger says above which value there is work.
+fn activation_field(kind: &str) -> &'static str {
+    match kind {
+        "metrics-api" => "activationTargetValue",
+        "kubernetes-workload" => "activationValue",
+        _ => "activationThreshold",
+    }
 }
 
 fn build_scaler(
@@ -187,6 +199,7 @@ fn build_scaler(
         namespace: object.metadata.namespace.as_deref().unwrap_or("default"),
         object: object.metadata.name.as_deref().unwrap_or_default(),
         pod_identity: None,
+        role: Role::Metric,
     };
     Ok(registry.build(&config)?)
 }

@@ -1,4 +1,4 @@
-use kedge_scalers::{Connector, Settings};
+use kedge_scalers::{Connector, NoCluster, Settings};
 use serde_json::json;
 
 use super::*;
@@ -7,7 +7,7 @@ use crate::fake_cluster::FakeCluster;
 use crate::target::TargetKind;
 
 fn builder() -> Builder {
-    let registry = Registry::new(Settings::default(), Connector::tcp());
+    let registry = Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
     let client = FakeCluster::new().client();
     let references = References::start(client.clone(), Arc::default(), &[]);
     let settings = crate::credentials::Settings::default();

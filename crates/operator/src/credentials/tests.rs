@@ -68,6 +68,6 @@ pub(super) fn target() -> Target {
 pub(super) fn credentials(cluster: &FakeCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
     let queue = Arc::new(Queue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
-    let exchange = Registry::new(Default::default(), Connector::tcp()).exchange();
+    let exchange = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();
     (Credentials { client: cluster.client(), settings, references, exchange }, queue)
 }

@@ -98,7 +98,7 @@ mod tests {
     use crate::sample::Sample;
 
     fn shared() -> Shared {
-        Shared::new(Settings::default(), Connector::tcp())
+        Shared::new(Settings::default(), Connector::tcp(), Arc::new(crate::NoCluster))
     }
 
     fn sample() -> Sample {

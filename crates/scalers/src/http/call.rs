@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::uri::Scheme;
-use http::{HeaderMap, Method, Request, Response, Uri, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
@@ -29,6 +29,16 @@ pub(crate) struct Call {
     headers: HeaderMap,
     body: Bytes,
     limit: Duration,
+    accepted: Accepted,
+}
+
+/// Which answers are answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accepted {
+    /// All of 2xx.
+    Successes,
+    /// 200 alone.
+    Ok,
 }
 
 impl Call {
@@ -38,7 +48,12 @@ impl Call {
 
     pub(crate) fn new(method: Method, address: Address, mut headers: HeaderMap, body: Bytes, limit: Duration) -> Self {
         address.sign(&mut headers);
-        Self { method, address, headers, body, limit }
+        Self { method, address, headers, body, limit, accepted: Accepted::Successes }
+    }
+
+    /// The same question, to which only status 200 is an answer.
+    pub(crate) fn only_ok(self) -> Self {
+        Self { accepted: Accepted::Ok, ..self }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
@@ -73,7 +88,8 @@ impl Call {
             true => self.headers.clone(),
             false => HeaderMap::new(),
         };
-        Self::new(self.method.clone(), address, headers, self.body.clone(), self.limit)
+        let call = Self::new(self.method.clone(), address, headers, self.body.clone(), self.limit);
+        Self { accepted: self.accepted, ..call }
     }
 
     fn request(&self) -> Request<Full<Bytes>> {
@@ -102,7 +118,7 @@ impl HttpClient {
             let response = self.send(&call).await.map_err(|error| explain(&error, endpoint))?;
             // What is posted are credentials: they are for the one that was named.
             let location = location(&response).filter(|_| call.method == Method::GET);
-            let Some(location) = location else { return read_body(response, endpoint).await };
+            let Some(location) = location else { return read_body(response, call.accepted, endpoint).await };
             let next = call
                 .address
                 .resolve(location)
@@ -144,9 +160,13 @@ fn location(response: &Response<Incoming>) -> Option<&str> {
         .filter(|location| !location.is_empty())
 }
 
-async fn read_body(response: Response<Incoming>, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
+async fn read_body(response: Response<Incoming>, accepted: Accepted, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
     let status = response.status();
-    if !status.is_success() {
+    let is_accepted = match accepted {
+        Accepted::Successes => status.is_success(),
+        Accepted::Ok => status == StatusCode::OK,
+    };
+    if !is_accepted {
         return Err(ReadError::Status { endpoint: endpoint.clone(), code: status.as_u16() });
     }
     match Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await {

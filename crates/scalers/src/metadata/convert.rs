@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use kedge_core::selector::{self, SelectorError};
+
 /// Why a text is not the value that was asked for, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
@@ -190,6 +192,12 @@ pub fn members(value: &str, members: &[&'static str]) -> Converted<Vec<&'static 
 pub fn one_of(value: &str, members: &[&'static str]) -> Converted<&'static str> {
     let found = members.iter().copied().find(|member| *member == value);
     found.ok_or_else(|| Flaw::new("is not among the allowed values", format!("use {}", members.join(", "))))
+}
+
+/// A label selector, which stays a text: it is the API server that selects.
+pub fn selector(value: &str) -> Converted<String> {
+    let flaw = |error: SelectorError| Flaw::new(error.to_string(), selector::REMEDY);
+    selector::check(value).map(|()| value.to_owned()).map_err(flaw)
 }
 
 /// Refuses two elements of `set` in one list.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::trigger::{AuthParams, Environment};
+use crate::trigger::{AuthParams, Environment, Role};
 
 const ALL: &[Source] = &[Source::Metadata, Source::Auth, Source::Environment];
 
@@ -33,6 +33,7 @@ impl Given {
             namespace: "default",
             object: "web",
             pod_identity: None,
+            role: Role::Metric,
         }
     }
 }

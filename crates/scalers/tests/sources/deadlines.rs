@@ -21,7 +21,7 @@ where
         tokio::spawn(peer(theirs));
         Box::pin(async move { Ok(Box::new(ours) as BoxStream) })
     };
-    Registry::new(Settings::default(), Connector::new(connect))
+    Registry::new(Settings::default(), Connector::new(connect), Arc::new(NoCluster))
 }
 
 /// Reads what it is asked and never answers.
@@ -64,7 +64,7 @@ async fn the_limit_is_over_the_whole_call() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_never_comes_costs_exactly_the_limit() {
     let connect = |_: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> { Box::pin(std::future::pending()) };
-    let registry = Registry::new(Settings::default(), Connector::new(connect));
+    let registry = Registry::new(Settings::default(), Connector::new(connect), Arc::new(NoCluster));
     let (took, outcome) = elapsed(&Query::at("https://prometheus"), &registry).await;
     assert_eq!(took, Duration::from_secs(3));
     assert_eq!(outcome.unwrap_err().reason(), "SourceTimeout");
@@ -95,7 +95,7 @@ async fn whoever_gives_no_credentials_costs_exactly_the_operators_limit() {
 async fn without_any_limit_there_is_still_one() {
     let connect = |_: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> { Box::pin(std::future::pending()) };
     let settings = Settings { http_timeout: Duration::ZERO, ..Settings::default() };
-    let registry = Registry::new(settings, Connector::new(connect));
+    let registry = Registry::new(settings, Connector::new(connect), Arc::new(NoCluster));
     let (took, _) = elapsed(&Query::at("http://prometheus"), &registry).await;
     assert_eq!(took, Duration::from_millis(300));
 }

@@ -57,6 +57,7 @@ impl Told {
             namespace: "shop",
             object: "worker",
             pod_identity: None,
+            role: kedge_scalers::Role::Metric,
         };
         registry.build(&trigger).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -67,7 +68,11 @@ impl Told {
 }
 
 fn quick() -> Registry {
-    Registry::new(Settings { http_timeout: Duration::from_millis(300), ..Settings::default() }, Connector::tcp())
+    Registry::new(
+        Settings { http_timeout: Duration::from_millis(300), ..Settings::default() },
+        Connector::tcp(),
+        Arc::new(kedge_scalers::NoCluster),
+    )
 }
 
 /// Names and targets.

@@ -30,7 +30,7 @@ pub(crate) fn of(provider: PodIdentityProvider) -> PodIdentity {
 
 fn registry_in(variables: &[(&str, &str)]) -> Registry {
     let ambient: Ambient = variables.iter().copied().collect();
-    Registry::new(Settings { ambient, ..Settings::default() }, Connector::tcp())
+    Registry::new(Settings { ambient, ..Settings::default() }, Connector::tcp(), Arc::new(NoCluster))
 }
 
 /// A file that lasts as long as what is returned.
@@ -208,7 +208,8 @@ async fn a_machine_is_asked_about_itself_without_a_proxy() {
         Box::pin(async { Err(std::io::Error::other("nobody is there")) })
     };
     let proxies = Proxies::parse(Some("proxy:3128"), Some("proxy:3128"), None).unwrap();
-    let registry = Registry::new(Settings { proxies, ..Settings::default() }, Connector::new(connect));
+    let registry =
+        Registry::new(Settings { proxies, ..Settings::default() }, Connector::new(connect), Arc::new(NoCluster));
     let plain = Query::at("http://prometheus.example").with("awsRegion", "r");
     let key = service_account("https://tokens.example/");
     let rows = [

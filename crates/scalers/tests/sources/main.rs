@@ -6,6 +6,7 @@ mod deadlines;
 mod external;
 mod failures;
 mod identities;
+mod metrics_api;
 mod proxies;
 mod server;
 mod signing_in;
@@ -17,14 +18,15 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, Proxies, ReadError, Registry, Scaler,
-    Settings, TlsVersion, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, NoCluster, Proxies, ReadError,
+    Registry, Role, Scaler, Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
-/// A `prometheus` trigger, which says only what matters.
+/// A trigger, of type `prometheus` unless it says otherwise, which says only what matters.
 #[derive(Clone, Debug)]
 struct Query {
+    kind: &'static str,
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
     environment: Vec<(String, String)>,
@@ -33,10 +35,14 @@ struct Query {
 
 impl Query {
     fn at(address: impl std::fmt::Display) -> Self {
-        Self { metadata: BTreeMap::new(), auth: Vec::new(), environment: Vec::new(), pod_identity: None }
+        Self::of_kind("prometheus")
             .with("serverAddress", &address.to_string())
             .with("query", "sum(up)")
             .with("threshold", "5")
+    }
+
+    fn of_kind(kind: &'static str) -> Self {
+        Self { kind, metadata: BTreeMap::new(), auth: Vec::new(), environment: Vec::new(), pod_identity: None }
     }
 
     fn of(server: &Server) -> Self {
@@ -71,7 +77,7 @@ impl Query {
         let auth: AuthParams = self.auth.iter().cloned().collect();
         registry.build(&TriggerConfig {
             index: 0,
-            kind: "prometheus",
+            kind: self.kind,
             name: None,
             metadata: &self.metadata,
             auth: &auth,
@@ -80,6 +86,7 @@ impl Query {
             namespace: "default",
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
+            role: Role::Metric,
         })
     }
 
@@ -94,7 +101,7 @@ impl Query {
 }
 
 fn registry() -> Registry {
-    Registry::new(Settings::default(), Connector::tcp())
+    Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
 }
 
 fn now() -> DateTime<Utc> {
@@ -141,7 +148,7 @@ async fn two_triggers_share_one_connection() {
 async fn without_keep_alive_every_reading_has_its_own_connection() {
     let server = Server::plain(|_| Reply::value("1")).await;
     let settings = Settings { keep_alive: KeepAlive::Off, ..Settings::default() };
-    let registry = Registry::new(settings, Connector::tcp());
+    let registry = Registry::new(settings, Connector::tcp(), Arc::new(NoCluster));
     let scaler = Query::of(&server).build(&registry).unwrap();
     for _ in 0..2 {
         scaler.read("s0-prometheus", now()).await.unwrap();

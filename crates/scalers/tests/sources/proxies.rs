@@ -51,7 +51,7 @@ fn through(http: Option<&str>, https: Option<&str>) -> Settings {
 }
 
 fn registry_with(settings: Settings) -> Registry {
-    Registry::new(settings, Connector::tcp())
+    Registry::new(settings, Connector::tcp(), Arc::new(NoCluster))
 }
 
 #[tokio::test]

@@ -124,7 +124,7 @@ async fn the_operators_own_authorities_are_believed_everywhere() {
     let authority = authority();
     let server = serve(signed_by(&authority, "127.0.0.1").server()).await;
     let settings = Settings { extra_roots: vec![authority.der().clone()], ..Settings::default() };
-    let registry = Registry::new(settings, Connector::tcp());
+    let registry = Registry::new(settings, Connector::tcp(), Arc::new(NoCluster));
     assert_eq!(Query::of_tls(&server).read_with(&registry).await, Ok(known(1.0, Activity::Active)));
     let with_other_ca = with_ca(&server, &self::authority().pem());
     assert!(with_other_ca.read_with(&registry).await.is_ok(), "a CA is added to the others, and replaces none");
@@ -213,7 +213,8 @@ async fn the_least_version_and_the_cipher_suites_are_kept_to() {
         let server = serve(config.with_single_cert(vec![identity.der()], identity.key_der()).unwrap()).await;
         let ciphers = kedge_scalers::parse_ciphers(ciphers).0;
         let settings = Settings { extra_roots: vec![authority.der().clone()], tls_min, ciphers, ..Settings::default() };
-        let outcome = Query::of_tls(&server).read_with(&Registry::new(settings, Connector::tcp())).await;
+        let outcome =
+            Query::of_tls(&server).read_with(&Registry::new(settings, Connector::tcp(), Arc::new(NoCluster))).await;
         assert_eq!(outcome.is_ok(), works, "{name}: {outcome:?}");
         if let Err(error) = outcome {
             assert_eq!(error.reason(), "SourceUntrusted", "{name}: {error}");

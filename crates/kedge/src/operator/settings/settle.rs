@@ -9,7 +9,7 @@ use super::addresses::{self, Address, Host};
 use super::reader::Reader;
 use super::{
     Compression, Credentials, Environment, Flags, Http, Leadership, Notices, Scope, SecretAccess, Serving, Settings,
-    UnexpectedParameters, amounts, logging, proxies, selector, tls, vault,
+    UnexpectedParameters, amounts, logging, proxies, tls, vault,
 };
 
 /// Objects looked at at once, unless said otherwise. A look also polls here, so there are more of them than in KEDA.
@@ -86,8 +86,8 @@ fn scope(read: &mut Reader<'_>) -> Scope {
     let list = read.text("WATCH_NAMESPACE").filter(|list| list != "\"\"").unwrap_or_default();
     Scope {
         namespaces: list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-        selector: read.variable("WATCH_LABEL_SELECTOR", selector::check),
-        authentication_selector: read.variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH", selector::check),
+        selector: read.variable("WATCH_LABEL_SELECTOR", convert::selector),
+        authentication_selector: read.variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH", convert::selector),
     }
 }
 

@@ -27,7 +27,7 @@ impl Rig {
         cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));
         let (credentials, queue) = credentials(&cluster, Settings::default());
         let credentials = Arc::new(credentials);
-        let registry = Registry::new(Default::default(), Connector::tcp());
+        let registry = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster));
         let telemetry = Arc::new(Telemetry::new("0"));
         let builder = Builder {
             registry,

@@ -69,7 +69,11 @@ impl Network {
             }
             Box::pin(async move { Ok(Box::new(ours) as Bytes) })
         };
-        Self { state, dialled, registry: Registry::new(Settings::default(), Connector::new(connect)) }
+        Self {
+            state,
+            dialled,
+            registry: Registry::new(Settings::default(), Connector::new(connect), Arc::new(kedge_scalers::NoCluster)),
+        }
     }
 
     fn scaler(&self) -> Arc<dyn Scaler> {

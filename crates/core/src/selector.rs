@@ -1,14 +1,17 @@
-//! Whether a text is a label selector, by the grammar of Kubernetes: a mistake is better told at start than by every watch.
+//! Whether a text is a label selector, by the grammar of Kubernetes: a mistake is better told once than by every request.
 
-use kedge_scalers::metadata::convert::{Converted, Flaw};
+/// What is wrong with a text that should be a label selector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SelectorError(String);
 
-/// The text itself, if it is a selector.
-pub(super) fn check(text: &str) -> Converted<String> {
-    let flaw = |problem: String| Flaw::new(problem, "write it as for kubectl: team=a,tier!=test,env in (x,y),!old");
-    match requirements(text).into_iter().find_map(|requirement| problem(requirement.trim())) {
-        Some(problem) => Err(flaw(problem)),
-        None => Ok(text.to_owned()),
-    }
+/// How a selector is written, for those who wrote something else.
+pub const REMEDY: &str = "write it as for kubectl: team=a,tier!=test,env in (x,y),!old";
+
+/// Whether Kubernetes would take the text.
+pub fn check(text: &str) -> Result<(), SelectorError> {
+    let problem = requirements(text).into_iter().find_map(|requirement| problem(requirement.trim()));
+    problem.map_or(Ok(()), |problem| Err(SelectorError(problem)))
 }
 
 /// What stands between commas outside of parentheses.
@@ -48,6 +51,7 @@ fn bad_condition(text: &str) -> Option<String> {
     match text.strip_prefix("notin").or_else(|| text.strip_prefix("in")).map(str::trim) {
         _ if text.is_empty() => None,
         Some(set) => match set.strip_prefix('(').and_then(|set| set.strip_suffix(')')) {
+            Some(none) if none.trim().is_empty() => Some("has no values between its parentheses".to_owned()),
             Some(values) => values.split(',').find_map(|value| bad_value(value.trim())),
             None => Some(format!("has `{set}` in the place of values in parentheses")),
         },
@@ -79,6 +83,8 @@ fn is_name(text: &str, length_max: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -97,7 +103,7 @@ mod tests {
             "keda.sh/team=a,x=y",
             "app.kubernetes.io/part-of in (x,y), !old",
         ] {
-            assert_eq!(check(text).as_deref(), Ok(text), "{text}");
+            assert_eq!(check(text), Ok(()), "{text}");
         }
     }
 
@@ -111,6 +117,8 @@ mod tests {
             ("a b", "`b`"),
             ("a in b", "`b`"),
             ("a in (b", "`(b`"),
+            ("a in ( )", "no values"),
+            ("a in (b)(c)", "`b)(c`"),
             ("a within (b)", "`within (b)`"),
             ("a>x", "`x`"),
             ("-a=b", "`-a`"),
@@ -119,9 +127,26 @@ mod tests {
             ("a=b c", "`b c`"),
             ("a=ü", "`ü`"),
         ] {
-            let flaw = check(text).expect_err(text);
-            assert!(flaw.problem.contains(names) && flaw.remedy.contains("kubectl"), "{text}: {flaw:?}");
+            let problem = check(text).expect_err(text).to_string();
+            assert!(problem.contains(names), "{text}: {problem}");
         }
         assert!(check(&"a".repeat(64)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "(.|[a-z!=<>(), /.ü]|in|notin){0,24}") {
+            let _ = check(&text);
+        }
+
+        #[test]
+        fn requirements_are_judged_one_by_one(one in requirement(), other in requirement()) {
+            let both = format!("{one},{other}");
+            prop_assert_eq!(check(&both).is_ok(), check(&one).is_ok() && check(&other).is_ok());
+        }
+    }
+
+    fn requirement() -> impl Strategy<Value = String> {
+        "[a-z]{1,3}(=|==|!=| in | notin |>|)[a-z0-9]{0,2}|[a-z] in \\([a-z],?[a-z]?\\)"
     }
 }

@@ -1,0 +1,67 @@
+//! What triggers may ask about the cluster they are in. Who answers is the caller's matter: this crate knows no API server.
+
+use std::time::Duration;
+
+use crate::error::ReadError;
+use crate::scaler::BoxFuture;
+
+/// Reads of the cluster. No answer may be a guess: what cannot be read is an error.
+pub trait ClusterReads: Send + Sync + std::fmt::Debug {
+    /// Counts the pods that have not ended, by a label selector.
+    fn pods<'a>(&'a self, namespace: &'a str, selector: &'a str) -> BoxFuture<'a, Result<PodCount, ReadError>>;
+
+    /// Where the pods behind a Service are, without those that are known not to be ready.
+    fn endpoints<'a>(
+        &'a self,
+        namespace: &'a str,
+        service: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>>;
+}
+
+/// Pods whose phase is neither Succeeded nor Failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodCount {
+    pub pods: u64,
+    /// The nodes that these pods are on; one that is not placed is on none.
+    pub nodes: u64,
+}
+
+/// One address of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceEndpoint {
+    pub address: String,
+    pub ports: Vec<u16>,
+}
+
+pub(crate) const PODS: &str = "pods";
+pub(crate) const ENDPOINTS: &str = "EndpointSlices";
+
+/// For callers that have no cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct NoCluster;
+
+impl ClusterReads for NoCluster {
+    fn pods<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<PodCount, ReadError>> {
+        Box::pin(std::future::ready(Err(nowhere(PODS))))
+    }
+
+    fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
+        Box::pin(std::future::ready(Err(nowhere(ENDPOINTS))))
+    }
+}
+
+fn nowhere(what: &'static str) -> ReadError {
+    ReadError::Cluster { what, problem: "there is none here; run the operator in one".to_owned() }
+}
+
+/// An answer of the cluster, if it comes in time.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    what: &'static str,
+    answer: BoxFuture<'_, Result<T, ReadError>>,
+) -> Result<T, ReadError> {
+    match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(ReadError::Cluster { what, problem: format!("no answer within {limit:?}") }),
+    }
+}

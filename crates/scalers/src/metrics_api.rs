@@ -1,0 +1,103 @@
+//! `metrics-api`: a number in the answer of any HTTP server. `config` reads the trigger, `request` asks, `service` finds all
+//! pods behind a Service where each of them is to be asked; `location` knows where in an answer the number is, with one file
+//! a format.
+
+mod config;
+mod json;
+mod location;
+mod prometheus_text;
+mod request;
+mod service;
+mod yaml;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures::{StreamExt, stream};
+use k8s_openapi::api::autoscaling::v2::MetricSpec;
+
+use crate::cluster::{self, ClusterReads};
+use crate::error::{Endpoint, ReadError};
+use crate::http::Address;
+use crate::registry::Shared;
+use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::trigger::{BuildError, TriggerConfig};
+use config::Config;
+use location::Unusable;
+use service::{Aggregation, Service};
+
+/// How many endpoints of a Service are asked at once.
+// KEDA: as many.
+const ASKED_AT_ONCE: usize = 5;
+
+/// One number in one document, or in those of all pods behind a Service.
+#[derive(Debug)]
+pub(crate) struct MetricsApiScaler {
+    config: Config,
+    cluster: Arc<dyn ClusterReads>,
+    cluster_limit: Duration,
+}
+
+pub(crate) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<MetricsApiScaler, BuildError> {
+    let config = config::parse(trigger, &shared.http)?;
+    let cluster_limit = shared.http.settings().limit(None);
+    Ok(MetricsApiScaler { config, cluster: Arc::clone(&shared.cluster), cluster_limit })
+}
+
+impl MetricsApiScaler {
+    async fn fetch(&self) -> Result<Known, ReadError> {
+        let question = &self.config.question;
+        let value = match &self.config.service {
+            None => self.fetch_from(&question.address).await?,
+            Some((service, aggregation)) => self.fetch_from_all(service, *aggregation).await?,
+        };
+        Ok(Known::above(self.config.activation, value))
+    }
+
+    /// The number at one address.
+    async fn fetch_from(&self, address: &Address) -> Result<f64, ReadError> {
+        let call = self.config.question.call(address)?;
+        let body = self.config.client.ask(&call).await?;
+        self.config.location.find(&body).map_err(|unusable| explain(unusable, call.endpoint()))
+    }
+
+    /// The numbers of all pods behind the Service, made one.
+    async fn fetch_from_all(&self, service: &Service, aggregation: Aggregation) -> Result<f64, ReadError> {
+        let answer = self.cluster.endpoints(&service.namespace, &service.name);
+        let endpoints = cluster::within(self.cluster_limit, cluster::ENDPOINTS, answer).await?;
+        let addresses = service::addresses(&self.config.question.address, &endpoints);
+        let ask = |address: Address| async move { self.fetch_from(&address).await };
+        let answers = stream::iter(addresses).map(ask).buffer_unordered(ASKED_AT_ONCE);
+        // KEDA: those that fail do not count, as long as one answers.
+        let (mut values, mut failure) = (Vec::new(), None);
+        let mut answers = std::pin::pin!(answers);
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(value) => values.push(value),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        aggregation.of(&values).ok_or_else(|| failure.unwrap_or_else(|| service.without_endpoints()))
+    }
+}
+
+fn explain(unusable: Unusable, endpoint: Endpoint) -> ReadError {
+    match unusable {
+        Unusable::Malformed(problem) => ReadError::Malformed { endpoint, problem },
+        Unusable::NoValue(problem) => ReadError::NoValue { endpoint, problem },
+    }
+}
+
+impl Scaler for MetricsApiScaler {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(vec![self.config.metric.spec()]) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        Box::pin(self.fetch())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Numbers in JSON, by a path as GJSON has them: `queue.depth`, `jobs.#(state=="waiting")#|#`. `path` reads the path,
+//! `condition` what elements must be like, `document` walks through the text without making a tree of it.
+//!
+//! Of GJSON's paths, those that lead to a value are here: names, indexes, wildcards, `#`, queries, pipes, `@this`. What
+//! makes new documents (other modifiers, `[a,b]`, `{a,b}`, `!5`) and JSON lines (`..`) is refused by name.
+
+mod condition;
+mod document;
+mod path;
+
+use super::location::{Unusable, quantity};
+use crate::metadata::convert::Converted;
+use document::{Document, Kind, Node};
+use path::Path;
+
+/// A checked path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct JsonPath(Path);
+
+impl JsonPath {
+    pub(super) fn parse(text: &str) -> Converted<Self> {
+        path::parse(text).map(Self)
+    }
+
+    pub(super) fn find(&self, body: &str) -> Result<f64, Unusable> {
+        let document = Document::parse(body).ok_or_else(|| Unusable::malformed("it is not JSON"))?;
+        match self.0.follow(Node::One(document)) {
+            None => Err(Unusable::leads_to("nothing")),
+            Some(Node::Count(count)) => Ok(count as f64),
+            Some(Node::Many(_)) => Err(Unusable::leads_to("a list")),
+            Some(Node::One(value)) => match value.kind() {
+                Kind::Number => value.number().ok_or_else(|| Unusable::leads_to("a number out of range")),
+                Kind::Text => quantity(&value.text().unwrap_or_default()),
+                other => Err(Unusable::leads_to(other.name())),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Where in an answer the number is, by format. No error here repeats a part of the answer, which may be secret.
+
+use kedge_core::quantity::Quantity;
+
+use super::json::JsonPath;
+use super::prometheus_text::Selector;
+use super::yaml::YamlPath;
+use crate::metadata::convert::{self, Converted, Flaw};
+
+/// How answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Prometheus,
+    Yaml,
+}
+
+impl Format {
+    pub(super) fn parse(text: &str) -> Converted<Self> {
+        match convert::one_of(text, &["prometheus", "json", "xml", "yaml"])? {
+            "prometheus" => Ok(Self::Prometheus),
+            "yaml" => Ok(Self::Yaml),
+            // KEDA takes it, and fails at each reading: its decoder finds no value.
+            "xml" => {
+                Err(Flaw::new("cannot be read, in KEDA neither", "let the source answer in json, yaml or prometheus"))
+            }
+            _ => Ok(Self::Json),
+        }
+    }
+}
+
+/// A checked `valueLocation`.
+#[derive(Clone, Debug)]
+pub(super) enum Location {
+    Json(JsonPath),
+    Prometheus(Selector),
+    Yaml(YamlPath),
+}
+
+impl Location {
+    pub(super) fn parse(format: Format, text: &str) -> Converted<Self> {
+        match format {
+            Format::Json => JsonPath::parse(text).map(Self::Json),
+            Format::Prometheus => Selector::parse(text).map(Self::Prometheus),
+            Format::Yaml => Ok(Self::Yaml(YamlPath::parse(text))),
+        }
+    }
+
+    /// The number that stands there.
+    pub(super) fn find(&self, body: &[u8]) -> Result<f64, Unusable> {
+        let body = std::str::from_utf8(body).map_err(|_| Unusable::malformed("it is not UTF-8"))?;
+        let number = match self {
+            Self::Json(path) => path.find(body),
+            Self::Prometheus(selector) => selector.find(body),
+            Self::Yaml(path) => path.find(body),
+        }?;
+        // KEDA publishes these as 0; but a number that there is not is unknown.
+        number
+            .is_finite()
+            .then_some(number)
+            .ok_or_else(|| Unusable::no_value("`valueLocation` leads to no finite number"))
+    }
+}
+
+/// An answer without the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unusable {
+    /// It is not what the format says.
+    Malformed(String),
+    /// It is, but there is no number at the place.
+    NoValue(String),
+}
+
+impl Unusable {
+    pub(super) fn malformed(problem: impl Into<String>) -> Self {
+        Self::Malformed(problem.into())
+    }
+
+    pub(super) fn no_value(problem: impl Into<String>) -> Self {
+        Self::NoValue(problem.into())
+    }
+
+    /// Something stands there, or nothing, but no number.
+    pub(super) fn leads_to(what: &str) -> Self {
+        Self::no_value(format!("`valueLocation` leads to {what}, not to a number or a quantity"))
+    }
+}
+
+/// A text as a number: `12`, `1k`, `500m`.
+pub(super) fn quantity(text: &str) -> Result<f64, Unusable> {
+    let quantity = Quantity::parse(text).map_err(|_| Unusable::leads_to("a text that is no quantity"))?;
+    Ok(quantity.approx_f64())
+}
