@@ -20,6 +20,8 @@ mod replicas;
 mod resources;
 #[path = "scaling/restart.rs"]
 mod restart;
+#[path = "scaling/sources.rs"]
+mod sources;
 #[path = "scaling/steps.rs"]
 mod steps;
 #[path = "scaling/targets.rs"]
