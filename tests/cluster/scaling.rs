@@ -14,6 +14,8 @@ mod formulas;
 mod hpas;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/pauses.rs"]
+mod pauses;
 #[path = "scaling/replicas.rs"]
 mod replicas;
 #[path = "scaling/resources.rs"]

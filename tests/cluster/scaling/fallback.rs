@@ -1,5 +1,6 @@
 //! Fallback: what counts in place of a source that keeps failing.
 
+use kedge_tests::guarded::Guarded;
 use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
@@ -38,4 +39,59 @@ async fn a_trigger_that_cannot_be_built_falls_back_too() {
     let health = story.get("so", "web")["status"]["health"]["s0-abacus"].clone();
     assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }));
     assert_eq!(story.condition("web", "Ready").0, "False");
+}
+
+/// A trigger for a source that can be made to fail: it asks for a header, and which one can be changed.
+fn guarded(source: &Guarded) -> Value {
+    let mut trigger = prometheus(&source.url(), "load", 10);
+    trigger["metadata"]["customHeaders"] = json!("Authorization=open");
+    trigger
+}
+
+#[tokio::test]
+async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
+    let story = Story::begin(cluster().await, "behaviors");
+    let source = Guarded::start(50.0, "open").await.unwrap();
+    // Name, behavior, replicas of the fallback, and what five replicas become.
+    let rows = [
+        ("plain", None, 3, 3),
+        ("static", Some("static"), 8, 8),
+        ("current", Some("currentReplicas"), 2, 5),
+        ("higher-more", Some("currentReplicasIfHigher"), 8, 8),
+        ("higher-less", Some("currentReplicasIfHigher"), 2, 5),
+        ("lower-more", Some("currentReplicasIfLower"), 8, 5),
+        ("lower-less", Some("currentReplicasIfLower"), 2, 2),
+    ];
+    for (name, behavior, replicas, _) in rows {
+        let mut fallback = json!({ "failureThreshold": 2, "replicas": replicas });
+        if let Some(behavior) = behavior {
+            fallback["behavior"] = json!(behavior);
+        }
+        story.apply([deployment(name, 0), scaled_object(name, [guarded(&source)], json!({ "fallback": fallback }))]);
+    }
+    for (name, ..) in rows {
+        story.until_replicas(name, 5).await;
+    }
+    source.ask_for("closed");
+    let says = |name: &'static str, status: &str, reason: &str| {
+        let wanted = (status.to_owned(), reason.to_owned());
+        story.until(name, wanted, move |story| story.condition(name, "Fallback"))
+    };
+    for (name, _, _, expected) in rows {
+        says(name, "True", "FallbackExists").await;
+        story.until_replicas(name, expected).await;
+        let health = story.get("so", name)["status"]["health"]["s0-prometheus"].clone();
+        assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }), "{name}");
+        assert_eq!(story.condition(name, "Ready").0, "True", "{name}: a fallback is a plan, and it is followed");
+    }
+    source.ask_for("open");
+    for (name, ..) in rows {
+        says(name, "False", "NoFallbackFound").await;
+        story.until_replicas(name, 5).await;
+        let health = story.get("so", name)["status"]["health"]["s0-prometheus"].clone();
+        assert_eq!(health, json!({ "numberOfFailures": 0, "status": "Happy" }), "{name}");
+    }
+    for reason in ["ScaledObjectFallbackActivated", "ScaledObjectFallbackDeactivated"] {
+        assert_eq!(story.events(reason).len(), rows.len(), "{reason} is told once for each");
+    }
 }
