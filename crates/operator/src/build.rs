@@ -35,7 +35,7 @@ pub struct Builder {
     pub role: Arc<Role>,
 }
 
-/// The pause before credentials that could not be read are tried again.
+/// The pause before credentials that could not be read are tried again, and sources that did not say which metrics they have.
 const AGAIN: Duration = Duration::from_secs(10);
 
 /// What is known of an object's metrics from before.
@@ -66,6 +66,9 @@ impl Builder {
                 (resolved, _) => Arc::new(self.build_trigger(object, index, trigger, resolved, earlier).await),
             });
         }
+        // Polls may be far apart, and until it is built nobody listens to it.
+        let silent = triggers.iter().any(|trigger| matches!(trigger.scaler, Err(NotBuilt::NoAnswer(_))));
+        again = again.or(silent.then_some(AGAIN));
         let (used, refresh_in) = resolution.end();
         references.set(&key, began, used);
         let refresh_at = again.into_iter().chain(refresh_in).min().map(|wait| Instant::now() + wait);
