@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use kedge_test_cluster::wait::wait_for;
-use kedge_tests::external::{ExampleScaler, external_push};
+use kedge_tests::external::{ExampleScaler, external, external_push};
 use kedge_tests::programs;
 use kedge_tests::story::{Story, deployment, scaled_object};
 use serde_json::{Value, json};
@@ -112,16 +112,40 @@ async fn a_scaler_that_comes_later_is_found_long_before_the_next_poll() {
     let story = Story::begin(cluster().await, "later");
     let stranger = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     story.apply(authority(&stranger.cert.pem()));
-    story.apply([deployment("above-0", 0), object("above-0", &scaler)]);
-    let says = |part: &'static str| move |story: &Story<'_>| story.message("above-0", "Ready").contains(part);
-    story.until("nobody is there", true, says("trigger 0 (external-push): 127.0.0.1:")).await;
-    story.until("nobody is there", true, says("cannot be reached")).await;
+    let mut polled = object("polled", &scaler);
+    polled["spec"]["triggers"][0]["type"] = json!("external");
+    polled["spec"]["triggers"][0]["metadata"]["activationLength"] = json!("0");
+    story.apply([deployment("above-0", 0), object("above-0", &scaler), deployment("polled", 0), polled]);
+    let until_said = async |part: &'static str| {
+        for name in ["above-0", "polled"] {
+            story.until(part, true, |story| story.message(name, "Ready").contains(part)).await;
+        }
+    };
+    until_said("cannot be reached").await;
     scaler.set("5");
     scaler.start().await.unwrap();
-    story.until("it is a stranger", true, says("no trusted connection to 127.0.0.1:")).await;
-    assert_eq!(story.replicas("deployment", "above-0"), Some(0));
+    until_said("no trusted connection to 127.0.0.1:").await;
+    for name in ["above-0", "polled"] {
+        assert!(story.message(name, "Ready").contains("trigger 0 (external"), "{}", story.message(name, "Ready"));
+        assert_eq!(story.replicas("deployment", name), Some(0));
+    }
     story.apply(authority(scaler.authority().unwrap()));
-    story.until_replicas("above-0", 1).await;
-    story.until("all is well", "True".to_owned(), |story| story.condition("above-0", "Ready").0).await;
-    assert_eq!(generation(&story, "above-0"), 1, "nobody touched it");
+    for name in ["above-0", "polled"] {
+        story.until_replicas(name, 1).await;
+        story.until("all is well", "True".to_owned(), |story| story.condition(name, "Ready").0).await;
+        assert_eq!(generation(&story, name), 1, "nobody touched it");
+    }
+}
+
+#[tokio::test]
+async fn a_scaler_that_answers_at_last_is_polled_at_once() {
+    let mut scaler = ExampleScaler::plain(programs::go_scaler()).unwrap();
+    let story = Story::begin(cluster().await, "at-last");
+    let triggers = [external(&scaler.address(), json!({}))];
+    story.apply([deployment("web", 0), scaled_object("web", triggers, json!({ "pollingInterval": 300 }))]);
+    story.until("nobody is there", true, |story| story.message("web", "Ready").contains("cannot be reached")).await;
+    scaler.set("15");
+    scaler.start().await.unwrap();
+    story.until_replicas("web", 2).await;
+    story.until("all is well", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
 }
