@@ -4,6 +4,8 @@
 mod bad_input;
 #[path = "scaling/credentials.rs"]
 mod credentials;
+#[path = "scaling/external.rs"]
+mod external;
 #[path = "scaling/fallback.rs"]
 mod fallback;
 #[path = "scaling/faults.rs"]

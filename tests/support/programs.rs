@@ -1,7 +1,7 @@
 //! The programs of this checkout, built before they are run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -24,23 +24,49 @@ pub fn run_xtask(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
+/// The path of the external scaler in Rust that authors are shown.
+pub fn rust_scaler() -> PathBuf {
+    once("examples/scaler", |_| cargo_build(&["--package", "kedge-proto", "--example", "scaler"]))
+}
+
+/// The path of the external scaler in Go that authors are shown.
+pub fn go_scaler() -> PathBuf {
+    once("examples/scaler-go", |program| {
+        let mut go = Command::new("go");
+        go.args(["build", "-trimpath", "-o"]).arg(program).arg(".").env("CGO_ENABLED", "0");
+        let output = go.current_dir(workspace().join("docs/examples/scaler-go")).output().expect("go starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "docs/examples/scaler-go does not build; go says:\n{said}");
+    })
+}
+
 /// The path of the program of a package, built once.
 fn built(package: &'static str) -> PathBuf {
+    once(package, |_| cargo_build(&["--package", package]))
+}
+
+/// The path of a program below the folder that programs are built into. It is built at the first call.
+fn once(name: &'static str, build: impl FnOnce(&Path)) -> PathBuf {
     static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let build = || {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", package]).current_dir(workspace());
-        // Cargo tells a test about its own package. Passed on to another cargo, that looks like a change to build scripts
-        // that watch it, and everything above them is built again, here and in the next build outside.
-        let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this_package)) {
-            cargo.env_remove(name);
-        }
-        assert!(cargo.status().expect("cargo starts").success(), "{package} does not build");
+    let make = || {
         // This program is target/PROFILE/deps/NAME; those of packages lie one folder up.
         let own = std::env::current_exe().expect("a program has a path");
-        own.ancestors().nth(2).expect("a test lies in target/PROFILE/deps").join(package)
+        let program = own.ancestors().nth(2).expect("a test lies in target/PROFILE/deps").join(name);
+        build(&program);
+        program
     };
-    built.entry(package).or_insert_with(build).clone()
+    built.entry(name).or_insert_with(make).clone()
+}
+
+fn cargo_build(what: &[&str]) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet"]).args(what).current_dir(workspace());
+    // Cargo tells a test about its own package. Passed on to another cargo, that looks like a change to build scripts
+    // that watch it, and everything above them is built again, here and in the next build outside.
+    let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this_package)) {
+        cargo.env_remove(name);
+    }
+    assert!(cargo.status().expect("cargo starts").success(), "cargo build {what:?} fails");
 }

@@ -55,11 +55,20 @@ impl<'a> Story<'a> {
 
     /// A condition of a ScaledObject: status and reason.
     pub fn condition(&self, name: &str, kind: &str) -> (String, String) {
-        let object = self.get("scaledobject", name);
-        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let found = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
+        let found = self.whole_condition(name, kind);
         let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
         (text("status"), text("reason"))
+    }
+
+    /// What a condition of a ScaledObject says.
+    pub fn message(&self, name: &str, kind: &str) -> String {
+        self.whole_condition(name, kind)["message"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn whole_condition(&self, name: &str, kind: &str) -> Value {
+        let object = self.get("scaledobject", name);
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
     }
 
     /// The notes of all events on an object with this reason.

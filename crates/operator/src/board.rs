@@ -138,6 +138,11 @@ impl ObjectBoard {
         self.triggers.iter().filter_map(|trigger| trigger.push.as_ref()).any(|push| push.has_news())
     }
 
+    /// The triggers that could be built.
+    pub fn built(&self) -> Vec<usize> {
+        self.triggers.iter().filter(|trigger| trigger.scaler.is_ok()).map(|trigger| trigger.index).collect()
+    }
+
     /// Whether any trigger could be built.
     pub fn is_built_at_all(&self) -> bool {
         self.triggers.iter().any(|trigger| trigger.scaler.is_ok())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use futures::future::join_all;
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
@@ -35,7 +36,7 @@ pub struct Builder {
     pub role: Arc<Role>,
 }
 
-/// The pause before credentials that could not be read are tried again.
+/// The pause before credentials that could not be read are tried again, and sources that did not say which metrics they have.
 const AGAIN: Duration = Duration::from_secs(10);
 
 /// What is known of an object's metrics from before.
@@ -66,6 +67,9 @@ impl Builder {
                 (resolved, _) => Arc::new(self.build_trigger(object, index, trigger, resolved, earlier).await),
             });
         }
+        // Polls may be far apart, and until it is built nobody listens to it.
+        let silent = triggers.iter().any(|trigger| matches!(trigger.scaler, Err(NotBuilt::NoAnswer(_))));
+        again = again.or(silent.then_some(AGAIN));
         let (used, refresh_in) = resolution.end();
         references.set(&key, began, used);
         let refresh_at = again.into_iter().chain(refresh_in).min().map(|wait| Instant::now() + wait);
@@ -76,21 +80,29 @@ impl Builder {
     /// nothing new.
     pub async fn ask_again(&self, object: &ScaledObject, board: &ObjectBoard) -> Option<Arc<ObjectBoard>> {
         let earlier = Earlier { board: Some(board), hpa: None };
-        let mut triggers = board.triggers.clone();
-        let mut news = false;
-        for trigger in &mut triggers {
-            if let Some(changed) = self.redescribed(object, trigger, earlier).await {
-                *trigger = Arc::new(changed);
-                news = true;
-            }
-            let Err(NotBuilt::NoAnswer(_)) = &trigger.scaler else { continue };
-            let Some(spec) = object.spec.triggers.get(trigger.index) else { continue };
-            let resolved = Ok(trigger.credentials.clone());
-            let again = self.build_trigger(object, trigger.index, spec, resolved, earlier).await;
-            news |= again.scaler.as_ref().err() != trigger.scaler.as_ref().err();
-            *trigger = Arc::new(again);
-        }
-        news.then(|| self.board(object, triggers, board.credentials, board.refresh_at))
+        // All at once: one that hangs must not hold up the others.
+        let asked = board.triggers.iter().map(|trigger| self.asked_again(object, trigger, earlier));
+        let answers = join_all(asked).await;
+        let is_news = answers.iter().any(Option::is_some);
+        let triggers = board.triggers.iter().zip(answers);
+        let triggers = triggers.map(|(old, new)| new.map_or_else(|| old.clone(), Arc::new)).collect();
+        is_news.then(|| self.board(object, triggers, board.credentials, board.refresh_at))
+    }
+
+    /// The trigger anew, if its source has something new to say.
+    async fn asked_again(
+        &self,
+        object: &ScaledObject,
+        trigger: &BoardTrigger,
+        earlier: Earlier<'_>,
+    ) -> Option<BoardTrigger> {
+        let Err(NotBuilt::NoAnswer(_)) = &trigger.scaler else {
+            return self.redescribed(object, trigger, earlier).await;
+        };
+        let spec = object.spec.triggers.get(trigger.index)?;
+        let resolved = Ok(trigger.credentials.clone());
+        let again = self.build_trigger(object, trigger.index, spec, resolved, earlier).await;
+        (again.scaler.as_ref().err() != trigger.scaler.as_ref().err()).then_some(again)
     }
 
     /// The same trigger with the metrics that its source says it has now, if it said that they changed.

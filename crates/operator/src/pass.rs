@@ -66,7 +66,7 @@ pub struct Memory {
     past: Option<Past>,
     next_poll_at: Option<Instant>,
     /// What the last poll was made for; when it changes, the triggers are looked at at once.
-    polled_for: Option<(Option<i64>, Steering, u64)>,
+    polled_for: Option<PolledFor>,
     failures: u32,
     rendered: Option<HorizontalPodAutoscaler>,
     target: Option<Target>,
@@ -75,6 +75,9 @@ pub struct Memory {
     /// Whether triggers were built before, by this process.
     has_built: bool,
 }
+
+/// The generation of the object, how it is steered, the changes of its credentials, and which of its triggers are built.
+type PolledFor = (Option<i64>, Steering, u64, Vec<usize>);
 
 impl Memory {
     /// Whether there is anything in it.
@@ -239,8 +242,10 @@ impl Passes {
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
         let mut board = self.board_for(key, object, &target, memory).await;
-        let asked = (object.metadata.generation, policy.steering.clone(), board.credentials);
-        let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked);
+        let asked = |board: &ObjectBoard| -> PolledFor {
+            (object.metadata.generation, policy.steering.clone(), board.credentials, board.built())
+        };
+        let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked(&board));
         let is_due = changed || board.has_news() || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
         if is_due {
             board = self.ask_again(key, object, board, memory).await;
@@ -257,7 +262,7 @@ impl Passes {
         // An HPA that cannot be written is told of, and stops nobody from waking a target or laying it to sleep.
         let kept = self.keep_hpa(object, &target, &board, memory, findings).await;
         if is_due {
-            memory.polled_for = Some(asked);
+            memory.polled_for = Some(asked(&board));
             self.telemetry.late(key, memory.next_poll_at.map_or(Duration::ZERO, |at| at.elapsed()));
             memory.next_poll_at = Some(Instant::now() + interval(object));
             findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);

@@ -32,9 +32,7 @@ fn ready(story: &Story<'_>) -> (String, String) {
 }
 
 fn message(story: &Story<'_>) -> String {
-    let conditions = story.get("scaledobject", "web")["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let found = conditions.iter().find(|condition| condition["type"] == "Ready").cloned().unwrap_or_default();
-    found["message"].as_str().unwrap_or_default().to_owned()
+    story.message("web", "Ready")
 }
 
 #[tokio::test]

@@ -125,3 +125,17 @@ async fn a_target_of_zero_is_refused_by_name() {
     let problem = board.triggers[1].scaler.as_ref().unwrap_err().to_string();
     assert!(problem.contains("trigger 1 (prometheus)") && problem.contains("s1-prometheus is 0"), "{problem}");
 }
+
+#[tokio::test]
+async fn a_source_that_does_not_say_its_metrics_is_asked_again_soon() {
+    let rows = [("Etc/UTC", None, false), ("Mars/Base", None, false), ("Etc/UTC", Some("127.0.0.1:9"), true)];
+    for (zone, scaler, expected) in rows {
+        let mut object = object(zone, false);
+        if let Some(address) = scaler {
+            let trigger = json!({ "type": "external", "metadata": { "scalerAddress": address } });
+            object.spec.triggers.push(serde_json::from_value(trigger).unwrap());
+        }
+        let board = builder().build(&object, &target(), Earlier::default()).await;
+        assert_eq!(board.refresh_at.is_some(), expected, "{zone} {scaler:?}: {:?}", board.triggers);
+    }
+}

@@ -13,7 +13,7 @@ use crate::target::{External, TargetType};
 pub fn specs(index: usize, target_type: TargetType, told: &[Told]) -> Result<Vec<MetricSpec>, String> {
     let mut problems = Vec::new();
     if told.is_empty() {
-        problems.push("it names no metric".to_owned());
+        problems.push("it names no metric, and must name one at least".to_owned());
     }
     let mut seen = BTreeSet::new();
     let mut specs = Vec::new();
@@ -23,7 +23,7 @@ pub fn specs(index: usize, target_type: TargetType, told: &[Told]) -> Result<Vec
             problems.push(problem);
         }
         if !seen.insert(name) && !name.is_empty() {
-            problems.push(format!("{name:?} is named more than once"));
+            problems.push(format!("{name:?} is named more than once, and each metric needs a name of its own"));
         }
         match target(told) {
             // KEDA: the name is not normalised.
@@ -52,6 +52,9 @@ enum Target {
     Float(f64),
 }
 
+/// What the HPA compares is counted in thousandths.
+const TARGET_MAX: i64 = i64::MAX / 1000;
+
 /// The target of a metric, or what is wrong with it.
 fn target(told: &Told) -> Result<Target, String> {
     let float = told.target_size_float;
@@ -60,14 +63,17 @@ fn target(told: &Told) -> Result<Target, String> {
     }
     // KEDA: the float counts where it is above zero.
     if float > 0.0 {
+        // The nearest float to the largest is above it.
+        if float >= TARGET_MAX as f64 {
+            return Err(format!("targetSizeFloat is {float}, and the HPA cannot count so far"));
+        }
         return match kedge_core::quantity::format_float(float).as_str() {
             "0" => Err(format!("targetSizeFloat is {float}, which is 0 in thousandths, and a target must be above 0")),
             _ => Ok(Target::Float(float)),
         };
     }
     match told.target_size {
-        // What the HPA compares is counted in thousandths.
-        whole if whole > i64::MAX / 1000 => Err(format!("targetSize is {whole}, and the HPA cannot count so far")),
+        whole if whole > TARGET_MAX => Err(format!("targetSize is {whole}, and the HPA cannot count so far")),
         whole if whole > 0 => Ok(Target::Whole(whole)),
         whole => Err(format!(
             "targetSize is {whole} and targetSizeFloat {float}, and one of them must be above 0 to be the target"
@@ -128,7 +134,7 @@ mod tests {
 
     #[test]
     fn lies_are_named() {
-        let rows: [(&str, Vec<Told>, &[&str]); 10] = [
+        let rows: [(&str, Vec<Told>, &[&str]); 13] = [
             ("nothing", vec![], &["it names no metric"]),
             ("no name", vec![told("", 1, 0.0)], &["a metric has no name"]),
             ("twice", vec![told("a", 1, 0.0), told("a", 2, 0.0)], &["\"a\" is named more than once"]),
@@ -138,6 +144,13 @@ mod tests {
             ("below zero", vec![told("a", -5, -1.0)], &["targetSize is -5 and targetSizeFloat -1"]),
             ("NaN", vec![told("a", 5, f64::NAN)], &["targetSizeFloat is NaN"]),
             ("infinite", vec![told("a", 5, f64::INFINITY)], &["targetSizeFloat is inf"]),
+            ("too large", vec![told("a", i64::MAX, 0.0)], &["targetSize is 9223372036854775807, and the HPA"]),
+            ("just too large a float", vec![told("a", 0, (i64::MAX / 1000) as f64)], &["the HPA cannot count so far"]),
+            (
+                "too large a float",
+                vec![told("a", 0, 9.8e20)],
+                &["targetSizeFloat is 980000000000000000000, and the HPA"],
+            ),
             (
                 "all at once",
                 vec![told("", 0, 0.0), told("b", 5, 0.0001)],

@@ -1,0 +1,111 @@
+//! External scalers as processes of their own, steered by the file that holds their queue, and triggers that ask them.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kedge_test_cluster::ports::Port;
+use kedge_test_cluster::process::Group;
+use kedge_test_cluster::wait::wait_for;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+/// How soon a scaler listens, on a busy machine.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// A scaler that authors are shown. It ends when this value is dropped, and when this process ends in any way.
+#[derive(Debug)]
+pub struct ExampleScaler {
+    program: PathBuf,
+    flags: Vec<String>,
+    port: Port,
+    folder: TempDir,
+    running: Option<Group>,
+    authority: Option<String>,
+}
+
+impl ExampleScaler {
+    /// Prepares one that speaks without TLS. The queue is empty, and nothing runs yet.
+    pub fn plain(program: PathBuf) -> anyhow::Result<Self> {
+        let (port, folder) = (Port::reserve()?, tempfile::tempdir()?);
+        let queue = folder.path().join("queue").display().to_string();
+        let flags = vec!["--queue".to_owned(), queue, "--listen".to_owned(), format!("127.0.0.1:{}", port.number)];
+        let scaler = Self { program, flags, port, folder, running: None, authority: None };
+        scaler.set("0");
+        Ok(scaler)
+    }
+
+    /// Prepares one that speaks TLS, with a certificate of its own.
+    pub fn with_tls(program: PathBuf) -> anyhow::Result<Self> {
+        let mut scaler = Self::plain(program)?;
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
+        let (cert, key) = (scaler.folder.path().join("tls.crt"), scaler.folder.path().join("tls.key"));
+        fs::write(&cert, made.cert.pem())?;
+        fs::write(&key, made.signing_key.serialize_pem())?;
+        let flag = |name: &str, path: &Path| [name.to_owned(), path.display().to_string()];
+        scaler.flags.extend([flag("--tls-cert", &cert), flag("--tls-key", &key)].concat());
+        scaler.authority = Some(made.cert.pem());
+        Ok(scaler)
+    }
+
+    /// Starts it, again if it ran before, on the port that it has; returns when it listens.
+    pub async fn start(&mut self) -> anyhow::Result<()> {
+        let mut group = Group::start(self.folder.path())?;
+        group.spawn("scaler", &self.program, &self.flags)?;
+        let address = SocketAddr::from(([127, 0, 0, 1], self.port.number));
+        wait_for("the scaler listens", START_LIMIT, async || match group.check() {
+            Err(died) => Ok(Err(died)),
+            Ok(()) => TcpStream::connect(address).await.map(|_| Ok(())),
+        })
+        .await??;
+        self.running = Some(group);
+        Ok(())
+    }
+
+    /// Ends it with kill -9.
+    pub fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Writes the queue: its length, and behind it, if it is not the one of the trigger, the target.
+    pub fn set(&self, queue: &str) {
+        // At once, so that no look at it finds half of it.
+        let (new, file) = (self.folder.path().join("new"), self.queue());
+        fs::write(&new, queue).and_then(|()| fs::rename(&new, &file)).expect("a folder that can be written");
+    }
+
+    /// Takes the queue away: its length is not known.
+    pub fn lose_queue(&self) {
+        fs::remove_file(self.queue()).expect("a folder that can be written");
+    }
+
+    /// What a trigger's `scalerAddress` is.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port.number)
+    }
+
+    /// The authority to trust, as PEM, if it speaks TLS.
+    pub fn authority(&self) -> Option<&str> {
+        self.authority.as_deref()
+    }
+
+    fn queue(&self) -> PathBuf {
+        self.folder.path().join("queue")
+    }
+}
+
+/// A trigger that asks the scaler at this address.
+pub fn external(address: &str, metadata: Value) -> Value {
+    let mut trigger = json!({ "type": "external", "metadata": { "scalerAddress": address } });
+    json_patch::merge(&mut trigger["metadata"], &metadata);
+    trigger
+}
+
+/// A trigger that asks it, and listens to it.
+pub fn external_push(address: &str, metadata: Value) -> Value {
+    let mut trigger = external(address, metadata);
+    trigger["type"] = json!("external-push");
+    trigger
+}
