@@ -12,6 +12,8 @@ mod faults;
 mod formulas;
 #[path = "scaling/hpas.rs"]
 mod hpas;
+#[path = "scaling/kills.rs"]
+mod kills;
 #[path = "scaling/load.rs"]
 mod load;
 #[path = "scaling/replicas.rs"]

@@ -8,6 +8,9 @@
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
 //! | [`guarded`] | a source that must be signed in to |
+//! | [`source`] | a source whose answers a test sets, query by query |
+//! | [`snapshot`] | a namespace as it is, to be compared |
+//! | [`history`] | every version that the objects of a namespace had |
 //! | [`story`] | a namespace in which a test tells a story |
 //! | [`programs`] | the programs of this checkout |
 
@@ -16,6 +19,9 @@ pub mod descriptors;
 pub mod exposition;
 pub mod files;
 pub mod guarded;
+pub mod history;
 pub mod programs;
 pub mod schema;
+pub mod snapshot;
+pub mod source;
 pub mod story;
