@@ -22,6 +22,8 @@ mod replicas;
 mod resources;
 #[path = "scaling/restart.rs"]
 mod restart;
+#[path = "scaling/secrets.rs"]
+mod secrets;
 #[path = "scaling/steps.rs"]
 mod steps;
 #[path = "scaling/targets.rs"]

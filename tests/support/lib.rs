@@ -11,6 +11,7 @@
 //! | [`source`] | a source whose answers a test sets, query by query |
 //! | [`snapshot`] | a namespace as it is, to be compared |
 //! | [`history`] | every version that the objects of a namespace had |
+//! | [`leak`] | looking for secrets where they must not be |
 //! | [`story`] | a namespace in which a test tells a story |
 //! | [`programs`] | the programs of this checkout |
 
@@ -20,6 +21,7 @@ pub mod exposition;
 pub mod files;
 pub mod guarded;
 pub mod history;
+pub mod leak;
 pub mod programs;
 pub mod schema;
 pub mod snapshot;

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use kedge_tests::history::Version;
-use serde_json::Value;
 
 use super::steps::ORIGINAL;
 
