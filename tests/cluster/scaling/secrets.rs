@@ -65,7 +65,7 @@ fn cases(token: &str) -> Vec<Case> {
         bearer("prose", Answer::raw("200 OK", format!("welcome, {token}"))),
         bearer("no-number", gives(token)),
         bearer("sent-on", elsewhere(format!("http://user:{token}@127.0.0.1:9/?token={token}"))),
-        bearer("sent-nowhere", elsewhere(format!("no url {token}"))),
+        bearer("sent-nowhere", elsewhere(format!("http://[::{token}"))),
         Case::new("basic", "basic", &[("username", "me"), ("password", token)], refused()),
         Case::new("custom", "custom", &[("customAuthHeader", "X-Key"), ("customAuthValue", token)], refused()),
         Case::new(
