@@ -39,7 +39,11 @@ static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
 
 /// The cluster that most of these tests share, each in a namespace of its own, with the operator beside it.
 async fn cluster() -> &'static Cluster {
-    &RUNNING.get_or_init(|| start_with_operator(quick("scaling").nodes(3))).await.0
+    &running().await.0
+}
+
+async fn running() -> &'static (Cluster, RunningOperator) {
+    RUNNING.get_or_init(|| start_with_operator(quick("scaling").nodes(3))).await
 }
 
 /// A cluster whose HPA controller is quick.

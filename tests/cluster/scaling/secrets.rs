@@ -1,7 +1,7 @@
 //! Credentials that fail in every way, with an operator that logs all it can: they are told nowhere.
 
 use kedge_test_cluster::{Launch, RunningOperator};
-use kedge_tests::leak::{assert_nowhere, marker};
+use kedge_tests::leak::{assert_nowhere, marker, places};
 use kedge_tests::programs;
 use kedge_tests::source::{Answer, Source};
 use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
@@ -179,8 +179,19 @@ async fn credentials_that_fail_are_told_nowhere() {
     let hpa = |story: &Story<'_>| story.condition("refused", "HPAActive").0;
     story.until("the HPA is told", "False".to_owned(), hpa).await;
     assert!(operator.log().contains("TRACE"), "the operator is not as loud as it can be");
-    let encoded = [base64(format!("me:{token}")), base64(format!("proxy-user:{token}")), base64(token.clone())];
-    assert_nowhere(&cluster, &operator, &encoded).await;
+    let mut more = vec![base64(format!("me:{token}")), base64(format!("proxy-user:{token}")), base64(token.clone())];
+    // The operator's own credential is one, too.
+    let kubeconfig = std::fs::read(cluster.folder().join("operator/loud/kubeconfig")).unwrap();
+    let kubeconfig: Value = serde_json::from_slice(&kubeconfig).unwrap();
+    more.push(kubeconfig["users"][0]["user"]["token"].as_str().unwrap().to_owned());
+    assert_nowhere(&story, &operator, &more).await;
+
+    // What is not hidden is found.
+    let planted =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "planted" }, "data": { "x": token } });
+    story.apply([planted]);
+    let found = places(&story, &operator, &more).await;
+    assert!(found.len() == 1 && found[0].contains("planted"), "{found:?}");
 }
 
 fn base64(text: String) -> String {
