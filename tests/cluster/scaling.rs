@@ -14,6 +14,8 @@ mod faults;
 mod formulas;
 #[path = "scaling/hpas.rs"]
 mod hpas;
+#[path = "scaling/kills.rs"]
+mod kills;
 #[path = "scaling/load.rs"]
 mod load;
 #[path = "scaling/pauses.rs"]
@@ -24,6 +26,8 @@ mod replicas;
 mod resources;
 #[path = "scaling/restart.rs"]
 mod restart;
+#[path = "scaling/secrets.rs"]
+mod secrets;
 #[path = "scaling/sources.rs"]
 mod sources;
 #[path = "scaling/steps.rs"]
@@ -41,7 +45,11 @@ static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
 
 /// The cluster that most of these tests share, each in a namespace of its own, with the operator beside it.
 async fn cluster() -> &'static Cluster {
-    &RUNNING.get_or_init(|| start_with_operator(quick("scaling").nodes(3))).await.0
+    &running().await.0
+}
+
+async fn running() -> &'static (Cluster, RunningOperator) {
+    RUNNING.get_or_init(|| start_with_operator(quick("scaling").nodes(3))).await
 }
 
 /// A cluster whose HPA controller is quick.

@@ -8,6 +8,10 @@
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
 //! | [`guarded`] | a source that must be signed in to |
+//! | [`source`] | a source whose answers a test sets, query by query |
+//! | [`snapshot`] | a namespace as it is, to be compared |
+//! | [`history`] | every version that the objects of a namespace had |
+//! | [`leak`] | looking for secrets where they must not be |
 //! | [`story`] | a namespace in which a test tells a story |
 //! | [`external`] | external scalers as processes of their own, and triggers that ask them |
 //! | [`unruly`] | an external scaler that does what no scaler should |
@@ -19,7 +23,11 @@ pub mod exposition;
 pub mod external;
 pub mod files;
 pub mod guarded;
+pub mod history;
+pub mod leak;
 pub mod programs;
 pub mod schema;
+pub mod snapshot;
+pub mod source;
 pub mod story;
 pub mod unruly;

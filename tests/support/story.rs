@@ -33,6 +33,9 @@ impl<'a> Story<'a> {
             object
         };
         let items: Vec<Value> = objects.into_iter().map(place).collect();
+        if items.is_empty() {
+            return;
+        }
         self.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": items })).expect("applied");
     }
 

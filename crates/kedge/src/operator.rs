@@ -8,7 +8,7 @@ mod settings;
 
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
 use kedge_operator::{Clock, KubeReads, Operator};
 use kedge_scalers::http::connector::Connector;
@@ -120,12 +120,17 @@ async fn connect(settings: &Settings) -> anyhow::Result<kube::Client> {
         Some(path) => {
             let read = Kubeconfig::read_from(path)
                 .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
+            let names_proxy = read.clusters.iter().flat_map(|named| &named.cluster).any(|one| one.proxy_url.is_some());
+            ensure!(!names_proxy, "{} has a proxy-url, which is not supported; remove it", path.display());
             kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?
         }
         None => {
             kube::Config::infer().await.context("no kubeconfig, and not in a cluster; give one with --kubeconfig")?
         }
     };
+    // In a cluster the API server is asked directly whatever HTTPS_PROXY says, which is for sources; so it is outside. It may hold a
+    // password, so that nobody else gets to complain about it.
+    config.proxy_url = None;
     config.disable_compression |= settings.compression == Compression::Off;
     Ok(kedge_operator::patient_client(config)?)
 }

@@ -198,14 +198,14 @@ impl Passes {
             self.finish(key, &object, memory).await?;
             return Ok(None);
         }
-        let object = self.mark(object).await?;
+        let mut object = self.mark(object).await?;
         let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
         self.telemetry.paused(key, policy.steering.is_paused());
         if policy.steering.is_fully_paused() {
             return self.hold_paused(key, &object, &policy, memory).await;
         }
         let mut findings = Findings::default();
-        let outcome = self.scale(key, &object, &policy, memory, &mut findings).await;
+        let outcome = self.scale(key, &mut object, &policy, memory, &mut findings).await;
         if outcome.as_ref().is_err_and(PassError::is_conflict) {
             return outcome.map(|()| None);
         }
@@ -217,11 +217,11 @@ impl Passes {
         Ok(self.next_look(&object, memory, &findings))
     }
 
-    /// Checks the object, keeps its HPA, and looks at its triggers when it is time.
+    /// Checks the object, keeps its HPA, and looks at its triggers when it is time. The object may be written meanwhile.
     async fn scale(
         &self,
         key: &Key,
-        object: &ScaledObject,
+        object: &mut Arc<ScaledObject>,
         policy: &Policy,
         memory: &mut Memory,
         findings: &mut Findings,
@@ -241,6 +241,8 @@ impl Passes {
             return Ok(());
         }
         let Some(target) = self.find_target(object, memory, findings).await? else { return Ok(()) };
+        self.note_original(object, findings).await?;
+        let object = &**object;
         let mut board = self.board_for(key, object, &target, memory).await;
         let asked = |board: &ObjectBoard| -> PolledFor {
             (object.metadata.generation, policy.steering.clone(), board.credentials, board.built())

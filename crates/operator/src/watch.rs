@@ -118,7 +118,8 @@ where
 #[derive(Deserialize)]
 struct Page {
     metadata: PageMetadata,
-    items: Vec<Box<RawValue>>,
+    /// Null where metadata alone was asked for and there is none.
+    items: Option<Vec<Box<RawValue>>>,
 }
 
 #[derive(Deserialize)]
@@ -142,7 +143,7 @@ pub async fn list<T: DeserializeOwned>(client: &Client, subject: &Subject) -> Re
         };
         let page = page.map_err(kube::Error::BuildRequest)?;
         let page: Page = client.request(page).await?;
-        all.extend(page.items.iter().filter_map(|raw| decode(raw, &subject.path)));
+        all.extend(page.items.iter().flatten().filter_map(|raw| decode(raw, &subject.path)));
         match page.metadata.r#continue.filter(|token| !token.is_empty()) {
             Some(token) => params.continue_token = Some(token),
             None => return Ok((all, page.metadata.resource_version.unwrap_or_default())),
@@ -182,4 +183,17 @@ fn backoff(subject: &Subject, failures: u32) -> Duration {
     let text = format!("{}?{}", subject.path, subject.fields.as_deref().unwrap_or_default());
     let full = BACKOFF.0.saturating_mul(1 << failures.min(10)).min(BACKOFF.1);
     full / 2 + phase(&text, full / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_page_may_have_null_for_items() {
+        // As kube-apiserver 1.36 answers a list of metadata of custom resources.
+        let text = r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"3287"},"items":null}"#;
+        let page: Page = serde_json::from_str(text).unwrap();
+        assert!(page.items.is_none() && page.metadata.resource_version.as_deref() == Some("3287"));
+    }
 }

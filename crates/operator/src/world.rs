@@ -171,6 +171,14 @@ impl World {
         }
     }
 
+    /// The names of all HPAs that an object controls.
+    pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
+        let key = Key::of(&object.metadata);
+        let known = self.lock();
+        let ours = known.hpas.values().filter(|hpa| owner(hpa).as_ref() == Some(&key));
+        ours.filter_map(|hpa| hpa.metadata.name.clone()).collect()
+    }
+
     /// Takes an HPA that we wrote, without waiting for the watch.
     pub fn wrote_hpa(&self, hpa: HorizontalPodAutoscaler) {
         let key = Key::of(&hpa.metadata);

@@ -1,6 +1,7 @@
 //! An operator, running beside a cluster and registered with it as its external metrics API.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
@@ -17,6 +20,11 @@ use crate::wait::wait_for;
 
 /// Who the operator is to the API server, in the audit log.
 pub const IDENTITY: &str = "system:serviceaccount:kedge:kedge";
+
+/// The name of its process, and of its log.
+const PROGRAM: &str = "kedge";
+
+const METRICS_API: &str = "v1beta1.external.metrics.k8s.io";
 
 /// A running operator. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -93,8 +101,40 @@ impl RunningOperator {
             format!("--tls-private-key-file={}", folder.join("tls.key").display()),
         ];
         let flags = flags.into_iter().chain(launch.flags);
-        group.spawn_in("kedge", program, flags, &launch.environment)?;
+        group.spawn_in(PROGRAM, program, flags, &launch.environment)?;
         Ok(Self { group, folder, ports })
+    }
+
+    /// Kills it (-9) and starts it again, with the same identity, flags and ports: the cluster need not be told.
+    pub fn kill_and_restart(&mut self) -> anyhow::Result<()> {
+        self.group.restart(PROGRAM)
+    }
+
+    /// Returns when it says that it is ready.
+    pub async fn until_ready(&mut self) -> anyhow::Result<()> {
+        let probe = SocketAddr::from(([127, 0, 0, 1], self.ports[1].number));
+        wait_for("the operator is ready", Duration::from_secs(60), async || {
+            self.group.check().map_err(|error| error.to_string())?;
+            match get(probe, "/readyz").await {
+                Ok(answer) if answer.starts_with("HTTP/1.1 200") => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await
+    }
+
+    /// Returns when the API server reads metrics from it, though it may have been away: the API server looks at once, where by
+    /// itself it would wait for up to half a minute.
+    pub async fn until_registered(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
+        let poke = format!("looked-after-kedge={}", std::process::id());
+        cluster.kubectl(["annotate", "--overwrite", "apiservice", METRICS_API, &poke])?;
+        cluster.kubectl(["annotate", "apiservice", METRICS_API, "looked-after-kedge-"])?;
+        await_registered(cluster, &mut self.group).await
+    }
+
+    /// What it tells of itself: its own metrics.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
+        Ok(get(self.metrics_address(), "/metrics").await?)
     }
 
     /// Fails, with the end of its log, if it has ended.
@@ -108,7 +148,7 @@ impl RunningOperator {
     }
 
     /// Where its own metrics are served.
-    pub fn metrics_address(&self) -> std::net::SocketAddr {
+    pub fn metrics_address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.ports[2].number).into()
     }
 
@@ -124,12 +164,22 @@ struct Certificate {
     key: String,
 }
 
+/// What is answered in plain HTTP, head and all.
+async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut connection = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
 /// Returns when the API server reads metrics from where it was told to.
 async fn await_registered(cluster: &Cluster, group: &mut Group) -> anyhow::Result<()> {
     let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
     wait_for("the metrics API is available", Duration::from_secs(30), async || {
         group.check().map_err(|error| error.to_string())?;
-        let asked = cluster.kubectl(["get", "apiservice", "v1beta1.external.metrics.k8s.io", "--output", available]);
+        let asked = cluster.kubectl(["get", "apiservice", METRICS_API, "--output", available]);
         match asked.as_deref() {
             Ok("True") => Ok(()),
             other => Err(format!("{other:?}")),
@@ -156,7 +206,7 @@ fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
         },
         {
             "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-            "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
+            "metadata": { "name": METRICS_API },
             "spec": {
                 "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
                 "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },

@@ -30,6 +30,7 @@ pub struct Group {
 #[derive(Debug)]
 struct Member {
     name: String,
+    command: Command,
     child: Child,
 }
 
@@ -71,17 +72,28 @@ impl Group {
     ) -> anyhow::Result<()> {
         let log = log_path(&self.folder, name);
         let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .env(MARK, &self.folder)
             .process_group(self.guardian.id().try_into()?)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        self.members.push(Member { name: name.to_owned(), child });
+            .stderr(log);
+        let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        self.members.push(Member { name: name.to_owned(), command, child });
+        Ok(())
+    }
+
+    /// Kills a member, and starts it again as it was started. Its log goes on where it was.
+    pub fn restart(&mut self, name: &str) -> anyhow::Result<()> {
+        let member = self.members.iter_mut().find(|member| member.name == name);
+        let member = member.with_context(|| format!("no {name} was started"))?;
+        // Fails only when it has ended already.
+        let _ = member.child.kill();
+        member.child.wait()?;
+        member.child = member.command.spawn().with_context(|| format!("cannot start {name} again"))?;
         Ok(())
     }
 

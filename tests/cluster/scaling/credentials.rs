@@ -1,13 +1,29 @@
 //! Credentials on a real cluster: taken from where they are, taken up when they change, named when they are missing.
 
 use kedge_tests::guarded::Guarded;
+use kedge_tests::leak::{assert_nowhere, marker};
 use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
-use super::cluster;
+use super::{cluster, running};
 
-fn secret(name: &str, token: &str) -> Value {
-    json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": { "token": token } })
+fn secret(name: &str, word: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": { "token": token(word) } })
+}
+
+/// A token that is looked for where it must not be.
+fn token(word: &str) -> String {
+    format!("{}{word}", marker())
+}
+
+/// What a source asks for.
+fn bearer(word: &str) -> String {
+    format!("Bearer {}", token(word))
+}
+
+/// No token of these tests can be read anywhere.
+async fn nothing_is_told(story: &Story<'_>) {
+    assert_nowhere(story, &running().await.1, &[]).await;
 }
 
 fn authentication(name: &str, spec: Value) -> Value {
@@ -38,7 +54,7 @@ fn message(story: &Story<'_>) -> String {
 #[tokio::test]
 async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
     let story = Story::begin(cluster().await, "rotation");
-    let source = Guarded::start(20.0, "Bearer first").await.unwrap();
+    let source = Guarded::start(20.0, &bearer("first")).await.unwrap();
     // Looked at every minute: whatever happens sooner is because the Secret changed.
     let slow = json!({ "minReplicaCount": 1, "pollingInterval": 60 });
     story.apply([deployment("web", 1), secret("creds", "wrong"), from_secret("prom", "creds")]);
@@ -48,19 +64,20 @@ async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
     story.until("it signs in", ("True".into(), "ScaledObjectReady".into()), ready).await;
     story.until_replicas("web", 2).await;
     let hpa = |story: &Story<'_>| story.condition("web", "HPAActive").0;
-    source.ask_for("Bearer second");
+    source.ask_for(&bearer("second"));
     story.until("the old token is refused", "False".to_owned(), hpa).await;
     story.apply([secret("creds", "second")]);
     story.until("the new token is used", "True".to_owned(), hpa).await;
     let auth = story.get("triggerauthentication", "prom");
     assert_eq!(auth["status"], json!({ "scaledobjects": "web" }));
     assert_eq!(auth["metadata"]["finalizers"], json!(["finalizer.keda.sh"]));
+    nothing_is_told(&story).await;
 }
 
 #[tokio::test]
 async fn what_is_missing_is_named_until_it_appears() {
     let story = Story::begin(cluster().await, "missing");
-    let source = Guarded::start(20.0, "Bearer t").await.unwrap();
+    let source = Guarded::start(20.0, &bearer("t")).await.unwrap();
     let slow = json!({ "minReplicaCount": 1, "pollingInterval": 60 });
     story.apply([deployment("web", 1), scaled_object("web", [guarded(&source, "prom")], slow)]);
     let says = |part: String| move |story: &Story<'_>| message(story).contains(&part);
@@ -80,12 +97,13 @@ async fn what_is_missing_is_named_until_it_appears() {
     story.kubectl(["delete", "secret", "creds"]);
     story.until("the Secret is missed again", true, says(format!("Secret {namespace}/creds does not exist"))).await;
     assert_eq!(story.replicas("deployment", "web"), Some(2), "no answer is no reason to scale in");
+    nothing_is_told(&story).await;
 }
 
 #[tokio::test]
 async fn a_variable_of_the_target_signs_in() {
     let story = Story::begin(cluster().await, "variable");
-    let source = Guarded::start(20.0, "Bearer from-env").await.unwrap();
+    let source = Guarded::start(20.0, &bearer("from-env")).await.unwrap();
     let mut web = deployment("web", 1);
     web["spec"]["template"]["spec"]["containers"][0]["env"] =
         json!([{ "name": "TOKEN", "valueFrom": { "secretKeyRef": { "name": "creds", "key": "token" } } }]);
@@ -93,12 +111,13 @@ async fn a_variable_of_the_target_signs_in() {
     story.apply([secret("creds", "from-env"), web, env]);
     story.apply([scaled_object("web", [guarded(&source, "prom")], json!({ "minReplicaCount": 1 }))]);
     story.until_replicas("web", 2).await;
+    nothing_is_told(&story).await;
 }
 
 #[tokio::test]
 async fn the_list_of_users_follows_them_and_the_object_can_go() {
     let story = Story::begin(cluster().await, "users");
-    let source = Guarded::start(0.0, "Bearer t").await.unwrap();
+    let source = Guarded::start(0.0, &bearer("t")).await.unwrap();
     story.apply([deployment("web", 1), secret("creds", "t"), from_secret("one", "creds"), from_secret("two", "creds")]);
     let users =
         |name: &'static str| move |story: &Story<'_>| story.get("triggerauthentication", name)["status"].clone();
@@ -111,6 +130,7 @@ async fn the_list_of_users_follows_them_and_the_object_can_go() {
     story.until("nobody uses two", json!({}), users("two")).await;
     story.kubectl(["delete", "triggerauthentication", "one", "two"]);
     assert_eq!(story.events("TriggerAuthenticationAdded").len(), 2);
+    nothing_is_told(&story).await;
 }
 
 #[tokio::test]

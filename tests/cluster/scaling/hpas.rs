@@ -73,3 +73,28 @@ async fn drift_is_undone_and_names_can_change() {
         .until("the status says so", json!("other"), |story| story.get("so", "web")["status"]["hpaName"].clone())
         .await;
 }
+
+#[tokio::test]
+async fn an_hpa_of_ours_that_the_status_does_not_know_goes_too() {
+    let story = Story::begin(cluster().await, "stray");
+    story.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
+    story.until_replicas("web", 2).await;
+    // As an operator leaves it that is killed after it made an HPA and before it wrote the name down.
+    let leave_stray = || {
+        let mut stray = made_by_hand("stray");
+        let uid = story.get("so", "web")["metadata"]["uid"].clone();
+        stray["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web", "uid": uid, "controller": true,
+        }]);
+        story.apply([stray]);
+    };
+    let hpas = |story: &Story<'_>| story.kubectl(["get", "hpa", "--output=jsonpath={.items[*].metadata.name}"]);
+    leave_stray();
+    story.kubectl(["annotate", "so", "web", "autoscaling.keda.sh/paused=true"]);
+    story.until("a pause leaves none", String::new(), hpas).await;
+    story.kubectl(["annotate", "so", "web", "autoscaling.keda.sh/paused-"]);
+    story.until("there is one again", "keda-hpa-web".to_owned(), hpas).await;
+    leave_stray();
+    story.apply([scaled_object("web", [cron_open(2)], named("other"))]);
+    story.until("a new name leaves one", "other".to_owned(), hpas).await;
+}

@@ -1,10 +1,12 @@
 //! Many objects: quick to come, and silent once nothing changes.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kedge_test_cluster::operator::IDENTITY;
 use kedge_test_cluster::wait::wait_for;
 use kedge_tests::exposition::Exposition;
+use kedge_tests::source::{Answer, Source};
 use kedge_tests::story::{Story, cron_closed, cron_open, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
@@ -24,35 +26,105 @@ pub(super) fn writes(story: &Story<'_>) -> Vec<String> {
     lines.filter_map(of).collect()
 }
 
-#[tokio::test]
-async fn fifty_settled_objects_cause_no_write() {
+/// What an object of the silent crowd is, and which events it is worth: each once, however often it is looked at.
+struct Kind {
+    name: &'static str,
+    trigger: Value,
+    spec: Value,
+    /// Annotations, one for each object of this kind in turn.
+    annotations: &'static [(&'static str, &'static str)],
+    events: &'static [&'static str],
+}
+
+fn kind(name: &'static str, trigger: Value, spec: Value, events: &'static [&'static str]) -> Kind {
+    Kind { name, trigger, spec, annotations: &[], events }
+}
+
+fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
+    let dead = || prometheus("http://127.0.0.1:9", "up", 1);
+    let named = |mut trigger: Value| {
+        trigger["name"] = json!("t");
+        trigger
+    };
+    let signed = |reference: &str| {
+        let mut trigger = prometheus(guarded, "guarded", 10);
+        trigger["metadata"]["authModes"] = json!("bearer");
+        trigger["authenticationRef"] = json!({ "name": reference });
+        trigger
+    };
+    let two = json!({ "maxReplicaCount": 2, "minReplicaCount": 2 });
+    let formula = |text: &str| json!({ "maxReplicaCount": 2, "minReplicaCount": 2, "advanced": { "scalingModifiers": { "formula": text, "target": "10" } } });
+    let abacus = json!({ "type": "abacus", "metadata": { "beads": "7" } });
+    let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 2 } });
+    vec![
+        kind("load", prometheus(server, "load", 10), two.clone(), &["ScaledObjectReady"]),
+        kind("open", cron_open(2), json!({}), &["ScaledObjectReady", "KEDAScaleTargetActivated"]),
+        kind("closed", cron_closed(2), json!({}), &["ScaledObjectReady"]),
+        kind("cooling", cron_closed(2), json!({ "initialCooldownPeriod": 3600 }), &["ScaledObjectReady"]),
+        kind("dead", dead(), json!({}), &["KEDAScalerFailed"]),
+        kind("fallen", dead(), fallback, &["KEDAScalerFailed", "ScaledObjectFallbackActivated"]),
+        kind("unbuilt", abacus, json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
+        kind("formula", named(prometheus(server, "load", 10)), formula("t + 0"), &["ScaledObjectReady"]),
+        kind("no-formula", named(prometheus(server, "load", 10)), formula("t / 0"), &["KEDAMetricSourceFailed"]),
+        kind("signed", signed("there"), two, &["ScaledObjectReady"]),
+        kind("unsigned", signed("absent"), json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
+        Kind {
+            annotations: &[
+                ("paused", "true"),
+                ("paused-replicas", "2"),
+                ("paused-scale-in", "true"),
+                ("paused-scale-out", "true"),
+                ("force-activation", "true"),
+            ],
+            ..kind("steered", cron_closed(2), json!({}), &[])
+        },
+    ]
+}
+
+/// How many events an object was worth, by reason.
+fn events_by_object(story: &Story<'_>) -> BTreeMap<(String, String), usize> {
+    let all: Value = serde_json::from_str(&story.kubectl(["get", "events.events.k8s.io", "--output=json"])).unwrap();
+    let mut counts = BTreeMap::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for event in all["items"].as_array().into_iter().flatten() {
+        if event["regarding"]["kind"] == "ScaledObject" {
+            *counts.entry((text(&event["regarding"]["name"]), text(&event["reason"]))).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_settled_objects_cause_no_write() {
     let story = Story::begin(cluster().await, "silence");
     let source = Exposition::start().await.unwrap();
     source.set("load", 15.0);
     let server = kedge_test_cluster::Prometheus::start("silence-prometheus", &[source.address()]).await.unwrap();
-    let cases: Vec<(String, Value, Value)> = (0..50)
-        .map(|index| {
-            let name = format!("web-{index}");
-            let (trigger, spec) = match index % 5 {
-                0 => (prometheus(&server.url(), "load", 10), json!({ "maxReplicaCount": 2, "minReplicaCount": 2 })),
-                1 => (cron_open(2), json!({})),
-                2 => (cron_closed(2), json!({})),
-                3 => (cron_closed(2), json!({ "initialCooldownPeriod": 3600 })),
-                _ => (prometheus("http://127.0.0.1:9", "up", 1), json!({})),
-            };
-            (name, trigger, spec)
-        })
-        .collect();
-    story.apply(
-        cases.iter().flat_map(|(name, trigger, spec)| {
-            [deployment(name, 1), scaled_object(name, [trigger.clone()], spec.clone())]
+    let guarded = Source::start().await.unwrap();
+    guarded.set("guarded", Answer::Value(15.0));
+    guarded.ask_for("guarded", "Bearer t");
+    let kinds = kinds(&server.url(), &guarded.url());
+    story.apply([
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "there" }, "stringData": { "token": "t" } }),
+        json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "there" },
+            "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": "there", "key": "token" }] },
         }),
-    );
-    wait_for("every object has settled", Duration::from_secs(120), async || {
+    ]);
+    let objects = |kind: &Kind, index: usize| {
+        let name = format!("{}-{index}", kind.name);
+        let mut object = scaled_object(&name, [kind.trigger.clone()], kind.spec.clone());
+        if let Some((annotation, value)) = kind.annotations.get(index) {
+            object["metadata"]["annotations"] = json!({ format!("autoscaling.keda.sh/{annotation}"): value });
+        }
+        [deployment(&name, 1), object]
+    };
+    story.apply(kinds.iter().flat_map(|kind| (0..5).flat_map(move |index| objects(kind, index))));
+    wait_for("every object has settled", Duration::from_secs(180), async || {
         let before = writes(&story).len();
         tokio::time::sleep(Duration::from_secs(5)).await;
         let after = writes(&story);
-        if before == after.len() && before >= 100 { Ok(()) } else { Err((before, after.len())) }
+        if before == after.len() && before >= 120 { Ok(()) } else { Err((before, after.len())) }
     })
     .await
     .unwrap();
@@ -68,6 +140,22 @@ async fn fifty_settled_objects_cause_no_write() {
     }
     let new: Vec<String> = writes(&story).split_off(before.len());
     assert_eq!(new, Vec::<String>::new());
+
+    let told = events_by_object(&story);
+    let repeated: Vec<_> =
+        told.iter().filter(|((_, reason), count)| **count > 1 && reason != "KEDAScalersStarted").collect();
+    assert!(repeated.is_empty(), "{repeated:?}");
+    for kind in &kinds {
+        for index in 0..5 {
+            let name = format!("{}-{index}", kind.name);
+            let count = |reason: &str| told.get(&(name.clone(), reason.to_owned())).copied().unwrap_or(0);
+            for reason in kind.events {
+                assert_eq!(count(reason), 1, "{reason} of {name}: {told:?}");
+            }
+        }
+    }
+    let health = story.get("so", "fallen-0")["status"]["health"]["s0-prometheus"].clone();
+    assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }), "one more than the threshold is enough");
     story.kubectl(["delete", "so", "--all", "--wait=false"]);
 }
 

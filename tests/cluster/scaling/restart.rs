@@ -80,3 +80,16 @@ async fn an_operator_that_is_asked_to_stop_writes_down_when_objects_were_last_ac
     assert!(last("awake").as_str() > began.as_str(), "{} is not after {began}", last("awake"));
     assert!(last("asleep").is_null());
 }
+
+#[tokio::test]
+async fn what_a_target_had_is_written_down_before_it_is_scaled() {
+    let story = Story::begin(super::cluster().await, "original");
+    story.apply([deployment("web", 4), scaled_object("web", [cron_closed(1)], json!({}))]);
+    story.until_replicas("web", 0).await;
+    // A process that is killed between the two must not take its own number for what was there.
+    let written = writes(&story);
+    let first = |part: &str| written.iter().position(|write| write.contains(part));
+    let (noted, scaled) = (first("/scaledobjects/web/status"), first("/deployments/web/scale"));
+    assert!(noted.is_some() && scaled.is_some() && noted < scaled, "{written:?}");
+    assert_eq!(story.get("so", "web")["status"]["originalReplicaCount"], 4);
+}

@@ -21,7 +21,7 @@ impl Passes {
         }
         self.forget(key, memory);
         // First, so that it does not scale the target again after the restoring.
-        self.delete_own_hpa(object).await?;
+        self.delete_own_hpas(object, None).await?;
         self.restore(object).await?;
         self.events.tell(object, Tone::Warning, events::SCALED_OBJECT_DELETED, "ScaledObject was deleted").await;
         let left: Vec<&String> = finalizers.iter().filter(|one| *one != FINALIZER).collect();

@@ -44,7 +44,11 @@ impl Passes {
         if board.triggers.iter().any(|trigger| trigger.scaler.is_err() && trigger.specs.is_empty()) {
             forbid_scale_in(&mut rendered);
         }
-        self.drop_renamed(object, &rendered).await?;
+        let name = rendered.metadata.name.as_deref();
+        let noted = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
+        if name != noted || memory.rendered.as_ref().and_then(|before| before.metadata.name.as_deref()) != name {
+            self.delete_own_hpas(object, name).await?;
+        }
         let key = Key::of(&rendered.metadata);
         let found = match self.world.hpa(&key) {
             Some(found) => found.as_ref().clone(),
@@ -112,18 +116,15 @@ impl Passes {
         replaced.map_err(PassError::api("cannot update the HPA"))
     }
 
-    /// Deletes the HPA that had another name.
-    async fn drop_renamed(&self, object: &ScaledObject, rendered: &HorizontalPodAutoscaler) -> Result<(), PassError> {
-        let old = object.status.as_ref().and_then(|status| status.hpa_name.clone());
-        match old.filter(|old| Some(old) != rendered.metadata.name.as_ref()) {
-            Some(old) => self.delete_hpa(object, &old).await,
-            None => Ok(()),
+    /// Deletes every HPA of the object but the one that is to stay. The status alone does not know them all: a process may have
+    /// ended after it made one and before it said so.
+    pub(super) async fn delete_own_hpas(&self, object: &ScaledObject, stays: Option<&str>) -> Result<(), PassError> {
+        for name in self.world.hpas_of(object) {
+            if Some(name.as_str()) != stays {
+                self.delete_hpa(object, &name).await?;
+            }
         }
-    }
-
-    /// Deletes the object's HPA, if it is ours.
-    pub(super) async fn delete_own_hpa(&self, object: &ScaledObject) -> Result<(), PassError> {
-        self.delete_hpa(object, &own_name(object)).await
+        Ok(())
     }
 
     /// The object's HPA, if it is there and ours.

@@ -22,7 +22,7 @@ impl Passes {
         if self.board.remove(key).is_some_and(|board| board.is_built_at_all()) {
             self.events.tell(object, Tone::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
         }
-        self.delete_own_hpa(object).await?;
+        self.delete_own_hpas(object, None).await?;
         let old = object.status.clone().unwrap_or_default();
         let mut new = old.clone();
         let mut problem = None;

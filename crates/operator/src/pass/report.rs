@@ -1,6 +1,7 @@
 //! What a pass found, told: one status patch if anything changed, and an event for each change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kedge_api::names::{COMPOSITE_METRIC, conditions as kinds, events, messages, reasons};
@@ -70,6 +71,25 @@ impl Passes {
         self.write_status(object, &old, &new).await
     }
 
+    /// Writes down what the target had when it was first seen, before anything of ours moves it: a process that ends after the
+    /// first step and before its report would leave the next one a number of ours.
+    pub(super) async fn note_original(
+        &self,
+        object: &mut Arc<ScaledObject>,
+        findings: &Findings,
+    ) -> Result<(), PassError> {
+        let old = object.status.clone().unwrap_or_default();
+        if old.original_replica_count.is_some() || findings.original_replicas.is_none() {
+            return Ok(());
+        }
+        let mut new = old.clone();
+        describe_target(findings, &mut new);
+        if let Some(written) = self.patch_status(object, &old, &new).await? {
+            *object = Arc::new(written);
+        }
+        Ok(())
+    }
+
     /// Patches the status if it changed, and tells of the changes.
     pub(super) async fn write_status(
         &self,
@@ -77,14 +97,9 @@ impl Passes {
         old: &ScaledObjectStatus,
         new: &ScaledObjectStatus,
     ) -> Result<(), PassError> {
-        let value = |status: &ScaledObjectStatus| serde_json::to_value(status).unwrap_or_default();
-        let Some(change) = merge_patch(&value(old), &value(new)) else { return Ok(()) };
-        // The version makes this fail, and be thought of anew, if somebody wrote the object meanwhile.
-        let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version }, "status": change });
-        let key = Key::of(&object.metadata);
-        let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
-        let written = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
-        self.world.wrote_object(written.map_err(PassError::api("cannot write the status"))?);
+        if self.patch_status(object, old, new).await?.is_none() {
+            return Ok(());
+        }
         let (before, after) =
             (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
         for (tone, reason, note) in changes(before, after) {
@@ -92,15 +107,30 @@ impl Passes {
         }
         Ok(())
     }
+
+    /// Patches the status if it changed; answers the object as it is then.
+    async fn patch_status(
+        &self,
+        object: &ScaledObject,
+        old: &ScaledObjectStatus,
+        new: &ScaledObjectStatus,
+    ) -> Result<Option<ScaledObject>, PassError> {
+        let value = |status: &ScaledObjectStatus| serde_json::to_value(status).unwrap_or_default();
+        let Some(change) = merge_patch(&value(old), &value(new)) else { return Ok(None) };
+        // The version makes this fail, and be thought of anew, if somebody wrote the object meanwhile.
+        let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version }, "status": change });
+        let key = Key::of(&object.metadata);
+        let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
+        let written = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        let written = written.map_err(PassError::api("cannot write the status"))?;
+        self.world.wrote_object(written.clone());
+        Ok(Some(written))
+    }
 }
 
 /// Fills in what the object is and has.
 fn describe(object: &ScaledObject, findings: &Findings, status: &mut ScaledObjectStatus) {
-    if let Some(target) = &findings.target {
-        status.scale_target_kind = Some(target.kind.word());
-        status.scale_target_gvkr = Some(target.kind.gvkr());
-        status.original_replica_count = status.original_replica_count.or(findings.original_replicas);
-    }
+    describe_target(findings, status);
     let distinct = |texts: Vec<&str>| {
         let mut seen: Vec<&str> = Vec::new();
         texts.into_iter().for_each(|text| {
@@ -130,6 +160,15 @@ fn describe(object: &ScaledObject, findings: &Findings, status: &mut ScaledObjec
         let activity = |(name, works): (&String, &bool)| (name.clone(), TriggerActivity { is_active: Some(*works) });
         let all: BTreeMap<_, _> = poll.active.iter().map(activity).collect();
         status.triggers_activity = (!all.is_empty()).then_some(all);
+    }
+}
+
+/// Fills in what the target is, and had.
+fn describe_target(findings: &Findings, status: &mut ScaledObjectStatus) {
+    if let Some(target) = &findings.target {
+        status.scale_target_kind = Some(target.kind.word());
+        status.scale_target_gvkr = Some(target.kind.gvkr());
+        status.original_replica_count = status.original_replica_count.or(findings.original_replicas);
     }
 }
 

@@ -1,0 +1,200 @@
+//! Credentials that fail in every way, with an operator that logs all it can: they are told nowhere.
+
+use kedge_test_cluster::{Launch, RunningOperator};
+use kedge_tests::leak::{assert_nowhere, marker, places};
+use kedge_tests::programs;
+use kedge_tests::source::{Answer, Source};
+use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
+use serde_json::{Value, json};
+
+/// An object whose trigger asks for the query of its name, with the parameters of a Secret of its name.
+struct Case {
+    name: &'static str,
+    modes: &'static str,
+    secret: Vec<(&'static str, String)>,
+    answer: Answer,
+}
+
+impl Case {
+    fn new(name: &'static str, modes: &'static str, secret: &[(&'static str, &str)], answer: Answer) -> Self {
+        let secret = secret.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        Self { name, modes, secret, answer }
+    }
+
+    fn objects(&self, url: &str) -> Vec<Value> {
+        let name = self.name;
+        let data: serde_json::Map<String, Value> =
+            self.secret.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let parameters: Vec<Value> =
+            self.secret.iter().map(|(key, _)| json!({ "parameter": key, "name": name, "key": key })).collect();
+        let mut trigger = prometheus(url, name, 10);
+        trigger["metadata"]["authModes"] = json!(self.modes);
+        trigger["authenticationRef"] = json!({ "name": name });
+        vec![
+            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": data }),
+            authentication(name, json!({ "secretTargetRef": parameters })),
+            deployment(name, 1),
+            scaled_object(name, [trigger], json!({})),
+        ]
+    }
+}
+
+fn authentication(name: &str, spec: Value) -> Value {
+    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": name }, "spec": spec })
+}
+
+/// Sources that refuse a credential or say it back, and credentials that cannot be used.
+fn cases(token: &str) -> Vec<Case> {
+    let bearer = |name, answer| Case::new(name, "bearer", &[("bearerToken", token)], answer);
+    let says = |text: String| Answer::raw("400 Bad Request", text);
+    let gives = |value: &str| {
+        let vector = json!({ "status": "success", "data": { "resultType": "vector", "result": [{ "metric": {}, "value": [0, value] }] } });
+        Answer::raw("200 OK", vector.to_string())
+    };
+    let elsewhere =
+        |place: String| Answer::Raw { status: "302 Found", headers: vec![("location", place)], body: String::new() };
+    let pem = |kind: &str| format!("-----BEGIN {kind}-----\n{token}\n-----END {kind}-----\n");
+    let refused = || Answer::raw("401 Unauthorized", format!("who is {token}?"));
+    vec![
+        bearer("refused", refused()),
+        bearer(
+            "explained",
+            says(json!({ "status": "error", "errorType": "auth", "error": format!("no {token}") }).to_string()),
+        ),
+        bearer("broken", Answer::raw("500 Internal Server Error", format!("panic: {token}"))),
+        bearer("prose", Answer::raw("200 OK", format!("welcome, {token}"))),
+        bearer("no-number", gives(token)),
+        bearer("sent-on", elsewhere(format!("http://user:{token}@127.0.0.1:9/?token={token}"))),
+        bearer("sent-nowhere", elsewhere(format!("http://[::{token}"))),
+        Case::new("basic", "basic", &[("username", "me"), ("password", token)], refused()),
+        Case::new("custom", "custom", &[("customAuthHeader", "X-Key"), ("customAuthValue", token)], refused()),
+        Case::new(
+            "no-header-name",
+            "custom",
+            &[("customAuthHeader", &format!("{token} {token}")), ("customAuthValue", token)],
+            refused(),
+        ),
+        Case::new("no-header", "bearer", &[("bearerToken", &format!("{token}\nx: {token}"))], refused()),
+        Case::new(
+            "no-ca",
+            "tls",
+            &[("ca", token), ("cert", &pem("CERTIFICATE")), ("key", &pem("PRIVATE KEY"))],
+            refused(),
+        ),
+        Case::new("no-modes", "bearer,abacus", &[("bearerToken", token)], refused()),
+    ]
+}
+
+/// Objects whose credentials come from elsewhere, or stand beside another mistake.
+fn others(url: &str, token: &str) -> Vec<Value> {
+    let keyed = |mut trigger: Value| {
+        trigger["metadata"]["authModes"] = json!("bearer");
+        trigger["authenticationRef"] = json!({ "name": "refused" });
+        trigger
+    };
+    let mut objects = Vec::new();
+    let mut add = |name: &str, trigger: Value, spec: Value| {
+        let mut target = deployment(name, 1);
+        target["spec"]["template"]["spec"]["containers"][0]["env"] =
+            json!([{ "name": "TOKEN", "valueFrom": { "secretKeyRef": { "name": "refused", "key": "bearerToken" } } }]);
+        objects.extend([target, scaled_object(name, [trigger], spec)]);
+    };
+    let missing = json!({ "secretTargetRef": [{ "parameter": "bearerToken", "name": "refused", "key": "absent" }] });
+    let mut trigger = keyed(prometheus(url, "absent", 10));
+    trigger["authenticationRef"] = json!({ "name": "absent" });
+    add("absent", trigger, json!({}));
+    add("in-address", prometheus(&format!("http://user:{token}@127.0.0.1:9"), "q", 10), json!({}));
+    add("in-bad-address", prometheus(&format!("http://user:{token}@[::1:99999"), "q", 10), json!({}));
+    add("proxied", prometheus("http://prometheus.example.invalid", "q", 10), json!({}));
+    let mut trigger = keyed(prometheus(url, "refused", 10));
+    trigger["metadata"]["threshold"] = json!("ten");
+    add("bad-threshold", trigger, json!({}));
+    let mut trigger = keyed(prometheus(url, "refused", 10));
+    trigger["name"] = json!("t");
+    let formula = json!({ "advanced": { "scalingModifiers": { "formula": "t + nobody", "target": "5" } } });
+    add("bad-formula", trigger.clone(), formula);
+    let formula = json!({ "advanced": { "scalingModifiers": { "formula": "t / 0", "target": "5" } } });
+    add("failing-formula", trigger, formula);
+    let external =
+        json!({ "type": "external", "metadata": { "scalerAddress": "127.0.0.1:9", "tokenFromEnv": "TOKEN" } });
+    add("external", external, json!({}));
+    let mut trigger = prometheus(url, "refused", 10);
+    trigger["metadata"]["awsRegion"] = json!("eu-west-1");
+    trigger["metadata"]["awsAccessKeyIDFromEnv"] = json!("TOKEN");
+    add("half-a-key", trigger, json!({}));
+    let mut trigger = prometheus(url, "refused", 10);
+    trigger["metadata"]["credentialsFromEnv"] = json!("TOKEN");
+    add("no-google-key", trigger, json!({}));
+    let mut trigger = keyed(prometheus(url, "refused", 10));
+    trigger["authenticationRef"] = json!({ "name": "variable" });
+    add("variable", trigger.clone(), json!({}));
+    trigger["authenticationRef"] = json!({ "name": "vault" });
+    add("vaulted", trigger, json!({}));
+    let vault = json!({ "hashiCorpVault": {
+        "address": url, "authentication": "token",
+        "secrets": [{ "parameter": "bearerToken", "key": "token", "path": "secret/data/x", "type": "secretV2" }],
+    }});
+    objects.extend([
+        authentication("absent", missing),
+        authentication("variable", json!({ "env": [{ "parameter": "bearerToken", "name": "TOKEN" }] })),
+        authentication("vault", vault),
+    ]);
+    objects
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_that_fail_are_told_nowhere() {
+    let cluster = super::start(super::quick("secrets")).await;
+    let token = format!("{}pw", marker());
+    let proxy = format!("http://proxy-user:{token}@127.0.0.1:9");
+    let environment =
+        [("HTTP_PROXY", proxy.as_str()), ("HTTPS_PROXY", proxy.as_str()), ("VAULT_TOKEN", token.as_str())];
+    let launch = Launch {
+        name: "loud".to_owned(),
+        flags: vec!["--log-level=trace".to_owned()],
+        environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+    };
+    let operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
+    let story = Story::begin(&cluster, "secrets");
+    let source = Source::start().await.unwrap();
+    let cases = cases(&token);
+    for case in &cases {
+        source.set(case.name, case.answer.clone());
+    }
+    story.apply(cases.iter().flat_map(|case| case.objects(&source.url())));
+    story.apply(others(&source.url(), &token));
+    let unsettled = |story: &Story<'_>| -> Vec<String> {
+        let all: Value = serde_json::from_str(&story.kubectl(["get", "so", "--output=json"])).unwrap();
+        let ready = |object: &Value| {
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let ready = conditions.iter().find(|condition| condition["type"] == "Ready").cloned().unwrap_or_default();
+            ready["status"].as_str().unwrap_or_default().to_owned()
+        };
+        let objects = all["items"].as_array().unwrap();
+        let wrong = objects.iter().filter(|object| ready(object) != "False");
+        wrong.map(|object| format!("{}: {}", object["metadata"]["name"], ready(object))).collect()
+    };
+    story.until("every object says what is wrong", Vec::new(), unsettled).await;
+    // The HPA controller asks, and is told why not.
+    let hpa = |story: &Story<'_>| story.condition("refused", "HPAActive").0;
+    story.until("the HPA is told", "False".to_owned(), hpa).await;
+    assert!(operator.log().contains("TRACE"), "the operator is not as loud as it can be");
+    let mut more = vec![base64(format!("me:{token}")), base64(format!("proxy-user:{token}")), base64(token.clone())];
+    // The operator's own credential is one, too.
+    let kubeconfig = std::fs::read(cluster.folder().join("operator/loud/kubeconfig")).unwrap();
+    let kubeconfig: Value = serde_json::from_slice(&kubeconfig).unwrap();
+    more.push(kubeconfig["users"][0]["user"]["token"].as_str().unwrap().to_owned());
+    assert_nowhere(&story, &operator, &more).await;
+
+    // What is not hidden is found.
+    let planted =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "planted" }, "data": { "x": token } });
+    story.apply([planted]);
+    let found = places(&story, &operator, &more).await;
+    assert!(found.len() == 1 && found[0].contains("planted"), "{found:?}");
+}
+
+fn base64(text: String) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD_NO_PAD.encode(text)
+}

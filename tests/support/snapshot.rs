@@ -1,0 +1,93 @@
+//! A namespace as it is: what a user can see of its ScaledObjects, HPAs and Deployments, without what differs from run to run
+//! (times, versions, uids).
+
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use serde_json::{Map, Value, json};
+
+/// ScaledObjects.
+pub fn scaled_objects() -> ApiResource {
+    resource("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects")
+}
+
+/// HorizontalPodAutoscalers.
+pub fn hpas() -> ApiResource {
+    resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+}
+
+/// Deployments.
+pub fn deployments() -> ApiResource {
+    resource("apps", "v1", "Deployment", "deployments")
+}
+
+fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: format!("{group}/{version}"),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+/// Looks at a namespace.
+pub async fn snapshot(client: &Client, namespace: &str) -> Result<Value, kube::Error> {
+    let list = async |resource: ApiResource, normal: fn(&Value) -> Value| {
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+        let found = api.list(&ListParams::default()).await?.items;
+        let named = found.iter().map(|object| {
+            let value = serde_json::to_value(object).expect("an object is JSON");
+            (object.metadata.name.clone().unwrap_or_default(), normal(&value))
+        });
+        Ok::<_, kube::Error>(Value::Object(named.collect::<Map<_, _>>()))
+    };
+    Ok(json!({
+        "scaledObjects": list(scaled_objects(), scaled_object).await?,
+        "hpas": list(hpas(), hpa).await?,
+        "replicas": list(deployments(), |object| object["spec"]["replicas"].clone()).await?,
+    }))
+}
+
+fn scaled_object(object: &Value) -> Value {
+    let mut status = object["status"].clone();
+    if let Some(last) = status.get_mut("lastActiveTime") {
+        *last = json!("<set>");
+    }
+    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+    let word = |condition: &Value| {
+        let kind = condition["type"].as_str().unwrap_or_default().to_owned();
+        (kind, json!([condition["status"], condition["reason"]]))
+    };
+    status["conditions"] = Value::Object(conditions.iter().map(word).collect());
+    json!({
+        "finalizers": object["metadata"]["finalizers"],
+        "isGoing": object["metadata"].get("deletionTimestamp").is_some(),
+        "status": status,
+    })
+}
+
+fn hpa(object: &Value) -> Value {
+    let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+    let names: Vec<&Value> = owners.iter().map(|owner| &owner["name"]).collect();
+    json!({ "spec": object["spec"], "owners": names, "labels": object["metadata"]["labels"] })
+}
+
+/// Where two snapshots differ, one line a place.
+pub fn differences(wanted: &Value, seen: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    compare(String::new(), wanted, seen, &mut found);
+    found
+}
+
+fn compare(path: String, wanted: &Value, seen: &Value, found: &mut Vec<String>) {
+    match (wanted, seen) {
+        (Value::Object(one), Value::Object(other)) => {
+            let all: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for key in all {
+                compare(format!("{path}.{key}"), &wanted[key], &seen[key], found);
+            }
+        }
+        _ if wanted == seen => {}
+        _ => found.push(format!("{path}: {seen}, not {wanted}")),
+    }
+}
