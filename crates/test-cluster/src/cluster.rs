@@ -185,8 +185,17 @@ impl Cluster {
     /// Applies the CRDs in a folder, and returns when they can be used.
     pub fn install_crds(&self, folder: &Path) -> anyhow::Result<()> {
         self.kubectl(["apply", "--server-side", "--filename", &folder.display().to_string()])?;
-        self.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"])?;
-        Ok(())
+        // A CRD that is a moment old has no conditions, and kubectl takes that for an error.
+        let wait = || self.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]);
+        let mut waited = wait();
+        for _ in 0..50 {
+            if waited.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+            waited = wait();
+        }
+        waited.map(drop)
     }
 
     /// Applies objects, or a `List` of them, as the administrator.

@@ -93,7 +93,7 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     println!("taken over after {taken_over:?}; {answers} answers, {refused} refused, longest gap {gap:?}");
     assert!(taken_over > TERM - Duration::from_millis(500), "the other may not act before the term is over");
     assert!(taken_over < TERM + Duration::from_secs(6), "{taken_over:?}");
-    assert!(answers > 20 && gap < Duration::from_secs(2), "{answers} answers, {refused} refused, longest gap {gap:?}");
+    assert!(answers > 5 && gap < Duration::from_secs(2), "{answers} answers, {refused} refused, longest gap {gap:?}");
 
     story.until_replicas("web", 3).await;
     let scaled: Vec<String> = writes(&story).into_iter().filter(|write| write.contains("/web/scale?")).collect();
