@@ -58,8 +58,8 @@ fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
     let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 2 } });
     vec![
         kind("load", prometheus(server, "load", 10), two.clone(), &["ScaledObjectReady"]),
-        kind("open", cron_open(2), json!({}), &["ScaledObjectReady", "KEDAScaleTargetActivated"]),
-        kind("closed", cron_closed(2), json!({}), &["ScaledObjectReady"]),
+        kind("open", cron_open(2), json!({}), &["ScaledObjectReady"]),
+        kind("closed", cron_closed(2), json!({}), &["ScaledObjectReady", "KEDAScaleTargetDeactivated"]),
         kind("cooling", cron_closed(2), json!({ "initialCooldownPeriod": 3600 }), &["ScaledObjectReady"]),
         kind("dead", dead(), json!({}), &["KEDAScalerFailed"]),
         kind("fallen", dead(), fallback, &["KEDAScalerFailed", "ScaledObjectFallbackActivated"]),
