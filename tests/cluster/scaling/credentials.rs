@@ -136,7 +136,7 @@ async fn the_list_of_users_follows_them_and_the_object_can_go() {
 #[tokio::test]
 async fn a_rotation_under_load_moves_nobody() {
     let story = Story::begin(cluster().await, "turns");
-    let source = Guarded::start(20.0, "Bearer turn-0").await.unwrap();
+    let source = Guarded::start(20.0, &bearer("turn-0")).await.unwrap();
     let names: Vec<String> = (0..12).map(|index| format!("web-{index}")).collect();
     story.apply([secret("creds", "turn-0"), from_secret("prom", "creds")]);
     story.apply(names.iter().map(|name| deployment(name, 0)));
@@ -151,11 +151,12 @@ async fn a_rotation_under_load_moves_nobody() {
     story.until("all are awake", awake.clone(), |_| all("deployments", ".spec.replicas")).await;
     for turn in 1..=5 {
         // For a moment the Secret is behind the source, as it is in life.
-        source.ask_for(&format!("Bearer turn-{turn}"));
+        source.ask_for(&bearer(&format!("turn-{turn}")));
         story.apply([secret("creds", &format!("turn-{turn}"))]);
         let ready = ".status.conditions[?(@.type==\"Ready\")].status";
         let wanted = vec!["True".to_owned(); names.len()];
         story.until("all sign in again", wanted, |_| all("scaledobjects", ready)).await;
         assert_eq!(all("deployments", ".spec.replicas"), awake, "turn {turn}");
     }
+    nothing_is_told(&story).await;
 }
