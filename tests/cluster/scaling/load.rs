@@ -40,6 +40,9 @@ fn kind(name: &'static str, trigger: Value, spec: Value, events: &'static [&'sta
     Kind { name, trigger, spec, annotations: &[], events }
 }
 
+/// A scrape may be late on a busy machine, and then the series is gone for a moment.
+const LOAD: &str = "last_over_time(load[1m])";
+
 fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
     let dead = || prometheus("http://127.0.0.1:9", "up", 1);
     let named = |mut trigger: Value| {
@@ -57,15 +60,15 @@ fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
     let abacus = json!({ "type": "abacus", "metadata": { "beads": "7" } });
     let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 2 } });
     vec![
-        kind("load", prometheus(server, "load", 10), two.clone(), &["ScaledObjectReady"]),
+        kind("load", prometheus(server, LOAD, 10), two.clone(), &["ScaledObjectReady"]),
         kind("open", cron_open(2), json!({}), &["ScaledObjectReady"]),
         kind("closed", cron_closed(2), json!({}), &["ScaledObjectReady", "KEDAScaleTargetDeactivated"]),
         kind("cooling", cron_closed(2), json!({ "initialCooldownPeriod": 3600 }), &["ScaledObjectReady"]),
         kind("dead", dead(), json!({}), &["KEDAScalerFailed"]),
         kind("fallen", dead(), fallback, &["KEDAScalerFailed", "ScaledObjectFallbackActivated"]),
         kind("unbuilt", abacus, json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
-        kind("formula", named(prometheus(server, "load", 10)), formula("t + 0"), &["ScaledObjectReady"]),
-        kind("no-formula", named(prometheus(server, "load", 10)), formula("t / 0"), &["KEDAMetricSourceFailed"]),
+        kind("formula", named(prometheus(server, LOAD, 10)), formula("t + 0"), &["ScaledObjectReady"]),
+        kind("no-formula", named(prometheus(server, LOAD, 10)), formula("(t - t) / 0"), &["KEDAMetricSourceFailed"]),
         kind("signed", signed("there"), two, &["ScaledObjectReady"]),
         kind("unsigned", signed("absent"), json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
         Kind {

@@ -35,6 +35,8 @@ impl Passes {
                 };
                 match done {
                     Ok(()) => new.paused_replica_count = Some(*wanted),
+                    // Somebody else wrote first: that is no problem to tell of, but a reason to look again at once.
+                    Err(error) if error.is_conflict() => return Err(error),
                     Err(error) => problem = Some(format!("failed to scale target to paused replica count: {error}")),
                 }
             }
