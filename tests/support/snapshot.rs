@@ -41,11 +41,25 @@ pub async fn snapshot(client: &Client, namespace: &str) -> Result<Value, kube::E
         });
         Ok::<_, kube::Error>(Value::Object(named.collect::<Map<_, _>>()))
     };
-    Ok(json!({
+    let mut seen = json!({
         "scaledObjects": list(scaled_objects(), scaled_object).await?,
         "hpas": list(hpas(), hpa).await?,
         "replicas": list(deployments(), |object| object["spec"]["replicas"].clone()).await?,
-    }))
+    });
+    forget_lost_hpas(&mut seen);
+    Ok(seen)
+}
+
+/// Where there is no HPA, as in a pause, HPAActive repeats the last word of the one there was: that depends on the moment it went.
+fn forget_lost_hpas(seen: &mut Value) {
+    let hpas = seen["hpas"].as_object().cloned().unwrap_or_default();
+    for object in seen["scaledObjects"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        let status = &mut object["status"];
+        let is_there = status["hpaName"].as_str().is_some_and(|name| hpas.contains_key(name));
+        if let Some(conditions) = status["conditions"].as_object_mut().filter(|_| !is_there) {
+            conditions.remove("HPAActive");
+        }
+    }
 }
 
 fn scaled_object(object: &Value) -> Value {
