@@ -62,11 +62,6 @@ fn once(name: &'static str, build: impl FnOnce(&Path)) -> PathBuf {
 fn cargo_build(what: &[&str]) {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet"]).args(what).current_dir(workspace());
-    // Cargo tells a test about its own package. Passed on to another cargo, that looks like a change to build scripts
-    // that watch it, and everything above them is built again, here and in the next build outside.
-    let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this_package)) {
-        cargo.env_remove(name);
-    }
+    kedge_test_cluster::process::forget_own_package(&mut cargo);
     assert!(cargo.status().expect("cargo starts").success(), "cargo build {what:?} fails");
 }

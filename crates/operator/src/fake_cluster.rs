@@ -17,6 +17,21 @@ use serde_json::{Value, json};
 use tokio::sync::watch as signal;
 use tower_service::Service;
 
+use crate::key::Key;
+use crate::target::{Target, TargetKind};
+
+/// A Deployment as a target.
+pub(crate) fn deployment(namespace: &str, name: &str) -> Target {
+    let text = |text: &str| text.to_owned();
+    let kind = TargetKind {
+        group: text("apps"),
+        version: text("v1"),
+        kind: text("Deployment"),
+        resource: text("deployments"),
+    };
+    Target { kind, key: Key::new(namespace, name) }
+}
+
 type AnyBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The server. Clones are the same one.

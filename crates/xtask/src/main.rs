@@ -58,12 +58,7 @@ fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(arguments).current_dir(workspace());
-    // Cargo tells this program about its own package. Passed on to another cargo, that looks like a change to build scripts
-    // that watch it, and everything above them is built again, here and in the next build outside.
-    let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this_package)) {
-        command.env_remove(name);
-    }
+    kedge_test_cluster::process::forget_own_package(&mut command);
     let status = command.status().context("cannot start cargo")?;
     if !status.success() {
         bail!("`cargo {}` failed ({status})", arguments.join(" "));

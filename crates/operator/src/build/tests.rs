@@ -4,7 +4,6 @@ use serde_json::json;
 use super::*;
 use crate::credentials::References;
 use crate::fake_cluster::FakeCluster;
-use crate::target::TargetKind;
 
 fn builder() -> Builder {
     let registry = Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
@@ -17,14 +16,7 @@ fn builder() -> Builder {
 }
 
 fn target() -> Target {
-    let text = |text: &str| text.to_owned();
-    let kind = TargetKind {
-        group: text("apps"),
-        version: text("v1"),
-        kind: text("Deployment"),
-        resource: text("deployments"),
-    };
-    Target { kind, key: Key::new("n", "web") }
+    crate::fake_cluster::deployment("n", "web")
 }
 
 /// An object with one good trigger, and one whose time zone is the given one.

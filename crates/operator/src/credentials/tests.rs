@@ -16,7 +16,7 @@ use super::*;
 use crate::fake_cluster::FakeCluster;
 use crate::key::Key;
 use crate::queue::Queue;
-use crate::target::{Target, TargetKind};
+use crate::target::Target;
 use crate::world::Scope;
 
 pub(super) const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
@@ -55,14 +55,7 @@ pub(super) fn object(metadata: Value, reference: Value) -> ScaledObject {
 }
 
 pub(super) fn target() -> Target {
-    let text = |text: &str| text.to_owned();
-    let kind = TargetKind {
-        group: text("apps"),
-        version: text("v1"),
-        kind: text("Deployment"),
-        resource: text("deployments"),
-    };
-    Target { kind, key: Key::new("shop", "web") }
+    crate::fake_cluster::deployment("shop", "web")
 }
 
 pub(super) fn credentials(cluster: &FakeCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
