@@ -20,6 +20,7 @@ use kedge_core::activity::Past;
 use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
 use kedge_core::validate::{Step, validate};
 use kube::Client;
+use kube::api::Api;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
@@ -33,7 +34,7 @@ use crate::queue::phase;
 use crate::target::{Target, TargetError, Targets, is_conflict, plain};
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
-use crate::world::{TargetSeen, World};
+use crate::world::{TargetSeen, World, concerns_us};
 use poll::Poll;
 
 /// The first and the longest pause before a failed pass is tried again.
@@ -114,12 +115,15 @@ pub(crate) enum PassError {
     Target(#[from] TargetError),
     #[error("{what}: {}", plain(source))]
     Api { what: &'static str, source: Box<kube::Error> },
+    #[error("the ScaledObject was changed while it was looked at")]
+    Changed,
 }
 
 impl PassError {
     /// Whether somebody else wrote first.
     fn is_conflict(&self) -> bool {
         match self {
+            Self::Changed => true,
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
             Self::Target(_) => false,
         }
@@ -157,6 +161,21 @@ impl Passes {
                 Some(Instant::now() + pause)
             }
         }
+    }
+
+    /// Makes sure, before its target is written, that an object still is what the pass took it for: the watch may be behind,
+    /// and somebody may have paused it since.
+    async fn confirm(&self, object: &ScaledObject) -> Result<(), PassError> {
+        let key = Key::of(&object.metadata);
+        let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
+        let live = api.get_opt(&key.name).await.map_err(PassError::api("cannot read the ScaledObject"))?;
+        let Some(live) = live else {
+            self.world.lost_object(&key);
+            return Err(PassError::Changed);
+        };
+        let changed = concerns_us(object, &live);
+        self.world.wrote_object(live);
+        if changed { Err(PassError::Changed) } else { Ok(()) }
     }
 
     /// Begins with an object that was not known: new, or known to an earlier process.

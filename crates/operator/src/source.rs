@@ -62,7 +62,7 @@ impl BoardSource {
                 request.metric
             )));
         };
-        let reading = board.read(trigger, metric, self.age_max(trigger), self.passes.clock).await;
+        let reading = board.read(trigger, metric, self.age_max(trigger), &self.passes.clock).await;
         match &reading.answer {
             Ok(known) => {
                 let value = |value: &f64| MetricValue {
@@ -104,7 +104,7 @@ impl BoardSource {
         board: &Arc<ObjectBoard>,
         composite: &Composite,
     ) -> Result<Vec<MetricValue>, MetricError> {
-        let readings = board.read_all(|trigger| self.age_max(trigger), self.passes.clock).await;
+        let readings = board.read_all(|trigger| self.age_max(trigger), &self.passes.clock).await;
         let failures = |metric: &ExternalMetric| self.failures(object, metric);
         let mut around = Surroundings { fallback: board.fallback.as_ref(), ..Surroundings::default() };
         let mut outcome = composite::evaluate(composite, &readings, failures, around);

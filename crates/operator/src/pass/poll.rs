@@ -42,8 +42,8 @@ impl Passes {
         board: &Arc<ObjectBoard>,
         memory: &mut Memory,
     ) -> Result<Poll, PassError> {
-        board.fail_unbuilt(self.clock);
-        let readings = board.read_all(|_| FRESH, self.clock).await;
+        board.fail_unbuilt(&self.clock);
+        let readings = board.read_all(|_| FRESH, &self.clock).await;
         let current = self.current(target).await?;
         let pushed =
             board.triggers.iter().filter(|trigger| trigger.push.as_ref().is_some_and(|push| push.take_active()));
@@ -117,7 +117,8 @@ impl Passes {
         }
     }
 
-    /// Takes the step that was decided. The live scale is read first, and the decision made again on it.
+    /// Takes the step that was decided. The live scale is read first, and the decision made again on it;
+    /// then the object, which must still be what the decision was made for.
     async fn apply(
         &self,
         object: &ScaledObject,
@@ -144,6 +145,7 @@ impl Passes {
         self.world.read_target(target, TargetSeen::Replicas(live));
         let decision = decide(policy, &seen(Some(live)), now);
         let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
+        self.confirm(object).await?;
         let written = self.targets.set_scale(target, scale, wanted).await;
         if let Err(TargetError::Write { source, .. }) = &written
             && is_conflict(source)
