@@ -1,39 +1,12 @@
-//! To be written.
+//! Label and field selectors: which objects a list, a watch or a workload means. Grammar and refusals are those of the
+//! API server.
 
-use serde_json::Value;
+mod field;
+mod label;
+mod parse;
 
-use crate::error::ApiError;
-use crate::resource::Gvr;
+pub use field::FieldSelector;
+pub use label::LabelSelector;
 
-#[derive(Clone, Debug)]
-pub struct LabelSelector(Vec<(String, String)>);
-
-impl LabelSelector {
-    pub fn parse(text: &str) -> Result<Self, ApiError> {
-        Ok(Self(pairs(text)))
-    }
-    pub fn matches(&self, object: &Value) -> bool {
-        self.0.iter().all(|(k, v)| object["metadata"]["labels"][k] == v.as_str())
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct FieldSelector(Vec<(String, String)>);
-
-impl FieldSelector {
-    pub fn parse(text: &str, _resource: &Gvr) -> Result<Self, ApiError> {
-        Ok(Self(pairs(text)))
-    }
-    pub fn matches(&self, object: &Value) -> bool {
-        self.0.iter().all(|(k, v)| {
-            object.pointer(&format!("/{}", k.replace('.', "/"))).and_then(Value::as_str).unwrap_or("") == v
-        })
-    }
-}
-
-fn pairs(text: &str) -> Vec<(String, String)> {
-    text.split(',')
-        .filter_map(|p| p.split_once('='))
-        .map(|(k, v)| (k.to_owned(), v.trim_start_matches('=').to_owned()))
-        .collect()
-}
+#[cfg(test)]
+mod tests;
