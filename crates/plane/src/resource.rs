@@ -180,7 +180,7 @@ impl Resource {
         self.gvr.group == group && self.gvr.plural == plural
     }
 
-    /// The subresources that are served, in the order of discovery.
+    /// The subresources that are served, in the order of discovery: by name for built-in kinds, the status first for custom ones.
     pub(crate) fn subresources(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
         if self.is("", "namespaces") {
@@ -194,6 +194,9 @@ impl Resource {
         }
         if self.is("", "serviceaccounts") {
             all.push("token");
+        }
+        if self.is_custom() {
+            all.reverse();
         }
         all
     }

@@ -61,6 +61,7 @@ pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf) -> Result<An
         Some("finalize") if resource.is("", "namespaces") => part(&ask, Part::Finalize, as_of).await,
         Some("scale") if resource.scale.is_some() => scale::answer(&ask, as_of).await,
         Some("token") if resource.is("", "serviceaccounts") => token::answer(&ask),
+        Some(_) if resource.is_custom() => Err(ask.not_found()),
         Some(_) => Err(ApiError::unknown_path()),
     }
 }

@@ -33,7 +33,7 @@ fn scaled(ask: &Ask<'_>, paths: &ScalePaths, old: &Value) -> Result<Value, ApiEr
         Verb::Patch(kind) => patch::apply(kind, &Gvr::new("autoscaling", "v1", "scales"), &scale(paths, old), body)?,
         _ => body.clone(),
     };
-    check(ask, &wanted)?;
+    check(ask, paths, &wanted)?;
     let mut object = old.clone();
     set(&mut object, &paths.spec_replicas, json!(wanted["spec"]["replicas"].as_i64().unwrap_or(0)));
     for field in ["resourceVersion", "uid"] {
@@ -44,16 +44,23 @@ fn scaled(ask: &Ask<'_>, paths: &ScalePaths, old: &Value) -> Result<Value, ApiEr
     Ok(object)
 }
 
-fn check(ask: &Ask<'_>, wanted: &Value) -> Result<(), ApiError> {
+fn check(ask: &Ask<'_>, paths: &ScalePaths, wanted: &Value) -> Result<(), ApiError> {
     if let (Some(kind), Some(version)) = (wanted["kind"].as_str(), wanted["apiVersion"].as_str())
         && (kind, version) != ("Scale", "autoscaling/v1")
     {
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let why = format!("converting ({version}.{kind}) to (autoscaling.Scale): unknown conversion");
         return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a Scale: no kind {kind:?} is registered for version {version:?}"
+            "{kind} in version {version:?} cannot be handled as a Scale: {why}"
         )));
     }
     write::check_name(ask, wanted)?;
     match wanted["spec"]["replicas"].as_i64() {
+        Some(replicas) if replicas < 0 && ask.resource.is_custom() => {
+            let field = &paths.spec_replicas;
+            let problem = FieldProblem::invalid(field, &json!(replicas), "should be a non-negative integer");
+            Err(ApiError::invalid(&ask.resource.gvr.group, &ask.resource.kind, ask.name(), &[problem]))
+        }
         Some(replicas) if replicas < 0 => {
             let problem =
                 FieldProblem::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
