@@ -104,8 +104,6 @@ pub(crate) struct PutRules {
 pub(crate) enum Naming {
     Subdomain,
     Label,
-    /// A label that begins with a letter.
-    OldLabel,
     /// Anything that fits into a path: RBAC.
     PathSegment,
 }
