@@ -40,12 +40,16 @@ pub(crate) fn complete(definition: &mut Value) {
     }
 }
 
+/// What a definition's status begins with.
+pub(crate) fn prepare(definition: &mut Value) {
+    definition["status"] = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" } });
+    remember_stored(definition);
+}
+
 /// Said of a definition that is deleted.
-pub(crate) fn mark_terminating(resource: &Resource, definition: &mut Value, now: DateTime<Utc>) {
-    if is_definition(resource) {
-        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-        set_condition(definition, "Terminating", "InstanceDeletionPending", message, now);
-    }
+pub(crate) fn mark_terminating(definition: &mut Value, now: DateTime<Utc>) {
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(definition, "Terminating", "InstanceDeletionPending", message, now);
 }
 
 /// What a change of a definition means.

@@ -16,6 +16,8 @@ use crate::resource::{Kept, Resource, group_version};
 type Served = BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>>;
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// In the order in which they are told for custom resources.
+const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// Whether the API server itself serves the version of the group.
@@ -46,6 +48,7 @@ fn version() -> Value {
     json!({
         "major": "1", "minor": "36", "gitVersion": "v1.36.3", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "gc", "platform": "linux/amd64",
+        "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
     })
 }
 
@@ -117,9 +120,13 @@ fn resources(plane: &Plane, group: &str, version: &str) -> Option<Value> {
     let served = served(plane);
     let resources = served.get(group)?.get(version)?;
     let listed: Vec<Value> = resources.iter().flat_map(|resource| rows(resource)).collect();
-    Some(
-        json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version(group, version), "resources": listed }),
-    )
+    let mut list =
+        json!({ "kind": "APIResourceList", "groupVersion": group_version(group, version), "resources": listed });
+    // The core group's list does not say.
+    if !group.is_empty() {
+        list["apiVersion"] = json!("v1");
+    }
+    Some(list)
 }
 
 fn verbs(resource: &Resource) -> Vec<&'static str> {
@@ -128,6 +135,7 @@ fn verbs(resource: &Resource) -> Vec<&'static str> {
         Kept::Stored if resource.is("", "namespaces") => {
             VERBS.into_iter().filter(|verb| *verb != "deletecollection").collect()
         }
+        Kept::Stored if resource.is_custom() => CUSTOM_VERBS.to_vec(),
         Kept::Stored => VERBS.to_vec(),
     }
 }
@@ -221,7 +229,11 @@ fn discovered_version(plane: &Plane, group: &str, version: &str) -> Value {
 
 fn discovered_resource(resource: &Resource) -> Value {
     let kind = |group: &str, version: &str, kind: &str| json!({ "group": group, "version": version, "kind": kind });
-    let (group, version) = (resource.gvr.group.as_str(), resource.gvr.version.as_str());
+    // Built-in kinds say it only where it is another group.
+    let (group, version) = match resource.is_custom() {
+        true => (resource.gvr.group.as_str(), resource.gvr.version.as_str()),
+        false => ("", ""),
+    };
     let below: Vec<Value> = resource
         .subresources()
         .into_iter()

@@ -11,7 +11,6 @@ use crate::resource::{Naming, Resource};
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-const OLD_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 
@@ -57,10 +56,6 @@ static SUBDOMAIN_FORM: LazyLock<Form> = LazyLock::new(|| {
     let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
     Form::new(SUBDOMAIN, 253, rule, "'example.com'")
 });
-static OLD_LABEL_FORM: LazyLock<Form> = LazyLock::new(|| {
-    let rule = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
-    Form::new(OLD_LABEL, 63, rule, "'my-name',  or 'abc-123'")
-});
 static KEY_FORM: LazyLock<Form> = LazyLock::new(|| {
     let rule = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
     Form::new(KEY, 63, rule, "'MyName',  or 'my.name',  or '123-abc'")
@@ -80,7 +75,21 @@ pub(crate) fn check(resource: &Resource, object: &Value) -> Vec<FieldProblem> {
     for finalizer in meta::finalizers(object) {
         problems.extend(invalid("metadata.finalizers", finalizer, key_complaints(finalizer)));
     }
+    let is_extension = matches!(resource.gvr.group.as_str(), "apiextensions.k8s.io" | "apiregistration.k8s.io");
+    if !resource.is_custom() && !is_extension {
+        problems.extend(check_finalizers_of_built_in(object));
+    }
     problems
+}
+
+/// Built-in kinds want finalizers that are known or say whose they are.
+fn check_finalizers_of_built_in(object: &Value) -> Vec<FieldProblem> {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    let is_bad = |name: &str| !name.contains('/') && !STANDARD.contains(&name);
+    let bad = meta::finalizers(object).enumerate().filter(|(_, name)| is_bad(name));
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    bad.map(|(index, name)| FieldProblem::invalid(format!("metadata.finalizers[{index}]"), &json!(name), detail))
+        .collect()
 }
 
 /// What is wrong with changing an object's metadata from what it was.
@@ -113,7 +122,6 @@ fn check_name(resource: &Resource, name: &str) -> Vec<FieldProblem> {
     let complaints = match resource.naming {
         Naming::Subdomain => SUBDOMAIN_FORM.complaints(name),
         Naming::Label => label_complaints(name),
-        Naming::OldLabel => OLD_LABEL_FORM.complaints(name),
         Naming::PathSegment => path_complaints(name),
     };
     invalid("metadata.name", name, complaints)

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::crd;
-use crate::error::ApiError;
+use crate::error::{ApiError, FieldProblem};
 use crate::meta;
 use crate::namespace;
+use crate::resource::table::BUILT_IN;
 use crate::resource::{Generation, Origin, Resource};
 
 /// Which part of an object a write is about.
@@ -73,30 +74,57 @@ fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
 
 /// Built-in kinds may leave out what they are; custom ones may not, and nobody may say something else.
 fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
-    if !object.is_object() {
-        return Err(ApiError::bad_request("the object provided is unrecognized (must be an object)"));
-    }
-    let (expected_version, given_version) =
-        (resource.gvr.api_version(), object["apiVersion"].as_str().unwrap_or("").to_owned());
-    let given_kind = object["kind"].as_str().unwrap_or("").to_owned();
-    if resource.is_custom() && given_kind.is_empty() {
-        return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{object}'")));
-    }
-    if !given_version.is_empty() && given_version != expected_version {
-        let message = format!(
-            "the API version in the data ({given_version}) does not match the expected API version ({expected_version})"
-        );
-        return Err(ApiError::bad_request(message));
-    }
-    if !given_kind.is_empty() && given_kind != resource.kind {
-        let (version, kind) = (&resource.gvr.version, &resource.kind);
+    let (kind, expected) = (&resource.kind, resource.gvr.api_version());
+    let text = |field: &str| object[field].as_str().unwrap_or("");
+    let (given, given_kind) = (text("apiVersion"), text("kind"));
+    if !object.is_object() || resource.is_custom() && given_kind.is_empty() {
+        let what = format!("Object 'Kind' is missing in '{object}' ({object})");
         return Err(ApiError::bad_request(format!(
-            "{given_kind} in version {version:?} cannot be handled as a {kind}: converting ({given_kind}) to ({kind}): unknown conversion"
+            "the object provided is unrecognized (must be of type {kind}): {what}"
         )));
     }
-    object["apiVersion"] = json!(expected_version);
-    object["kind"] = json!(resource.kind);
+    if !resource.is_custom() && !given_kind.is_empty() {
+        check_registered(resource, given, given_kind)?;
+    }
+    if !given.is_empty() && given != expected {
+        let message =
+            format!("the API version in the data ({given}) does not match the expected API version ({expected})");
+        return Err(ApiError::bad_request(message));
+    }
+    if !given_kind.is_empty() && given_kind != kind {
+        let problem = FieldProblem::invalid("kind", &json!(given_kind), &format!("must be {kind}"));
+        return Err(ApiError::invalid(&resource.gvr.group, given_kind, meta::name(object), &[problem]));
+    }
+    object["apiVersion"] = json!(expected);
+    object["kind"] = json!(kind);
     Ok(())
+}
+
+/// Another built-in kind cannot be converted to this one; what is no kind at all is not known.
+fn check_registered(resource: &Resource, given: &str, given_kind: &str) -> Result<(), ApiError> {
+    let kind = &resource.kind;
+    if given_kind == kind && (given.is_empty() || given == resource.gvr.api_version()) {
+        return Ok(());
+    }
+    let version = given.rsplit('/').next().unwrap_or(given);
+    let is_known =
+        |other: &Resource| other.kind == given_kind && (given.is_empty() || other.gvr.api_version() == given);
+    let why = match BUILT_IN.values().any(|other| is_known(other)) {
+        true if given_kind == kind => return Ok(()),
+        true => format!(
+            "converting ({version}.{given_kind}) to ({}.{kind}): unknown conversion",
+            internal_package(&resource.gvr.group)
+        ),
+        false => format!(
+            "no kind {given_kind:?} is registered for version {given:?} in scheme \"pkg/runtime/scheme.go:111\""
+        ),
+    };
+    Err(ApiError::bad_request(format!("{given_kind} in version {version:?} cannot be handled as a {kind}: {why}")))
+}
+
+/// What the API server calls its own types of a group.
+pub(crate) fn internal_package(group: &str) -> &str {
+    if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
 }
 
 /// Unknown and empty metadata is not kept.
@@ -104,7 +132,7 @@ fn tidy_metadata(object: &mut Value) {
     meta::of(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
 }
 
-fn is_empty(value: &Value) -> bool {
+pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -124,16 +152,38 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, creat
     if resource.generation != Generation::Absent {
         meta::set(object, "generation", json!(1));
     }
-    if resource.has_status
-        && let Some(map) = object.as_object_mut()
-    {
-        map.remove("status");
-    }
+    set_first_status(resource, object);
     if resource.is("", "namespaces") {
         namespace::prepare(object, None);
     }
-    if resource.is("", "pods") {
-        object["status"]["phase"] = json!("Pending");
+    if crd::is_definition(resource) {
+        crd::prepare(object);
+    }
+}
+
+/// A status that is a subresource is not the caller's. Built-in kinds begin with the fields that are always written.
+fn set_first_status(resource: &Resource, object: &mut Value) {
+    let Some(map) = object.as_object_mut().filter(|_| resource.has_status) else { return };
+    map.remove("status");
+    if !resource.is_custom() {
+        map.insert("status".to_owned(), first_status(&resource.gvr.plural));
+    }
+}
+
+fn first_status(plural: &str) -> Value {
+    match plural {
+        "pods" => json!({ "phase": "Pending" }),
+        "services" => json!({ "loadBalancer": {} }),
+        "replicasets" | "replicationcontrollers" => json!({ "replicas": 0 }),
+        "statefulsets" => json!({ "replicas": 0, "availableReplicas": 0 }),
+        "daemonsets" => {
+            json!({ "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0 })
+        }
+        "horizontalpodautoscalers" => json!({ "desiredReplicas": 0, "currentMetrics": null }),
+        "poddisruptionbudgets" => {
+            json!({ "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0 })
+        }
+        _ => json!({}),
     }
 }
 

@@ -104,8 +104,6 @@ pub(crate) struct PutRules {
 pub(crate) enum Naming {
     Subdomain,
     Label,
-    /// A label that begins with a letter.
-    OldLabel,
     /// Anything that fits into a path: RBAC.
     PathSegment,
 }
@@ -180,7 +178,7 @@ impl Resource {
         self.gvr.group == group && self.gvr.plural == plural
     }
 
-    /// The subresources that are served, in the order of discovery.
+    /// The subresources that are served, in the order of discovery: by name for built-in kinds, the status first for custom ones.
     pub(crate) fn subresources(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
         if self.is("", "namespaces") {
@@ -194,6 +192,9 @@ impl Resource {
         }
         if self.is("", "serviceaccounts") {
             all.push("token");
+        }
+        if self.is_custom() {
+            all.reverse();
         }
         all
     }

@@ -15,9 +15,15 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A user of the group that everybody who is authenticated is in.
+    /// A user of the group that everybody who is authenticated is in; service accounts are in two more.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), groups: vec!["system:authenticated".to_owned()] }
+        let mut groups = Vec::new();
+        if let Some(account) = name.strip_prefix("system:serviceaccount:") {
+            let namespace = account.split(':').next().unwrap_or("");
+            groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+        }
+        groups.push("system:authenticated".to_owned());
+        Self { name: name.to_owned(), groups }
     }
 }
 
@@ -35,6 +41,9 @@ pub(crate) fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let mut review = ask.call.body.clone().ok_or_else(|| ApiError::bad_request("the request has no body"))?;
+    if review["metadata"].is_null() {
+        review["metadata"] = json!({});
+    }
     review["apiVersion"] = json!(ask.resource.gvr.api_version());
     review["kind"] = json!(ask.resource.kind);
     review["status"] = match ask.resource.kind.as_str() {
@@ -46,7 +55,7 @@ pub(crate) fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
 
 fn authenticated(ask: &Ask<'_>, spec: &Value) -> Value {
     match (ask.plane.options().authenticate)(spec["token"].as_str().unwrap_or("")) {
-        None => json!({ "user": {}, "error": "[invalid bearer token]" }),
+        None => json!({ "user": {}, "error": "invalid bearer token" }),
         Some(Identity { name, groups }) => {
             let mut status = json!({ "authenticated": true, "user": { "username": name, "groups": groups } });
             if spec["audiences"].is_array() {

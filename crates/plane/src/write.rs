@@ -19,6 +19,7 @@ use crate::schema;
 use crate::settle;
 use crate::state::State;
 use crate::store::{Entry, key};
+use crate::strict;
 use crate::verbs::{Ask, get};
 
 /// How a uid that is not the object's is refused.
@@ -48,8 +49,8 @@ pub(crate) async fn rewrite(
 }
 
 /// The object as it will be stored.
-fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, mut new: Value) -> Result<Value, ApiError> {
-    prepare::read(ask.resource, &mut new)?;
+fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, new: Value) -> Result<Value, ApiError> {
+    let mut new = strict::read(ask, new)?;
     check_name(ask, &new)?;
     if uid == UidRule::Precondition {
         check_uid(ask, &new, old)?;
@@ -86,9 +87,27 @@ fn check_uid(ask: &Ask<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     match wanted.is_empty() || wanted == found {
         true => Ok(()),
         false => {
-            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+            let key = format!("{}/{}", registry(ask.resource), key(ask.namespace(), ask.name()));
+            let failed = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {failed}"
+            );
             Err(ApiError::conflict(&ask.resource.group_resource(), ask.name(), &why))
         }
+    }
+}
+
+/// Where the API server keeps the objects of a resource; messages show it.
+fn registry(resource: &Resource) -> String {
+    let plural = &resource.shelf.plural;
+    match (resource.shelf.group.as_str(), plural.as_str()) {
+        ("", "services") => "/registry/services/specs".to_owned(),
+        ("", "endpoints") => "/registry/services/endpoints".to_owned(),
+        ("", "nodes") => "/registry/minions".to_owned(),
+        ("", "replicationcontrollers") => "/registry/controllers".to_owned(),
+        (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), _) => format!("/registry/{group}/{plural}"),
+        (group, _) if resource.is_custom() => format!("/registry/{group}/{plural}"),
+        _ => format!("/registry/{plural}"),
     }
 }
 
@@ -112,7 +131,9 @@ fn check_version(ask: &Ask<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
 /// Everything that is wrong with an object.
 pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
     let mut problems = names::check(resource, new);
-    problems.extend(old.into_iter().flat_map(|old| names::check_change(new, old)));
+    // The API server checks this twice, and so names it twice.
+    let changes = old.map_or_else(Vec::new, |old| names::check_change(new, old));
+    problems.extend(changes.iter().chain(&changes).cloned());
     problems.extend(match &resource.origin {
         Origin::BuiltIn => builtin::check(&resource.stored, new, old),
         Origin::Custom { schema } => schema.validate(new, old),

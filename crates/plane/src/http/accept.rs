@@ -1,5 +1,7 @@
 //! What a caller can read.
 
+use serde_json::json;
+
 use crate::answer::Shape;
 use crate::error::ApiError;
 
@@ -19,8 +21,9 @@ impl Wants {
             return Ok(Self::Json);
         }
         accept.split(',').find_map(Self::one).ok_or_else(|| {
-            let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
-            ApiError::new(406, "NotAcceptable", message)
+            let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+            let message = format!("406: Not Acceptable\n\nAvailable representations: {known}");
+            ApiError { details: Some(json!({})), ..ApiError::new(406, "NotAcceptable", message) }
         })
     }
 

@@ -3,18 +3,26 @@
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use kube::client::Body;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::header;
 use super::path::Target;
 use crate::call::{Call, PatchKind, Verb};
 use crate::error::ApiError;
+use crate::resource::Resource;
+use crate::verbs;
 
-pub(super) async fn call(user: &str, target: Target, request: Request<Body>) -> Result<Call, ApiError> {
+pub(super) async fn call(
+    user: &str,
+    resource: &Resource,
+    target: Target,
+    request: Request<Body>,
+) -> Result<Call, ApiError> {
     let query = request.uri().query().unwrap_or("").as_bytes();
     let params: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
     let verb = verb(request.method(), &target, &params, content_type(&request))?;
-    let body = body(verb, request).await?;
+    verbs::check_scope(resource, target.namespace.as_deref(), verb)?;
+    let body = body(verb, &resource.kind, request).await?;
     let Target { resource, namespace, name, subresource } = target;
     Ok(Call { user: user.to_owned(), verb, resource, namespace, name, subresource, params, body })
 }
@@ -43,7 +51,7 @@ fn verb(method: &Method, target: &Target, params: &[(String, String)], content_t
 fn json_only(content_type: &str) -> Result<(), ApiError> {
     match content_type {
         "" | "application/json" => Ok(()),
-        _ => Err(unknown_format(&["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])),
+        _ => Err(unsupported()),
     }
 }
 
@@ -53,14 +61,12 @@ fn patch_kind(content_type: &str) -> Result<PatchKind, ApiError> {
         "application/merge-patch+json" => Ok(PatchKind::Merge),
         "application/strategic-merge-patch+json" => Ok(PatchKind::StrategicMerge),
         "application/apply-patch+yaml" => Ok(PatchKind::Apply),
-        _ => Err(unknown_format(&[
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/strategic-merge-patch+json",
-            "application/apply-patch+yaml",
-            "application/apply-patch+cbor",
-        ])),
+        _ => Err(unsupported()),
     }
+}
+
+fn unsupported() -> ApiError {
+    ApiError { details: Some(json!({})), ..ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type") }
 }
 
 pub(crate) fn unknown_format(known: &[&str]) -> ApiError {
@@ -69,14 +75,23 @@ pub(crate) fn unknown_format(known: &[&str]) -> ApiError {
     ApiError::new(415, "UnsupportedMediaType", message)
 }
 
-async fn body(verb: Verb, request: Request<Body>) -> Result<Option<Value>, ApiError> {
+async fn body(verb: Verb, kind: &str, request: Request<Body>) -> Result<Option<Value>, ApiError> {
     let bytes = request.into_body().collect_bytes().await.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    if bytes.is_empty() || matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
+    let needs_none = matches!(verb, Verb::Get | Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection);
+    if bytes.is_empty() && needs_none || matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
         return Ok(None);
     }
-    let parsed = serde_json::from_slice(&bytes).map_err(|e| match verb {
-        Verb::Patch(_) => ApiError::bad_request(format!("error decoding patch: {e}")),
-        _ => ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")),
-    })?;
-    Ok(Some(parsed))
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+        let why = if e.is_eof() { "unexpected end of JSON input".to_owned() } else { e.to_string() };
+        match verb {
+            Verb::Patch(_) => ApiError::bad_request(format!("error decoding patch: {why}")),
+            _ => unrecognized(kind, &why, &bytes),
+        }
+    })
+}
+
+fn unrecognized(kind: &str, why: &str, bytes: &[u8]) -> ApiError {
+    let shown = if bytes.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(bytes) };
+    let what = format!("couldn't get version/kind; json parse error: {why} ({shown})");
+    ApiError::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {what}"))
 }

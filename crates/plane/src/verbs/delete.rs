@@ -40,7 +40,8 @@ pub(crate) async fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
 fn told(ask: &Ask<'_>, removed: Removed, manner: Manner) -> Answer {
     match removed {
         Removed::Going(object) => {
-            let code = if manner.propagation == Some(Propagation::Foreground) { 202 } else { 200 };
+            // Only the old way of asking for this is told so.
+            let code = if manner.orphans == Some(false) { 202 } else { 200 };
             Answer { code, content: Content::Object(convert::to_served(ask.resource, &object)) }
         }
         Removed::Gone(object) if ask.resource.returns_deleted => {
@@ -71,12 +72,12 @@ pub(crate) fn manner(call: &Call) -> Result<Manner, ApiError> {
         (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
         (Some(other), _) => return Err(unknown_policy(other)),
     };
-    Ok(Manner { grace_seconds, propagation })
+    Ok(Manner { grace_seconds, propagation, orphans })
 }
 
 fn unknown_policy(policy: &str) -> ApiError {
     let message =
-        format!("Unsupported value: {policy:?}: supported values: \"Background\", \"Foreground\", \"Orphan\"");
+        format!("Unsupported value: {policy:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
     let problem = crate::FieldProblem::new("FieldValueNotSupported", "propagationPolicy", message);
     ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &[problem])
 }

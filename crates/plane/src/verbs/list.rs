@@ -56,7 +56,9 @@ struct Continue {
 
 impl Continue {
     fn read(token: &str) -> Result<Self, ApiError> {
-        let refuse = |detail: &str| ApiError::bad_request(format!("continue key is not valid: {detail}"));
+        let refuse = |detail: &str| {
+            ApiError::bad_request(format!("invalid continue token: continue key is not valid: {detail}"))
+        };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|e| refuse(&e.to_string()))?;
         let read: Self = serde_json::from_slice(&bytes).map_err(|e| refuse(&e.to_string()))?;
         match (read.v.as_str(), read.rv, read.start.is_empty()) {
@@ -92,8 +94,9 @@ pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiErro
 
 fn written(resource: &Resource, page: Page) -> List {
     let mut metadata = json!({ "resourceVersion": page.revision.to_string() });
-    if let Some(next) = page.next {
-        metadata["continue"] = json!(next);
+    // Custom resources write it always.
+    if page.next.is_some() || resource.is_custom() {
+        metadata["continue"] = json!(page.next.unwrap_or_default());
     }
     if let Some(remaining) = page.remaining {
         metadata["remainingItemCount"] = json!(remaining);
@@ -114,7 +117,7 @@ fn read_page(state: &State, ask: &Ask<'_>, as_of: AsOf, selected: &Selected, wan
         Some(token) if token.rv > 0 => token.rv as u64,
         Some(_) => state.store.revision(),
         None if is_exact => wanted,
-        None => state.store.revision().saturating_sub(as_of.revisions_behind).max(wanted),
+        None => state.store.behind(as_of.revisions_behind).max(wanted),
     };
     let past;
     let shelf = match revision == state.store.revision() {
@@ -184,7 +187,7 @@ pub(crate) fn version(text: Option<&str>) -> Result<u64, ApiError> {
             &json!(text),
             &format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
         );
-        ApiError::bad_request(format!("resourceVersion: {}", problem.message))
+        ApiError::bad_request(format!("invalid resource version: resourceVersion: {}", problem.message))
     })
 }
 
