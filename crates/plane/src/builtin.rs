@@ -1,4 +1,23 @@
-//! What the API server does with objects of its own kinds.
+//! What the API server does with objects of its own kinds: it decodes them into its types, fills in what was left out,
+//! and checks what it was given.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`decode`] | types: values of wrong ones, unknown fields, empty values |
+//! | [`defaults`] | what is filled in |
+//! | [`check`] | what is refused, and in which words |
+//! | `format` | the formats of names |
+//! | `shape` | the table of types that the others follow |
 
+pub mod check;
+pub mod decode;
+pub mod defaults;
 pub(crate) mod format;
 pub(crate) mod shape;
+
+pub use check::{check, check_metadata};
+pub use decode::decode;
+pub use defaults::complete;
+
+#[cfg(test)]
+mod tests;
