@@ -1,1 +1,16 @@
 //! To be written.
+
+use serde_json::Value;
+
+use crate::error::{ApiError, FieldProblem};
+use crate::resource::Gvr;
+
+pub fn complete(_resource: &Gvr, _object: &mut Value) {}
+
+pub fn decode(_resource: &Gvr, _object: &mut Value) -> Result<(), ApiError> {
+    Ok(())
+}
+
+pub fn check(_resource: &Gvr, _new: &Value, _old: Option<&Value>) -> Vec<FieldProblem> {
+    Vec::new()
+}
