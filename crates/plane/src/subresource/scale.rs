@@ -105,7 +105,7 @@ fn selector(paths: &ScalePaths, object: &Value) -> Option<String> {
 }
 
 /// A label selector as text: sorted by key, as the API server writes it.
-fn written(selector: &Value) -> String {
+pub(crate) fn written(selector: &Value) -> String {
     let mut parts: Vec<(String, String)> =
         pairs(&selector["matchLabels"]).into_iter().map(|pair| (key_of(&pair), pair)).collect();
     for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
