@@ -28,6 +28,7 @@ mod discovery;
 pub mod error;
 mod gc;
 mod http;
+mod labels;
 mod meta;
 mod names;
 mod namespace;
@@ -48,6 +49,7 @@ mod transport;
 mod verbs;
 mod write;
 
+pub use backend::Backend;
 pub use call::{AsOf, Call, PatchKind, Verb};
 pub use error::{ApiError, FieldProblem};
 pub use http::AnswerBody;

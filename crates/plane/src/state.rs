@@ -1,6 +1,6 @@
 //! What a plane remembers: objects, the kinds that definitions added, and the counters that make names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) customs: BTreeMap<Gvr, Arc<Resource>>,
     /// What each manager last applied, by uid and manager.
     pub(crate) applied: BTreeMap<(String, String), Value>,
+    /// The hosts at which somebody answers.
+    pub(crate) hosts: BTreeSet<String>,
     /// How many uids and how many names were made.
     uids: u64,
     suffixes: u64,
@@ -29,7 +31,14 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(history: usize) -> Self {
-        Self { store: Store::new(history), customs: BTreeMap::new(), applied: BTreeMap::new(), uids: 0, suffixes: 0 }
+        Self {
+            store: Store::new(history),
+            customs: BTreeMap::new(),
+            applied: BTreeMap::new(),
+            hosts: BTreeSet::new(),
+            uids: 0,
+            suffixes: 0,
+        }
     }
 
     pub(crate) fn create_first_namespaces(&mut self, now: DateTime<Utc>) {

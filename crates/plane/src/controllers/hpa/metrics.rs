@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::request::{get, segment, selecting};
 use crate::controllers::hand::Hand;
-use crate::subresource::scale::written;
+use crate::labels;
 
 /// Asks for every entry, one after another. `selector` is that of the target's pods.
 pub(super) async fn read(hand: &Hand, subject: Subject<'_>, selector: &str) -> Vec<MetricReading> {
@@ -43,7 +43,7 @@ async fn read_one(hand: &Hand, namespace: &str, selector: &str, metric: &MetricS
 
 async fn external(hand: &Hand, namespace: &str, source: &ExternalMetricSource) -> Result<Vec<Milli>, String> {
     let name = &source.metric.name;
-    let query = source.metric.selector.as_ref().map(|selector| written(&json!(selector))).unwrap_or_default();
+    let query = source.metric.selector.as_ref().map(|selector| labels::text(&json!(selector))).unwrap_or_default();
     // HPA: the client turns the name into lower case.
     let resource = segment(&name.to_lowercase());
     let base = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{resource}");
