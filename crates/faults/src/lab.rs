@@ -233,7 +233,7 @@ pub fn leases() -> Gvr {
 async fn prepared(begins_at: DateTime<Utc>) -> Plane {
     let from = Instant::now();
     let wall = move || begins_at + TimeDelta::from_std(from.elapsed()).unwrap_or(TimeDelta::MAX);
-    let plane = Plane::new(Options { wall: Arc::new(wall), ..Options::default() });
+    let plane = Plane::new(Options { wall: Arc::new(wall), history: usize::MAX, ..Options::default() });
     for object in objects() {
         install(&plane, object).await;
     }
