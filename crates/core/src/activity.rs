@@ -66,12 +66,14 @@ pub enum Past {
 }
 
 impl Past {
-    /// The past after one more look.
+    /// The past after one more look. What is said to have been later than now was before the clock was set back: it counts as
+    /// being now, so that a cooldown does not last for as long as the clock was set back.
     #[must_use]
     pub fn after(self, activity: Activity, now: DateTime<Utc>) -> Self {
         match (self, activity) {
             (_, Activity::Active) => Self::Active { last_seen_at: Some(now) },
-            (Self::Active { last_seen_at }, Activity::Inactive) => Self::Ended { at: last_seen_at.unwrap_or(now) },
+            (Self::Active { last_seen_at }, Activity::Inactive) => Self::Ended { at: last_seen_at.unwrap_or(now).min(now) },
+            (Self::Ended { at }, _) => Self::Ended { at: at.min(now) },
             (past, _) => past,
         }
     }

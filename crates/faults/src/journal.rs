@@ -74,6 +74,8 @@ struct State {
     faults: Vec<Fault>,
     chance: Chance,
     entries: Vec<Entry>,
+    /// When something last went wrong, or was made good, or was written.
+    stirred_at: Instant,
 }
 
 /// What kind of a request it is.
@@ -87,7 +89,8 @@ pub enum Kind {
 
 impl Journal {
     pub fn new(faults: Vec<Fault>, chance: Chance) -> Arc<Self> {
-        let state = State { counts: Counts::default(), faults, chance, entries: Vec::new() };
+        let state =
+            State { counts: Counts::default(), faults, chance, entries: Vec::new(), stirred_at: Instant::now() };
         Arc::new(Self { state: Mutex::new(state), crashed: Notify::new(), bystanders: Mutex::default() })
     }
 
@@ -97,6 +100,20 @@ impl Journal {
 
     pub(crate) fn bystanders(&self) -> Option<Arc<dyn Bystanders>> {
         self.bystanders.lock().expect("nobody panics holding it").clone()
+    }
+
+    /// From now on nothing goes wrong any more.
+    pub fn disarm(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// When something last went wrong, or was made good, or was written.
+    pub fn stirred_at(&self) -> Instant {
+        self.lock().stirred_at
+    }
+
+    pub(crate) fn stir(&self) {
+        self.lock().stirred_at = Instant::now();
     }
 
     pub fn counts(&self) -> Counts {
@@ -121,6 +138,7 @@ impl Journal {
         }
         state.counts.calls += 1;
         let number = state.counts.calls;
+        let state = &mut *state;
         for fault in &state.faults {
             match fault {
                 Fault::Api { call, how } if *call == number => turn.fault = Some(*how),
@@ -129,8 +147,9 @@ impl Journal {
                 }
                 Fault::Early { call } if *call == number => turn.early = true,
                 Fault::Meddle { call } if *call == number => turn.meddle = true,
-                _ => {}
+                _ => continue,
             }
+            state.stirred_at = Instant::now();
         }
         turn
     }
@@ -139,6 +158,7 @@ impl Journal {
     pub(crate) fn wrote(&self) -> Option<Duration> {
         let mut state = self.lock();
         state.counts.writes += 1;
+        state.stirred_at = Instant::now();
         let number = state.counts.writes;
         state.faults.iter().find_map(|fault| match fault {
             Fault::Crash { after_write, away } if *after_write == number => Some(*away),
@@ -151,10 +171,14 @@ impl Journal {
         let mut state = self.lock();
         state.counts.events += 1;
         let at = state.counts.events;
-        state.faults.iter().find_map(|fault| match fault {
+        let found = state.faults.iter().find_map(|fault| match fault {
             Fault::Event { number, how } if *number == at => Some(*how),
             _ => None,
-        })
+        });
+        if found.is_some() {
+            state.stirred_at = Instant::now();
+        }
+        found
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -40,6 +40,7 @@ const CRDS: [&str; 4] = [
 
 /// One run's world. Clones are the same one.
 #[derive(Clone)]
+#[allow(missing_debug_implementations)] // the board has none
 pub struct Lab(Arc<Inner>);
 
 struct Inner {
@@ -47,7 +48,7 @@ struct Inner {
     sources: Sources,
     journal: Arc<Journal>,
     clock: Clock,
-    election: bool,
+    operators: usize,
     replicas: Mutex<BTreeMap<String, Replica>>,
 }
 
@@ -73,7 +74,7 @@ impl Lab {
             sources: Sources::new(),
             journal,
             clock: Clock::starting_at(scenario.begins_at),
-            election: scenario.operators > 1,
+            operators: usize::try_from(scenario.operators).expect("a few"),
             replicas: Mutex::default(),
         };
         let lab = Self(Arc::new(inner));
@@ -116,6 +117,7 @@ impl Lab {
                 self.replicas().remove(&name);
                 tokio::time::sleep(away).await;
                 self.launch(&name);
+                self.0.journal.stir();
             }
         }
     }
@@ -132,6 +134,7 @@ impl Lab {
         timed.sort_by_key(|(at, _)| *at);
         for (at, fault) in timed {
             tokio::time::sleep_until(began_at + at).await;
+            self.0.journal.stir();
             match fault {
                 Fault::Clock { by_seconds, .. } => self.0.clock.set_by(by_seconds),
                 Fault::Partition { lasts, cut, .. } => self.cut_off(cut, lasts),
@@ -200,7 +203,7 @@ impl Lab {
                 cluster_object_namespace: Some(HOME.to_owned()),
                 ..credentials::Settings::default()
             },
-            election: self.0.election.then(|| Election {
+            election: (self.0.operators > 1).then(|| Election {
                 namespace: HOME.to_owned(),
                 name: LEASE.to_owned(),
                 identity: name.to_owned(),
@@ -216,6 +219,12 @@ impl Lab {
     /// Ends all processes, so that nothing of the run is left.
     pub fn end(&self) {
         self.replicas().clear();
+    }
+
+    /// Whether all processes are there.
+    pub fn is_whole(&self) -> bool {
+        let replicas = self.replicas();
+        replicas.len() == self.0.operators && replicas.values().all(|replica| replica.life.ended().is_none())
     }
 
     /// Whether the operator died by itself.

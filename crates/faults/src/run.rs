@@ -19,6 +19,9 @@ use crate::user::User;
 /// How long the operator must write nothing before it counts as done.
 const QUIET: Duration = Duration::from_secs(90);
 
+/// How long after the last step things still go wrong.
+const WITHIN: Duration = Duration::from_secs(120);
+
 /// How much longer than without faults it may take until everything is as it must be: a lost event is made good after ten
 /// minutes, and what it led to is another few.
 const LONGER: Duration = Duration::from_secs(1200);
@@ -82,8 +85,19 @@ async fn play(scenario: &Scenario, faults: Vec<Fault>, mut chance: Chance, wante
     others.spawn(lab.clone().supervise());
     others.spawn(lab.clone().disturb(faults.clone()));
     user.run().await;
-    let mut violations = settle(scenario, &lab, &journal, wanted).await;
-    let counts = Counts { questions: lab.sources().asked(), ..journal.counts() };
+    let count = || Counts { questions: lab.sources().asked(), ..journal.counts() };
+    let (counts, mut violations) = match wanted {
+        Some(wanted) => {
+            let violations = settle(scenario, &lab, &journal, wanted).await;
+            (count(), violations)
+        }
+        None => {
+            tokio::time::sleep(WITHIN).await;
+            let counts = count();
+            tokio::time::sleep(scenario.settles).await;
+            (counts, Vec::new())
+        }
+    };
     let state = State::of(lab.plane());
     if violations.is_empty() {
         let written = journal.counts().writes;
@@ -101,21 +115,16 @@ async fn play(scenario: &Scenario, faults: Vec<Fault>, mut chance: Chance, wante
 }
 
 /// Waits until everything is as it must be, and quiet; says what is not in the end.
-async fn settle(scenario: &Scenario, lab: &Lab, journal: &Journal, wanted: Option<&State>) -> Vec<String> {
-    let Some(wanted) = wanted else {
-        tokio::time::sleep(scenario.settles).await;
-        return Vec::new();
-    };
+async fn settle(scenario: &Scenario, lab: &Lab, journal: &Journal, wanted: &State) -> Vec<String> {
     let deadline = Instant::now() + scenario.settles + LONGER;
-    tokio::time::sleep(scenario.waits).await;
-    let (mut written, mut since) = (journal.counts().writes, Instant::now());
+    tokio::time::sleep(scenario.waits.max(WITHIN)).await;
+    journal.disarm();
+    lab.sources().disarm();
     loop {
         tokio::time::sleep(Duration::from_secs(15)).await;
-        if journal.counts().writes != written {
-            (written, since) = (journal.counts().writes, Instant::now());
-        }
+        let stirred_at = lab.sources().failed_at().into_iter().fold(journal.stirred_at(), Instant::max);
         let difference = State::of(lab.plane()).difference(wanted);
-        if difference.is_empty() && since.elapsed() >= QUIET {
+        if difference.is_empty() && stirred_at.elapsed() >= QUIET && lab.is_whole() {
             return Vec::new();
         }
         if Instant::now() >= deadline {

@@ -33,6 +33,7 @@ struct State {
     asked: u32,
     faults: Vec<Planned>,
     served: Vec<Served>,
+    failed_at: Option<Instant>,
 }
 
 /// Questions that go wrong: the first of them, and how many.
@@ -85,6 +86,16 @@ impl Sources {
         self.lock().faults.push(Planned { first, times, how });
     }
 
+    /// From now on nothing goes wrong any more.
+    pub fn disarm(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// When a question last went wrong.
+    pub fn failed_at(&self) -> Option<Instant> {
+        self.lock().failed_at
+    }
+
     /// How many questions there were.
     pub fn asked(&self) -> u32 {
         self.lock().asked
@@ -118,6 +129,9 @@ impl Sources {
             None if state.tokens.get(question).is_some_and(|needed| Some(needed.as_str()) != token) => Answer::Refused,
             None => Answer::Value(state.values.get(question).copied().unwrap_or(0.0)),
         };
+        if let Answer::Wrong(_) = answer {
+            state.failed_at = Some(Instant::now());
+        }
         let value = match answer {
             Answer::Value(value) => Some(value),
             Answer::Refused | Answer::Wrong(_) => None,

@@ -13,8 +13,11 @@ const LATE_MAX: Duration = Duration::from_secs(130);
 /// The time between two polls: activity that only the HPA controller asked about in between does not count.
 const POLL: Duration = Duration::from_secs(30);
 
+/// Judged only where sources answer: polls that get no answer see no activity either, and the cooldown counts from the last that
+/// did.
 pub(super) fn not_early(evidence: &Evidence) -> Vec<String> {
-    let Some(cooldown) = judged(evidence) else { return Vec::new() };
+    let silent = evidence.has(|fault| matches!(fault, Fault::Source { .. }));
+    let Some(cooldown) = judged(evidence).filter(|_| !silent) else { return Vec::new() };
     let broken = asleep(evidence).filter_map(|step| {
         let quiet_for = step.issued_at.duration_since(last_active(evidence, step.issued_at)?);
         let early = quiet_for + POLL + Duration::from_secs(1) < cooldown;

@@ -116,6 +116,7 @@ fn paused() -> Scenario {
         at(230, no_longer(PAUSED)),
         at(300, note(PAUSED, "true")),
         at(310, Act::Serve("load", 90.0)),
+        at(360, no_longer(PAUSED)),
     ];
     scenario("paused", with(simple(1, 50.0, json!({})), steps))
 }
@@ -137,7 +138,7 @@ fn paused_in() -> Scenario {
 }
 
 fn paused_out() -> Scenario {
-    let steps = [at(75, note(PAUSED_OUT, "true")), at(90, Act::Serve("load", 90.0)), at(240, Act::Serve("load", 20.0))];
+    let steps = [at(75, note(PAUSED_OUT, "true")), at(90, Act::Serve("load", 90.0)), at(240, Act::Serve("load", 10.0))];
     scenario("paused-scale-out", with(simple(1, 50.0, json!({})), steps))
 }
 
