@@ -138,6 +138,15 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_is_set_back_begins_a_cooldown_anew_and_no_more() {
+        let ended = |second| Past::Ended { at: at(second) };
+        assert_eq!(ended(7200).after(Activity::Inactive, at(60)), ended(60), "not two hours from now");
+        assert_eq!(ended(60).after(Activity::Inactive, at(90)), ended(60), "once only");
+        let active = Past::Active { last_seen_at: Some(at(7200)) };
+        assert_eq!(active.after(Activity::Inactive, at(60)), ended(60));
+    }
+
+    #[test]
     fn the_past_remembers_the_last_active_look() {
         let active = |second: Option<i64>| Past::Active { last_seen_at: second.map(at) };
         let ended = |second| Past::Ended { at: at(second) };
