@@ -55,7 +55,7 @@ const AT_ONCE: usize = 8;
 /// Of the controllers, only those whose work the plane does as well: nobody else may write into what scripts look at.
 const CONTROLLERS: &str = "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller";
 /// So that a script may see a version that is too old.
-const COMPACTION: &str = "--etcd-compaction-interval=30s";
+const COMPACTION: &str = "--etcd-compaction-interval=10s";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plane_answers_as_the_real_api_server_does() {

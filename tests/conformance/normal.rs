@@ -10,6 +10,9 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
+/// Times of this day are the scripts' own.
+const DATE_OF_SCRIPTS: &str = "2026-01-02T";
+
 /// Makes the answers of one script normal, in their order.
 #[derive(Debug)]
 pub(crate) struct Normaliser {
@@ -51,6 +54,8 @@ impl Normaliser {
         if let Some(metadata) = fields.get("metadata") {
             self.learn_name(metadata);
         }
+        let ordered = causes_in_order(fields);
+        let fields = ordered.as_ref().unwrap_or(fields);
         let is_shared = is_list(fields) || is_bookmark(fields);
         let normal = fields.iter().filter(|(key, _)| *key != "managedFields").map(|(key, value)| {
             let value = match (key.as_str(), value) {
@@ -80,6 +85,7 @@ impl Normaliser {
             "resourceVersion" if is_number => format!("rv{}", self.versions.of(text)).into(),
             "continue" if !text.is_empty() => json!("<continue>"),
             "clusterIP" if text.starts_with("10.") => json!("<address>"),
+            "storageVersionHash" => json!("<hash>"),
             "token" => json!("<token>"),
             "message" => self.message(text).into(),
             _ => self.text(text).into(),
@@ -88,8 +94,12 @@ impl Normaliser {
 
     /// A message about versions names those of the moment.
     fn message(&mut self, text: &str) -> String {
+        // The version that the server has reached.
+        static CURRENT: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"(current: |\()(?:rv)?[0-9]+(\)|$)").expect("a pattern"));
         static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new("[0-9]+").expect("a pattern"));
-        let text = self.text(text);
+        let text = self.without_dumps(text);
+        let text = self.text(&text);
         if !text.to_lowercase().replace(' ', "").contains("resourceversion") {
             return text;
         }
@@ -97,7 +107,19 @@ impl Normaliser {
             Some(number) => format!("rv{number}"),
             None => found[0].to_owned(),
         });
-        numbered.into_owned()
+        let current = CURRENT.replace_all(&numbered, "${1}<version>${2}");
+        current.into_owned()
+    }
+
+    /// A message may hold a whole object as JSON: that is made normal as well.
+    fn without_dumps(&mut self, text: &str) -> String {
+        static DUMP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""\{([^"\\]|\\.)*\}""#).expect("a pattern"));
+        let normal = DUMP.replace_all(text, |found: &Captures<'_>| {
+            let object =
+                serde_json::from_str::<String>(&found[0]).and_then(|text| serde_json::from_str::<Value>(&text));
+            object.map_or_else(|_| found[0].to_owned(), |object| self.normal(&object).to_string())
+        });
+        normal.into_owned()
     }
 
     fn text(&mut self, text: &str) -> String {
@@ -107,7 +129,10 @@ impl Normaliser {
             LazyLock::new(|| Regex::new(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z").expect("a pattern"));
         let text = self.words.iter().fold(text.to_owned(), |text, (found, word)| text.replace(found, word));
         let text = UID.replace_all(&text, |found: &Captures<'_>| format!("uid{}", self.uids.of(&found[0])));
-        TIME.replace_all(&text, "<time>").into_owned()
+        let hidden = |found: &Captures<'_>| {
+            if found[0].starts_with(DATE_OF_SCRIPTS) { found[0].to_owned() } else { "<time>".to_owned() }
+        };
+        TIME.replace_all(&text, hidden).into_owned()
     }
 
     /// Notes a name that the server made up.
@@ -121,6 +146,27 @@ impl Normaliser {
             self.words.insert(0, (name.to_owned(), format!("{prefix}<random{number}>")));
         }
     }
+}
+
+/// A refusal of a custom resource, its causes sorted: the real API server finds them in an order that is by chance.
+fn causes_in_order(status: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let details = status.get("details")?;
+    let is_custom = |group: &str| group.contains('.') && !group.ends_with(".k8s.io");
+    details.get("group").and_then(Value::as_str).filter(|group| is_custom(group))?;
+    let mut causes = details.get("causes")?.as_array()?.clone();
+    let text = |cause: &Value, key: &str| cause[key].as_str().unwrap_or_default().to_owned();
+    let line = |cause: &Value| format!("{}: {}", text(cause, "field"), text(cause, "message"));
+    causes.sort_by_key(line);
+    let mut lines: Vec<String> = causes.iter().map(line).collect();
+    lines.dedup();
+    let mut status = status.clone();
+    if let Some((start, found)) = status.get("message")?.as_str()?.split_once("is invalid: [")
+        && found.len() == lines.join(", ").len() + 1
+    {
+        status.insert("message".into(), format!("{start}is invalid: [{}]", lines.join(", ")).into());
+    }
+    status["details"]["causes"] = causes.into();
+    Some(status)
 }
 
 fn is_list(fields: &Map<String, Value>) -> bool {
@@ -140,6 +186,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn problems_of_custom_resources_are_sorted() {
+        let refusal = |order: [&str; 2]| {
+            let causes = order.map(|field| json!({ "field": field, "message": "m" }));
+            let message = format!("W is invalid: [{}: m, {}: m]", order[0], order[1]);
+            json!({ "message": message, "details": { "group": "x.example.com", "causes": causes } })
+        };
+        let normal = |value: Value| Normaliser::new("ns").normal(&value);
+        assert_eq!(normal(refusal(["b", "a"])), refusal(["a", "b"]));
+    }
+
+    #[test]
     fn what_changes_from_run_to_run_is_hidden_and_what_is_the_same_still_shows() {
         let mut normaliser = Normaliser::new("ns-17");
         let uid = "00000000-1111-2222-3333-444444444444";
@@ -152,6 +209,11 @@ mod tests {
                 json!({ "message": "resource version 99, not 98" }),
                 json!({ "message": "resource version rv2, not 98" }),
             ),
+            (
+                "the server's in a message",
+                json!({ "message": "too old resource version: 99 (1436)" }),
+                json!({ "message": "too old resource version: rv2 (<version>)" }),
+            ),
             ("a number in another message", json!({ "message": "at most 99" }), json!({ "message": "at most 99" })),
             (
                 "a list's",
@@ -159,7 +221,8 @@ mod tests {
                 json!({ "items": [], "metadata": { "resourceVersion": "<version>" } }),
             ),
             ("uids", json!([format!("UID: {uid}")]), json!(["UID: uid1"])),
-            ("times", json!("at 2026-01-02T03:04:05.123456Z."), json!("at <time>.")),
+            ("times", json!("at 2026-03-02T03:04:05.123456Z."), json!("at <time>.")),
+            ("a script's own time", json!("2026-01-02T03:04:05Z"), json!("2026-01-02T03:04:05Z")),
             ("the namespace, in keys too", json!({ "a-ns-17": "ns-17" }), json!({ "a-<namespace>": "<namespace>" })),
             ("managed fields", json!({ "managedFields": [], "name": "x" }), json!({ "name": "x" })),
             (

@@ -67,7 +67,8 @@ impl Stage<'_> {
             None => self.play_once(name, step).await,
             Some(each) => {
                 for word in each {
-                    self.words.keep("each", json!(word));
+                    let filled = self.words.text(word)?;
+                    self.words.keep("each", json!(filled));
                     self.play_once(&format!("{name}.{word}"), step).await?;
                 }
                 Ok(())
