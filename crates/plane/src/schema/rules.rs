@@ -1,0 +1,238 @@
+//! The rules of a schema, `x-kubernetes-validations`: CEL expressions over the value of a place and what it was before.
+
+mod check;
+mod library;
+mod path;
+mod source;
+mod values;
+
+use cel::common::types::CelOptional;
+use cel::common::value::Val;
+use cel::{Context, Program};
+use serde_json::{Map, Value};
+
+pub(super) use path::is_valid as path_is_valid;
+
+use super::node::{Node, flag, text};
+use super::validate::Past;
+use super::words::{child, duplicate, forbidden, index, invalid, invalid_unshown, key, place};
+use crate::error::FieldProblem;
+
+/// Longer messages of a rule's own making are not shown.
+const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+
+/// One rule, compiled as far as it can be.
+#[derive(Debug)]
+pub(super) struct Rule {
+    text: String,
+    message: String,
+    reason: String,
+    /// Where it is said that the rule does not hold, below the place that it is of.
+    field: Option<String>,
+    optional_old_self: bool,
+    pub(super) uses_old_self: bool,
+    program: Result<Program, String>,
+    message_program: Option<Result<Program, String>>,
+}
+
+/// Whether a place is that of a whole resource, whose names can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Root {
+    Resource,
+    Below,
+}
+
+impl Rule {
+    pub(super) fn compile(fields: &Map<String, Value>, node: &Node, root: Root) -> Option<Rule> {
+        let rule = text(fields, "rule");
+        if rule.trim().is_empty() {
+            return None;
+        }
+        let optional_old_self = flag(fields, "optionalOldSelf");
+        let scope = check::Scope::of(node, root, optional_old_self);
+        let program = check::compile(&rule, &scope, check::Expected::Bool);
+        let message_text = text(fields, "messageExpression");
+        let field = text(fields, "fieldPath");
+        Some(Rule {
+            uses_old_self: program.as_ref().is_ok_and(|program| program.references().has_variable("oldSelf")),
+            message_program: (!message_text.is_empty())
+                .then(|| check::compile(&message_text, &scope, check::Expected::Text)),
+            message: text(fields, "message").trim().to_owned(),
+            reason: text(fields, "reason"),
+            field: path::normalised(&field, node),
+            text: rule.trim().to_owned(),
+            optional_old_self,
+            program,
+        })
+    }
+
+    /// What is wrong with the rule and with the expression of its message.
+    pub(super) fn flaws(&self) -> (Option<&str>, Option<&str>) {
+        let message = self.message_program.as_ref().and_then(|program| program.as_ref().err());
+        (self.program.as_ref().err().map(String::as_str), message.map(String::as_str))
+    }
+
+    fn name(&self) -> &str {
+        if self.message.is_empty() { &self.text } else { &self.message }
+    }
+}
+
+/// Whether any place of a schema has rules.
+pub(super) fn exist(node: &Node) -> bool {
+    !node.rules.is_empty() || node.below().any(exist)
+}
+
+/// What of an update has changed: what has not, is not held against the new object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changes<'a> {
+    here: Option<Past<'a>>,
+    nothing_above: bool,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn since(past: Option<Past<'a>>) -> Self {
+        Self { here: past, nothing_above: false }
+    }
+
+    fn nothing(self, value: &Value) -> bool {
+        self.here.map_or(self.nothing_above, |past| past.value == value)
+    }
+
+    fn below(self, value: &Value, step: impl FnOnce(Past<'a>) -> Option<Past<'a>>) -> Self {
+        match self.here {
+            Some(past) => Self { here: step(past), nothing_above: past.value == value },
+            None => self,
+        }
+    }
+}
+
+/// A place, what is there, and what was.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) node: &'a Node,
+    pub(super) root: Root,
+    pub(super) value: &'a Value,
+    pub(super) old: Option<&'a Value>,
+    pub(super) path: &'a str,
+}
+
+/// All rules of a place and of those below it that do not hold.
+pub(super) fn check(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
+    if at.value.is_null() {
+        return Vec::new();
+    }
+    let at = Place { old: at.old.filter(|old| !old.is_null()), ..at };
+    let mut problems = check_here(at, changes);
+    match at.value {
+        Value::Object(fields) => problems.extend(check_fields(at, fields, changes)),
+        Value::Array(items) => problems.extend(check_items(at, items, changes)),
+        _ => {}
+    }
+    problems
+}
+
+fn check_fields(at: Place<'_>, fields: &Map<String, Value>, changes: Changes<'_>) -> Vec<FieldProblem> {
+    let mut problems = Vec::new();
+    for (name, value) in fields {
+        let old = at.old.and_then(|old| old.get(name));
+        let below = changes.below(at.value, |past| past.field(at.path, name));
+        let named = at.node.properties.get(name).map(|node| (node, child(at.path, name)));
+        let additional = at.node.additional.node().map(|node| (node, key(at.path, name)));
+        for (node, path) in additional.into_iter().chain(named) {
+            problems.extend(check(Place { node, root: root_of(node), value, old, path: &path }, below));
+        }
+    }
+    problems
+}
+
+fn check_items(at: Place<'_>, items: &[Value], changes: Changes<'_>) -> Vec<FieldProblem> {
+    let Some(node) = at.node.items.as_deref() else { return Vec::new() };
+    let mut problems = Vec::new();
+    for (position, value) in items.iter().enumerate() {
+        let old = at.old.and_then(|old| Past { value: old, node: at.node }.item(value)).map(|past| past.value);
+        let below = changes.below(at.value, |past| past.item(value));
+        let path = index(at.path, position);
+        problems.extend(check(Place { node, root: root_of(node), value, old, path: &path }, below));
+    }
+    problems
+}
+
+/// A resource within a resource is a root of its own.
+pub(super) fn root_of(node: &Node) -> Root {
+    if node.embedded { Root::Resource } else { Root::Below }
+}
+
+fn check_here(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
+    if at.node.rules.is_empty() {
+        return Vec::new();
+    }
+    let value = values::of(at.value, at.node, at.root);
+    let old = at.old.map(|old| values::of(old, at.node, at.root));
+    let due = |rule: &&Rule| !rule.uses_old_self || old.is_some() || rule.optional_old_self;
+    let rules = at.node.rules.iter().filter(due);
+    rules.filter_map(|rule| apply(rule, at, &value, old.as_ref(), changes)).collect()
+}
+
+fn apply(
+    rule: &Rule,
+    at: Place<'_>,
+    value: &cel::Value,
+    old: Option<&cel::Value>,
+    changes: Changes<'_>,
+) -> Option<FieldProblem> {
+    let kind = Value::from(at.node.kind.as_str());
+    let program = match &rule.program {
+        Ok(program) => program,
+        Err(error) => return Some(invalid(place(at.path), &kind, &format!("rule compile error: {error}"))),
+    };
+    let context = context(rule, value, old);
+    match program.execute(&context) {
+        Ok(cel::Value::Bool(true)) => None,
+        Ok(_) if !rule.uses_old_self && changes.nothing(at.value) => None,
+        Ok(_) => Some(broken(rule, at, &context)),
+        Err(error) => Some(invalid(place(at.path), &kind, &source::failure(&error, rule.name()))),
+    }
+}
+
+fn context<'a>(rule: &Rule, value: &cel::Value, old: Option<&cel::Value>) -> Context<'a, 'a> {
+    let mut context = Context::with_env(library::environment());
+    context.add_variable_from_value("self", value.clone());
+    match old.filter(|_| rule.uses_old_self) {
+        Some(old) if !rule.optional_old_self => context.add_variable_from_value("oldSelf", old.clone()),
+        old if rule.optional_old_self => {
+            let boxed = old.and_then(|old| Box::<dyn Val>::try_from(old.clone()).ok());
+            let optional = boxed.map_or_else(CelOptional::none, CelOptional::of);
+            context.add_variable_as_val("oldSelf", Box::new(optional));
+        }
+        _ => {}
+    }
+    context
+}
+
+/// That a rule does not hold, as its author wants it said.
+fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldProblem {
+    let detail = own_message(rule, context).unwrap_or_else(|| match rule.message.as_str() {
+        "" => format!("failed rule: {}", rule.text),
+        message => message.to_owned(),
+    });
+    let below = rule.field.as_ref().map(|field| child(at.path, field));
+    let field = place(below.as_deref().unwrap_or(at.path));
+    let shown = !matches!(at.node.kind.as_str(), "object" | "array");
+    match rule.reason.as_str() {
+        "FieldValueForbidden" => forbidden(field, &detail),
+        "FieldValueRequired" => FieldProblem::required(field, &detail),
+        "FieldValueDuplicate" if shown => duplicate(field, at.value),
+        "FieldValueDuplicate" => FieldProblem::new("FieldValueDuplicate", field, "Duplicate value"),
+        _ if shown => invalid(field, at.value, &detail),
+        _ => invalid_unshown(field, &detail),
+    }
+}
+
+/// What the rule's own expression says, if it says something that can be shown.
+fn own_message(rule: &Rule, context: &Context<'_, '_>) -> Option<String> {
+    let program = rule.message_program.as_ref()?.as_ref().ok()?;
+    let cel::Value::String(text) = program.execute(context).ok()? else { return None };
+    let text = text.trim();
+    let fit = !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n');
+    fit.then(|| text.to_owned())
+}

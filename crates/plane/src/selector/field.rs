@@ -1,0 +1,203 @@
+//! Field selectors: each resource has a few fields that may be asked for, and its own words for others.
+
+use serde_json::Value;
+
+use crate::builtin::shape;
+use crate::error::ApiError;
+use crate::resource::Gvr;
+
+/// Terms that all must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    field: String,
+    sign: Sign,
+    value: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Is,
+    IsNot,
+}
+
+impl FieldSelector {
+    /// Reads the text of a `fieldSelector`; an empty one matches everything.
+    pub fn parse(text: &str, resource: &Gvr) -> Result<Self, ApiError> {
+        let mut parts = split(text);
+        // The order decides which of several mistakes is told.
+        parts.sort_unstable();
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        let terms = parts.map(|part| Term::read(part, text)).collect::<Result<Vec<_>, _>>();
+        let fields = Fields::of(resource);
+        let terms = terms.and_then(|terms| terms.into_iter().map(|term| fields.allow(term)).collect());
+        terms.map(|terms| Self { terms }).map_err(|message| ApiError::new(400, "BadRequest", message))
+    }
+
+    /// Whether the fields of an object are as asked for.
+    pub fn matches(&self, object: &Value) -> bool {
+        self.terms.iter().all(|term| (value(object, &term.field) == term.value) == (term.sign == Sign::Is))
+    }
+}
+
+/// At commas that are not escaped.
+fn split(text: &str) -> Vec<&str> {
+    let mut escaped = false;
+    let separates = |c: char| {
+        let separates = c == ',' && !escaped;
+        escaped = c == '\\' && !escaped;
+        separates
+    };
+    text.split(separates).collect()
+}
+
+impl Term {
+    fn read(part: &str, whole: &str) -> Result<Self, String> {
+        let sign_at = |sign| part.find(sign).map(|at| (at, sign));
+        // The first sign counts, and of two at one place the longer one.
+        let first = ["!=", "==", "="].into_iter().filter_map(sign_at).min_by_key(|(at, sign)| (*at, 2 - sign.len()));
+        let (at, sign) = first.ok_or_else(|| format!("invalid selector: '{whole}'; can't understand '{part}'"))?;
+        let value = unescaped(&part[at + sign.len()..])?;
+        let sign = if sign == "!=" { Sign::IsNot } else { Sign::Is };
+        Ok(Self { field: part[..at].to_owned(), sign, value })
+    }
+}
+
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut value = String::new();
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        let c = match (c, c == '\\') {
+            (_, true) => match characters.next() {
+                Some(c @ ('\\' | ',' | '=')) => c,
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(format!("invalid field selector: invalid escape sequence: {sequence}"));
+                }
+            },
+            (',' | '=', false) => {
+                return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(c)));
+            }
+            (c, false) => c,
+        };
+        value.push(c);
+    }
+    Ok(value)
+}
+
+/// The fields of a resource that may be asked for, beside its name.
+enum Fields {
+    /// Its own list.
+    Own(&'static [&'static str]),
+    /// The same with other words for others.
+    OfJobs,
+    /// Custom resources: their name and namespace.
+    OfCustom,
+    /// Their name and namespace, in the words of most of the API server's kinds.
+    Common,
+}
+
+const PLACED: [&str; 2] = ["metadata.name", "metadata.namespace"];
+
+impl Fields {
+    fn of(resource: &Gvr) -> Self {
+        match (resource.group.as_str(), resource.plural.as_str()) {
+            ("", "pods") => Self::Own(&[
+                "metadata.name",
+                "metadata.namespace",
+                "spec.host",
+                "spec.hostNetwork",
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "status.nominatedNodeName",
+                "status.phase",
+                "status.podIP",
+                "status.podIPs",
+            ]),
+            ("", "nodes") => Self::Own(&["metadata.name", "spec.unschedulable"]),
+            ("", "namespaces") => Self::Own(&["metadata.name", "status.phase"]),
+            ("", "secrets") => Self::Own(&["metadata.name", "metadata.namespace", "type"]),
+            ("", "services") => Self::Own(&["metadata.name", "metadata.namespace", "spec.clusterIP", "spec.type"]),
+            ("", "replicationcontrollers") => Self::Own(&["metadata.name", "metadata.namespace", "status.replicas"]),
+            ("", "events") => Self::Own(&[
+                "involvedObject.apiVersion",
+                "involvedObject.fieldPath",
+                "involvedObject.kind",
+                "involvedObject.name",
+                "involvedObject.namespace",
+                "involvedObject.resourceVersion",
+                "involvedObject.uid",
+                "metadata.name",
+                "metadata.namespace",
+                "reason",
+                "reportingComponent",
+                "source",
+                "type",
+            ]),
+            ("events.k8s.io", "events") => Self::Own(&[
+                "metadata.name",
+                "metadata.namespace",
+                "reason",
+                "regarding.apiVersion",
+                "regarding.fieldPath",
+                "regarding.kind",
+                "regarding.name",
+                "regarding.namespace",
+                "regarding.resourceVersion",
+                "regarding.uid",
+                "reportingController",
+                "type",
+            ]),
+            ("batch", "jobs") => Self::OfJobs,
+            _ if shape::of(resource).is_none() => Self::OfCustom,
+            _ => Self::Common,
+        }
+    }
+
+    fn allow(&self, term: Term) -> Result<Term, String> {
+        let field = term.field.as_str();
+        let unknown = match self {
+            Self::Own(fields) if !fields.contains(&field) => format!("field label not supported: {field}"),
+            Self::OfCustom if !PLACED.contains(&field) => format!("field label not supported: {field}"),
+            Self::OfJobs if !PLACED.contains(&field) && field != "status.successful" => {
+                format!("field label {field:?} not supported for Job")
+            }
+            Self::Common if !PLACED.contains(&field) => {
+                format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+            }
+            _ => return Ok(term),
+        };
+        Err(unknown)
+    }
+}
+
+/// A field as selectors see it: as text, empty where there is none.
+fn value(object: &Value, field: &str) -> String {
+    let at = |path: &str| object.pointer(path).cloned().unwrap_or_default();
+    let found = match field {
+        "spec.host" => at("/spec/nodeName"),
+        "status.successful" => return number(&at("/status/succeeded")),
+        "status.replicas" => return number(&at("/status/replicas")),
+        "spec.unschedulable" | "spec.hostNetwork" => {
+            return at(&format!("/{}", field.replace('.', "/"))).as_bool().unwrap_or_default().to_string();
+        }
+        "source" => match at("/source/component") {
+            Value::String(component) if !component.is_empty() => Value::String(component),
+            _ => at("/reportingComponent"),
+        },
+        // Asked for, it is always empty.
+        "status.podIPs" => Value::Null,
+        field => at(&format!("/{}", field.replace('.', "/"))),
+    };
+    found.as_str().unwrap_or_default().to_owned()
+}
+
+fn number(value: &Value) -> String {
+    value.as_i64().unwrap_or_default().to_string()
+}
