@@ -15,9 +15,8 @@ use crate::server::Server;
 use crate::setup;
 use crate::words::{Words, find, lay_over, method_and_path};
 
-/// An event that is to come, comes within this time.
-const EVENT_LIMIT: Duration = Duration::from_secs(10);
-pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+/// How often a request is repeated.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What one step was answered.
 #[derive(Debug)]
@@ -90,23 +89,38 @@ impl Stage<'_> {
         let call = self.words.text(call)?;
         let (method, path) = method_and_path(&call)?;
         let body = self.body(step)?;
-        let deadline = Instant::now() + SOON;
-        let mut answer = ask(self.server, step, method, path, body.clone()).await?;
-        if let Some(wanted) = &step.until {
-            let wanted: Vec<(String, Value)> = wanted
-                .iter()
-                .map(|(path, value)| Ok((path.clone(), self.words.fill(value)?)))
-                .collect::<anyhow::Result<_>>()?;
-            while !wanted.iter().all(|(path, value)| find(&answer, path) == Some(value)) {
-                if Instant::now() > deadline {
-                    bail!("not within {SOON:?}; last seen: {answer}");
-                }
-                sleep(PAUSE).await;
-                answer = ask(self.server, step, method, path, body.clone()).await?;
+        let answer = match &step.until {
+            None => ask(self.server, step, method, path, body).await?,
+            Some(wanted) => {
+                let wanted = self.words.fill(&json!(wanted))?;
+                self.ask_until(step, method, path, body, &wanted).await?
             }
-        }
+        };
         self.note(name, step, &call, answer);
         Ok(())
+    }
+
+    /// Asks again and again until the answer is as wanted. One that never is, is the answer all the same, and says so.
+    async fn ask_until(
+        &self,
+        step: &Step,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        wanted: &Value,
+    ) -> anyhow::Result<Value> {
+        let deadline = Instant::now() + self.server.patience();
+        loop {
+            let mut answer = ask(self.server, step, method, path, body.clone()).await?;
+            if wanted.as_object().into_iter().flatten().all(|(path, value)| find(&answer, path) == Some(value)) {
+                return Ok(answer);
+            }
+            if Instant::now() > deadline {
+                answer["waited"] = json!("in vain");
+                return Ok(answer);
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// Creates a CRD and waits until its objects are served. Between the two, the moments are the server's own.
@@ -139,8 +153,8 @@ impl Stage<'_> {
     }
 
     async fn collect_events(&mut self, name: &str, step: &Step, watch: &str) -> anyhow::Result<()> {
+        let deadline = Instant::now() + self.server.patience();
         let lines = self.watches.get_mut(watch).with_context(|| format!("no watch is called {watch}"))?;
-        let deadline = Instant::now() + EVENT_LIMIT;
         let mut events = Vec::new();
         let mut end = "";
         while step.count.is_none_or(|count| events.len() < count) {
@@ -184,7 +198,8 @@ impl Stage<'_> {
         let code = answer["code"].as_u64().unwrap_or_default();
         let as_said = match step.expect {
             Some(expected) => code == u64::from(expected),
-            None => (200..300).contains(&code) || step.until.is_some(),
+            None if step.until.is_some() => answer.get("waited").is_none(),
+            None => (200..300).contains(&code),
         };
         let surprise = (!as_said).then(|| answer.to_string());
         self.words.keep(name, answer["body"].clone());

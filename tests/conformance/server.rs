@@ -1,6 +1,7 @@
 //! The two sides: the real API server, and the plane in this process.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 use http::{Request, Response};
@@ -25,6 +26,14 @@ impl Server {
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         config.default_retry = false;
         Ok(Self::Real(kube::Client::try_from(config)?))
+    }
+
+    /// How long to wait for what controllers do, or for an event. The plane does at once what it does at all.
+    pub(crate) fn patience(&self) -> Duration {
+        match self {
+            Self::Real(_) => Duration::from_secs(30),
+            Self::Plane(_) => Duration::from_secs(5),
+        }
     }
 
     /// The answer to a request. A plane that panics has not answered.

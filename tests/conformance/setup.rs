@@ -1,7 +1,5 @@
 //! What scripts find there: their namespaces, and CRDs.
 
-use std::time::Duration;
-
 use anyhow::{Context, bail};
 use kedge_test_cluster::wait::wait_for;
 use serde_json::{Value, json};
@@ -11,8 +9,6 @@ use crate::script::Step;
 use crate::server::Server;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// What controllers do is done within this time.
-const SERVED_LIMIT: Duration = Duration::from_secs(30);
 
 /// Creates the namespace of a script.
 pub(crate) async fn create_namespace(server: &Server, name: &str) -> anyhow::Result<()> {
@@ -42,7 +38,7 @@ pub(crate) async fn wait_until_served(server: &Server, crd: &Value) -> anyhow::R
     let served = versions.iter().find(|version| version["served"] == json!(true)).context("no version is served")?;
     let texts = [&spec["group"], &served["name"], &spec["names"]["plural"]].map(|value| value.as_str().unwrap_or("?"));
     let path = format!("/apis/{}", texts.join("/"));
-    wait_for(&format!("{path} is served"), SERVED_LIMIT, async || {
+    wait_for(&format!("{path} is served"), server.patience(), async || {
         match ask(server, &Step::default(), "GET", &path, None).await {
             Ok(answer) if answer["code"] == json!(200) => Ok(()),
             other => Err(other),
