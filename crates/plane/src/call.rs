@@ -42,3 +42,30 @@ pub struct Call {
     pub params: Vec<(String, String)>,
     pub body: Option<Value>,
 }
+
+impl Call {
+    /// A query parameter; empty ones count as absent.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.params
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A query parameter that is a truth value.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        Some(matches!(self.param(name)?, "true" | "1"))
+    }
+
+    /// Whether nothing shall be stored.
+    pub fn is_dry_run(&self) -> bool {
+        self.params.iter().any(|(key, value)| key == "dryRun" && value == "All")
+    }
+}
+
+/// How old the state is that a read is answered from: a request extension, to inject stale reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AsOf {
+    pub revisions_behind: u64,
+}

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::resource::GroupResource;
+
 /// One thing that is wrong with one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldProblem {
@@ -28,6 +30,31 @@ impl FieldProblem {
     pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
         Self::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
     }
+
+    /// `FieldValueForbidden`.
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+    }
+
+    fn cause(&self) -> Value {
+        json!({ "reason": self.reason, "message": self.message, "field": self.field })
+    }
+}
+
+/// `: one` or `: [one, another]`, each problem once.
+fn listed(problems: &[FieldProblem]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for problem in problems {
+        let text = format!("{}: {}", problem.field, problem.message);
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [] => String::new(),
+        [one] => format!(": {one}"),
+        many => format!(": [{}]", many.join(", ")),
+    }
 }
 
 /// A refusal.
@@ -40,16 +67,117 @@ pub struct ApiError {
     pub message: String,
     /// The `details` of the `Status`, if there are any.
     pub details: Option<Value>,
+    /// The list metadata of the `Status`: a refused page says how to go on.
+    pub metadata: Option<Value>,
 }
 
 impl ApiError {
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, metadata: None }
+    }
+
+    fn about(mut self, resource: &GroupResource, name: &str) -> Self {
+        let mut details = json!({ "kind": resource.plural });
+        for (key, text) in [("name", name), ("group", resource.group.as_str())] {
+            if !text.is_empty() {
+                details[key] = json!(text);
+            }
+        }
+        self.details = Some(details);
+        self
+    }
+
+    /// There is no such object.
+    pub fn not_found(resource: &GroupResource, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{resource} {name:?} not found")).about(resource, name)
+    }
+
+    /// There is one of that name already.
+    pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{resource} {name:?} already exists")).about(resource, name)
+    }
+
+    /// The object is not as the writer believes.
+    pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
+        Self::new(409, "Conflict", format!("Operation cannot be fulfilled on {resource} {name:?}: {why}"))
+            .about(resource, name)
+    }
+
+    /// The object was written by somebody else meanwhile.
+    pub fn modified(resource: &GroupResource, name: &str) -> Self {
+        Self::conflict(
+            resource,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// Not allowed, whatever the object says.
+    pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Self {
+        let quoted = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+        Self::new(403, "Forbidden", format!("{resource}{quoted} is forbidden: {why}")).about(resource, name)
+    }
+
+    /// The request makes no sense.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// The log does not reach back so far.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// Nothing is served under this path.
+    pub fn unknown_path() -> Self {
+        Self {
+            details: Some(json!({})),
+            ..Self::new(404, "NotFound", "the server could not find the requested resource")
+        }
+    }
+
+    /// Something is served under this path, but not this method.
+    pub fn method_not_allowed() -> Self {
+        Self {
+            details: Some(json!({})),
+            ..Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        }
+    }
+
+    /// The server's own fault, or that of somebody it asked.
+    pub fn internal(message: &str) -> Self {
+        let details = json!({ "causes": [{ "message": message }] });
+        Self {
+            details: Some(details),
+            ..Self::new(500, "InternalError", format!("Internal error occurred: {message}"))
+        }
+    }
+
+    /// Somebody waits for a revision that is still to come.
+    pub fn too_large_version(wanted: u64, current: u64) -> Self {
+        let causes = json!([{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }]);
+        let details = json!({ "causes": causes, "retryAfterSeconds": 1 });
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
+        Self { details: Some(details), ..Self::new(504, "Timeout", message) }
+    }
+
+    /// The object itself is wrong. The kind is written with its group: `Deployment.apps`.
+    pub fn invalid(group: &str, kind: &str, name: &str, problems: &[FieldProblem]) -> Self {
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let causes: Vec<_> = problems.iter().map(FieldProblem::cause).collect();
+        let mut details = json!({ "kind": kind, "causes": causes });
+        for (key, text) in [("name", name), ("group", group)] {
+            if !text.is_empty() {
+                details[key] = json!(text);
+            }
+        }
+        let message = format!("{qualified} {name:?} is invalid{}", listed(problems));
+        Self { details: Some(details), ..Self::new(422, "Invalid", message) }
     }
 
     /// The body of the answer.
     pub fn status(&self) -> Value {
-        let mut status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message });
+        let mut status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": self.metadata.as_ref().unwrap_or(&json!({})), "status": "Failure", "message": self.message });
         if !self.reason.is_empty() {
             status["reason"] = json!(self.reason);
         }

@@ -15,18 +15,42 @@
 //! | [`schema`] | what it fills into, drops from and checks of custom resources |
 //! | [`controllers`] | workloads that get pods, and autoscalers |
 
+mod admission;
+mod aggregate;
+mod answer;
+mod backend;
 pub mod builtin;
 pub mod call;
 pub mod controllers;
+mod convert;
+mod crd;
+mod discovery;
 pub mod error;
+mod gc;
+mod http;
+mod meta;
+mod names;
+mod namespace;
+mod options;
 pub mod patch;
 pub mod plane;
+mod prepare;
+mod removal;
 pub mod resource;
+pub mod review;
 pub mod schema;
 pub mod selector;
+mod settle;
+mod state;
 pub mod store;
+mod subresource;
+mod transport;
+mod verbs;
+mod write;
 
-pub use call::{Call, PatchKind, Verb};
+pub use call::{AsOf, Call, PatchKind, Verb};
 pub use error::{ApiError, FieldProblem};
+pub use http::AnswerBody;
 pub use plane::{Options, Plane};
 pub use resource::Gvr;
+pub use transport::Transport;

@@ -1,43 +1,39 @@
 //! The whole, and how to talk to it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use http::{Request, Response};
 use kube::client::Body;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::call::Call;
+use crate::answer::Shape;
+use crate::backend::Backends;
+use crate::call::{AsOf, Call, Verb};
 use crate::error::ApiError;
+use crate::http::AnswerBody;
 use crate::resource::Gvr;
-use crate::store::Change;
+use crate::state::State;
+use crate::store::{Change, key, within};
+use crate::transport;
 
-/// Tells wall time.
-pub type Wall = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
-
-/// What may be chosen about a plane.
-#[derive(Clone)]
-pub struct Options {
-    pub wall: Wall,
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Options")
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { wall: Arc::new(Utc::now) }
-    }
-}
+pub use crate::options::{Authenticate, Authorize, Options, Wall};
 
 /// An API server in memory. Clones are the same one.
 #[derive(Clone)]
-pub struct Plane {}
+pub struct Plane {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: Options,
+    state: Mutex<State>,
+    /// The revision of the last change.
+    told: watch::Sender<u64>,
+    backends: Backends,
+}
 
 impl fmt::Debug for Plane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,47 +43,95 @@ impl fmt::Debug for Plane {
 
 impl Plane {
     /// A plane with the namespaces that every cluster has. Spawns nothing.
-    pub fn new(_options: Options) -> Self {
-        todo!()
+    pub fn new(options: Options) -> Self {
+        let state = Mutex::new(State::new(options.history));
+        let shared = Shared { options, state, told: watch::Sender::new(1), backends: Backends::default() };
+        let plane = Self { shared: Arc::new(shared) };
+        let now = plane.now();
+        plane.write(|state| state.create_first_namespaces(now));
+        plane
     }
 
     /// A client whose requests are this user's.
-    pub fn client(&self, _user: &str) -> kube::Client {
-        todo!()
+    pub fn client(&self, user: &str) -> kube::Client {
+        kube::Client::new(transport::Transport::new(self.clone(), user), "default")
     }
 
     /// Answers one HTTP request. A watch answers with a body that goes on, one frame for each event.
-    pub async fn answer(&self, _user: &str, _request: Request<Body>) -> Response<Body> {
-        todo!()
+    pub async fn answer(&self, user: &str, request: Request<Body>) -> Response<Body> {
+        transport::with_clients_body(self.serve(user, request).await).await
+    }
+
+    /// The same, with a body of this crate's own, for those who need not have the client's.
+    pub async fn serve(&self, user: &str, request: Request<Body>) -> Response<AnswerBody> {
+        crate::http::serve(self, user, request).await
     }
 
     /// The same for one that is read already; everything but watches.
-    pub async fn call(&self, _call: Call) -> Result<Value, ApiError> {
-        todo!()
+    pub async fn call(&self, call: Call) -> Result<Value, ApiError> {
+        if call.verb == Verb::Watch {
+            return Err(ApiError::bad_request("a watch needs a connection"));
+        }
+        Ok(crate::verbs::answer(self, &call, AsOf::default()).await?.into_value(Shape::Full))
     }
 
     /// An object as it is now.
-    pub fn object(&self, _resource: &Gvr, _namespace: Option<&str>, _name: &str) -> Option<Arc<Value>> {
-        todo!()
+    pub fn object(&self, resource: &Gvr, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
+        let state = self.state();
+        let resource = state.resource(resource)?;
+        let stored = state.store.get(&resource.shelf, &key(namespace, name))?;
+        Some(crate::convert::to_served(&resource, stored))
     }
 
     /// All objects of a resource, in the order of lists; of one namespace, or of all.
-    pub fn objects(&self, _resource: &Gvr, _namespace: Option<&str>) -> Vec<Arc<Value>> {
-        todo!()
+    pub fn objects(&self, resource: &Gvr, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let state = self.state();
+        let Some(resource) = state.resource(resource) else { return Vec::new() };
+        within(state.store.shelf(&resource.shelf), namespace)
+            .map(|(_, stored)| crate::convert::to_served(&resource, stored))
+            .collect()
     }
 
     /// The revision of the last change, told as it grows.
     pub fn revision(&self) -> watch::Receiver<u64> {
-        todo!()
+        self.shared.told.subscribe()
     }
 
     /// Everything that changed after a revision, in order; none if the log does not reach back so far.
-    pub fn changes_since(&self, _revision: u64) -> Option<Vec<Change>> {
-        todo!()
+    pub fn changes_since(&self, revision: u64) -> Option<Vec<Change>> {
+        Some(self.state().store.since(revision)?.map(|change| Change::clone(change)).collect())
+    }
+
+    /// Forgets the log: watches and continued lists from before now are told that they are too old.
+    pub fn compact(&self) {
+        self.state().store.compact();
     }
 
     /// The time, as objects are stamped with it.
     pub fn now(&self) -> DateTime<Utc> {
-        todo!()
+        (self.shared.options.wall)().trunc_subsecs(0)
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.shared.backends
+    }
+
+    /// The state, for reading. It must not be held over an await.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().expect("nobody panics while holding it")
+    }
+
+    /// Writes, and tells those who wait what the revision is then.
+    pub(crate) fn write<T>(&self, write: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let written = write(&mut state);
+        let revision = state.store.revision();
+        drop(state);
+        self.shared.told.send_if_modified(|told| std::mem::replace(told, revision) != revision);
+        written
     }
 }

@@ -1,0 +1,4 @@
+//! Servers behind the plane.
+
+#[derive(Debug, Default)]
+pub(crate) struct Backends;

@@ -1,0 +1,46 @@
+//! Objects are stored in one version; here they become what was asked for, and back. Where nothing differs, nothing is
+//! copied.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::resource::Resource;
+
+mod event;
+
+/// A stored object, in the version that is served.
+pub(crate) fn to_served(resource: &Resource, stored: &Arc<Value>) -> Arc<Value> {
+    match is_stored_as_served(resource, stored) {
+        true => stored.clone(),
+        false => Arc::new(converted(resource, Value::clone(stored))),
+    }
+}
+
+fn is_stored_as_served(resource: &Resource, stored: &Value) -> bool {
+    let named = stored["apiVersion"].as_str().unwrap_or("");
+    match resource.gvr.group.as_str() {
+        "" => named == resource.gvr.version,
+        group => named.strip_prefix(group).and_then(|rest| rest.strip_prefix('/')) == Some(&resource.gvr.version),
+    }
+}
+
+fn converted(resource: &Resource, mut object: Value) -> Value {
+    if resource.stored.group != resource.gvr.group {
+        event::to_new(&mut object);
+    }
+    object["apiVersion"] = json!(resource.gvr.api_version());
+    object
+}
+
+/// A served object, in the version it is stored in.
+pub(crate) fn to_stored(resource: &Resource, mut object: Value) -> Value {
+    if resource.stored == resource.gvr {
+        return object;
+    }
+    if resource.stored.group != resource.gvr.group {
+        event::to_old(&mut object);
+    }
+    object["apiVersion"] = json!(resource.stored.api_version());
+    object
+}

@@ -1,0 +1,82 @@
+//! From a request, whose path is read, to a call.
+
+use http::header::CONTENT_TYPE;
+use http::{Method, Request};
+use kube::client::Body;
+use serde_json::Value;
+
+use super::header;
+use super::path::Target;
+use crate::call::{Call, PatchKind, Verb};
+use crate::error::ApiError;
+
+pub(super) async fn call(user: &str, target: Target, request: Request<Body>) -> Result<Call, ApiError> {
+    let query = request.uri().query().unwrap_or("").as_bytes();
+    let params: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
+    let verb = verb(request.method(), &target, &params, content_type(&request))?;
+    let body = body(verb, request).await?;
+    let Target { resource, namespace, name, subresource } = target;
+    Ok(Call { user: user.to_owned(), verb, resource, namespace, name, subresource, params, body })
+}
+
+fn content_type(request: &Request<Body>) -> &str {
+    header(request.headers(), &CONTENT_TYPE).split(';').next().unwrap_or("").trim()
+}
+
+fn verb(method: &Method, target: &Target, params: &[(String, String)], content_type: &str) -> Result<Verb, ApiError> {
+    let watches = params.iter().any(|(key, value)| key == "watch" && matches!(value.as_str(), "true" | "1"));
+    match (method, &target.name, &target.subresource) {
+        (&Method::GET, None, _) if watches => Ok(Verb::Watch),
+        (&Method::GET, None, _) => Ok(Verb::List),
+        (&Method::GET, Some(_), _) => Ok(Verb::Get),
+        (&Method::POST, None, None) | (&Method::POST, Some(_), Some(_)) => {
+            json_only(content_type).map(|()| Verb::Create)
+        }
+        (&Method::PUT, Some(_), _) => json_only(content_type).map(|()| Verb::Update),
+        (&Method::PATCH, Some(_), _) => patch_kind(content_type).map(Verb::Patch),
+        (&Method::DELETE, Some(_), None) => Ok(Verb::Delete),
+        (&Method::DELETE, None, None) => Ok(Verb::DeleteCollection),
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+fn json_only(content_type: &str) -> Result<(), ApiError> {
+    match content_type {
+        "" | "application/json" => Ok(()),
+        _ => Err(unknown_format(&["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])),
+    }
+}
+
+fn patch_kind(content_type: &str) -> Result<PatchKind, ApiError> {
+    match content_type {
+        "application/json-patch+json" => Ok(PatchKind::Json),
+        "application/merge-patch+json" => Ok(PatchKind::Merge),
+        "application/strategic-merge-patch+json" => Ok(PatchKind::StrategicMerge),
+        "application/apply-patch+yaml" => Ok(PatchKind::Apply),
+        _ => Err(unknown_format(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+            "application/apply-patch+yaml",
+            "application/apply-patch+cbor",
+        ])),
+    }
+}
+
+pub(crate) fn unknown_format(known: &[&str]) -> ApiError {
+    let known = known.join(", ");
+    let message = format!("the body of the request was in an unknown format - accepted media types include: {known}");
+    ApiError::new(415, "UnsupportedMediaType", message)
+}
+
+async fn body(verb: Verb, request: Request<Body>) -> Result<Option<Value>, ApiError> {
+    let bytes = request.into_body().collect_bytes().await.map_err(|e| ApiError::bad_request(e.to_string()))?;
+    if bytes.is_empty() || matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
+        return Ok(None);
+    }
+    let parsed = serde_json::from_slice(&bytes).map_err(|e| match verb {
+        Verb::Patch(_) => ApiError::bad_request(format!("error decoding patch: {e}")),
+        _ => ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")),
+    })?;
+    Ok(Some(parsed))
+}

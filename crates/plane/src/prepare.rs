@@ -1,0 +1,221 @@
+//! What the API server does to an object on its way in: fields that are its own, fields that the caller may not touch, and
+//! the counting of generations.
+
+use serde_json::{Value, json};
+
+use crate::builtin;
+use crate::crd;
+use crate::error::ApiError;
+use crate::meta;
+use crate::namespace;
+use crate::resource::{Generation, Origin, Resource};
+
+/// Which part of an object a write is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status.
+    Main,
+    Status,
+    /// The finalizers in a namespace's spec.
+    Finalize,
+}
+
+/// The metadata that objects may have; `managedFields` and `selfLink` are not kept.
+const METADATA: [&str; 13] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
+];
+
+/// Reads what a caller sent: says what it is, drops what nobody knows, fills in what is left out.
+pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+    name_kind(resource, object)?;
+    if matches!(resource.origin, Origin::BuiltIn) {
+        builtin::decode(&resource.gvr, object)?;
+    }
+    tidy_metadata(object);
+    match &resource.origin {
+        Origin::BuiltIn => {
+            builtin::complete(&resource.gvr, object);
+            if crd::is_definition(resource) {
+                crd::complete(object);
+            }
+        }
+        Origin::Custom { schema } => {
+            aside(object, |content| schema.prune(content));
+            schema.default(object);
+        }
+    }
+    Ok(())
+}
+
+/// Prunes without the fields that every object has.
+fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
+    let Some(map) = object.as_object_mut() else { return };
+    let kept = ["apiVersion", "kind", "metadata"].map(|field| (field, map.remove(field)));
+    prune(object);
+    for (field, value) in kept {
+        if let Some(value) = value {
+            object[field] = value;
+        }
+    }
+}
+
+/// Built-in kinds may leave out what they are; custom ones may not, and nobody may say something else.
+fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+    if !object.is_object() {
+        return Err(ApiError::bad_request("the object provided is unrecognized (must be an object)"));
+    }
+    let (expected_version, given_version) =
+        (resource.gvr.api_version(), object["apiVersion"].as_str().unwrap_or("").to_owned());
+    let given_kind = object["kind"].as_str().unwrap_or("").to_owned();
+    if resource.is_custom() && given_kind.is_empty() {
+        return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{object}'")));
+    }
+    if !given_version.is_empty() && given_version != expected_version {
+        let message = format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({expected_version})"
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    if !given_kind.is_empty() && given_kind != resource.kind {
+        let (version, kind) = (&resource.gvr.version, &resource.kind);
+        return Err(ApiError::bad_request(format!(
+            "{given_kind} in version {version:?} cannot be handled as a {kind}: converting ({given_kind}) to ({kind}): unknown conversion"
+        )));
+    }
+    object["apiVersion"] = json!(expected_version);
+    object["kind"] = json!(resource.kind);
+    Ok(())
+}
+
+/// Unknown and empty metadata is not kept.
+fn tidy_metadata(object: &mut Value) {
+    meta::of(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// A new object, before it has a name: what callers may not decide.
+pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, created_at: &str) {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        meta::of(object).remove(field);
+    }
+    meta::set_text(object, "uid", uid);
+    meta::set_text(object, "creationTimestamp", created_at);
+    if resource.generation != Generation::Absent {
+        meta::set(object, "generation", json!(1));
+    }
+    if resource.has_status
+        && let Some(map) = object.as_object_mut()
+    {
+        map.remove("status");
+    }
+    if resource.is("", "namespaces") {
+        namespace::prepare(object, None);
+    }
+    if resource.is("", "pods") {
+        object["status"]["phase"] = json!("Pending");
+    }
+}
+
+/// An object that replaces another: what callers may not change.
+pub(crate) fn update(resource: &Resource, part: Part, object: &mut Value, old: &Value) {
+    match part {
+        Part::Main => keep_status(resource, object, old),
+        Part::Status => keep_all_but_status(resource, object, old),
+        Part::Finalize => keep_all_but_finalizers(object, old),
+    }
+    meta::copy(object, old, "generation");
+    if part == Part::Main && is_next_generation(resource, object, old) {
+        meta::set(object, "generation", json!(meta::generation(old) + 1));
+    }
+    keep_metadata(object, old);
+}
+
+fn keep_status(resource: &Resource, object: &mut Value, old: &Value) {
+    if resource.has_status {
+        meta::copy_top(object, old, "status");
+    }
+    if resource.is("", "namespaces") {
+        namespace::prepare(object, Some(old));
+    }
+}
+
+/// Custom resources take nothing but the status; built-in kinds let most metadata through.
+fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
+    if resource.is_custom() {
+        let mut kept = old.clone();
+        meta::copy_top(&mut kept, object, "status");
+        meta::copy(&mut kept, object, "resourceVersion");
+        *object = kept;
+        return;
+    }
+    meta::copy_top(object, old, "spec");
+    let kept: &[&str] = match resource.gvr.plural.as_str() {
+        "deployments" => &["labels"],
+        "pods" => &["ownerReferences"],
+        "apiservices" => &["labels", "annotations", "finalizers", "ownerReferences"],
+        _ => &[],
+    };
+    kept.iter().for_each(|field| meta::copy(object, old, field));
+}
+
+fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
+    let finalizers = object["spec"]["finalizers"].take();
+    meta::copy_top(object, old, "spec");
+    meta::copy_top(object, old, "status");
+    match finalizers.as_array().is_some_and(|list| !list.is_empty()) {
+        true => object["spec"]["finalizers"] = finalizers,
+        false => drop(object["spec"].as_object_mut().and_then(|spec| spec.remove("finalizers"))),
+    }
+}
+
+/// What an update can never change.
+fn keep_metadata(object: &mut Value, old: &Value) {
+    if meta::uid(object).is_empty() {
+        meta::copy(object, old, "uid");
+    }
+    meta::copy(object, old, "creationTimestamp");
+    meta::copy(object, old, "deletionTimestamp");
+    if object["metadata"]["deletionGracePeriodSeconds"].is_null() {
+        meta::copy(object, old, "deletionGracePeriodSeconds");
+    }
+    if meta::namespace(object).is_none() {
+        meta::copy(object, old, "namespace");
+    }
+}
+
+fn is_next_generation(resource: &Resource, object: &Value, old: &Value) -> bool {
+    match resource.generation {
+        Generation::Absent => false,
+        Generation::Spec => object["spec"] != old["spec"],
+        Generation::SpecAndAnnotations => {
+            object["spec"] != old["spec"] || object["metadata"]["annotations"] != old["metadata"]["annotations"]
+        }
+        Generation::Content => content(object).ne(content(old)),
+    }
+}
+
+/// Everything but the metadata. (A status that is a subresource is the old one by now.)
+fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flatten().filter(|(field, _)| *field != "metadata")
+}

@@ -1,0 +1,84 @@
+//! What a plane remembers: objects, the kinds that definitions added, and the counters that make names.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use crate::namespace;
+use crate::resource::table::BUILT_IN;
+use crate::resource::{GroupResource, Gvr, Resource};
+use crate::store::{Entry, Store};
+
+/// Who writes what nobody asked for: garbage collection, namespaces, conditions of definitions.
+pub(crate) const CONTROLLERS: &str = "system:kube-controller-manager";
+
+/// Everything that changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) store: Store,
+    /// The custom resources, as their definitions say.
+    pub(crate) customs: BTreeMap<Gvr, Arc<Resource>>,
+    /// What each manager last applied, by uid and manager.
+    pub(crate) applied: BTreeMap<(String, String), Value>,
+    /// How many uids and how many names were made.
+    uids: u64,
+    suffixes: u64,
+}
+
+impl State {
+    pub(crate) fn new(history: usize) -> Self {
+        Self { store: Store::new(history), customs: BTreeMap::new(), applied: BTreeMap::new(), uids: 0, suffixes: 0 }
+    }
+
+    pub(crate) fn create_first_namespaces(&mut self, now: DateTime<Utc>) {
+        let resource = BUILT_IN[&Gvr::new("", "v1", "namespaces")].clone();
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let metadata = json!({ "name": name, "uid": self.next_uid(), "creationTimestamp": stamp(now) });
+            let mut object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+            namespace::prepare(&mut object, None);
+            self.store.put(Entry { resource: &resource, namespace: None, name, by: CONTROLLERS, at: now }, object);
+        }
+    }
+
+    pub(crate) fn resource(&self, gvr: &Gvr) -> Option<Arc<Resource>> {
+        BUILT_IN.get(gvr).or_else(|| self.customs.get(gvr)).cloned()
+    }
+
+    /// A resource in the version it is stored in.
+    pub(crate) fn resource_of(&self, shelf: &GroupResource) -> Option<Arc<Resource>> {
+        self.resources().find(|resource| resource.shelf == *shelf && resource.stored == resource.gvr).cloned()
+    }
+
+    /// All that is served, by group, version and name.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        BUILT_IN.values().chain(self.customs.values())
+    }
+
+    /// A uid that no object had. They count up, so that every run is the same.
+    pub(crate) fn next_uid(&mut self) -> String {
+        self.uids += 1;
+        format!("00000000-0000-4000-8000-{:012x}", self.uids)
+    }
+
+    /// Five characters of those that generated names end in, new for 27^5 names.
+    pub(crate) fn next_suffix(&mut self) -> String {
+        const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+        const ALL: u64 = 27u64.pow(5);
+        self.suffixes += 1;
+        // Any factor without common divisors with 27 visits all of them once; this one scatters neighbours.
+        let mut rest = self.suffixes * 9_176_353 % ALL;
+        let mut letter = || {
+            let letter = ALPHABET[(rest % 27) as usize] as char;
+            rest /= 27;
+            letter
+        };
+        (0..5).map(|_| letter()).collect()
+    }
+}
+
+/// A time as objects carry it.
+pub(crate) fn stamp(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+}

@@ -1,0 +1,140 @@
+//! `/scale`: an object seen as a number of replicas, `autoscaling/v1`.
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::Answer;
+use crate::call::{AsOf, Verb};
+use crate::convert;
+use crate::error::{ApiError, FieldProblem};
+use crate::meta;
+use crate::patch;
+use crate::prepare::Part;
+use crate::resource::{Gvr, ScalePaths, Selector};
+use crate::verbs::{Ask, get};
+use crate::write::{self, UidRule};
+
+pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiError> {
+    let paths = ask.resource.scale.as_ref().ok_or_else(ApiError::unknown_path)?;
+    let object = match ask.call.verb {
+        Verb::Get => convert::to_served(ask.resource, &get::find(&ask.plane.state(), ask, as_of)?),
+        Verb::Update | Verb::Patch(_) => {
+            write::rewrite(ask, Part::Main, UidRule::Precondition, |old| scaled(ask, paths, old)).await?
+        }
+        _ => return Err(ApiError::method_not_allowed()),
+    };
+    Ok(Answer::other(scale(paths, &object)?))
+}
+
+/// The object with the replicas that the body wants.
+fn scaled(ask: &Ask<'_>, paths: &ScalePaths, old: &Value) -> Result<Value, ApiError> {
+    let body = ask.call.body.as_ref().ok_or_else(|| ApiError::bad_request("the request has no body"))?;
+    let wanted = match ask.call.verb {
+        Verb::Patch(kind) => patch::apply(kind, &Gvr::new("autoscaling", "v1", "scales"), &scale(paths, old)?, body)?,
+        _ => body.clone(),
+    };
+    check(ask, &wanted)?;
+    let mut object = old.clone();
+    set(&mut object, &paths.spec_replicas, json!(wanted["spec"]["replicas"].as_i64().unwrap_or(0)));
+    for field in ["resourceVersion", "uid"] {
+        if !meta::text(&wanted, field).is_empty() {
+            meta::copy(&mut object, &wanted, field);
+        }
+    }
+    Ok(object)
+}
+
+fn check(ask: &Ask<'_>, wanted: &Value) -> Result<(), ApiError> {
+    if let (Some(kind), Some(version)) = (wanted["kind"].as_str(), wanted["apiVersion"].as_str())
+        && (kind, version) != ("Scale", "autoscaling/v1")
+    {
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a Scale: no kind {kind:?} is registered for version {version:?}"
+        )));
+    }
+    write::check_name(ask, wanted)?;
+    match wanted["spec"]["replicas"].as_i64() {
+        Some(replicas) if replicas < 0 => {
+            let problem =
+                FieldProblem::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+            Err(ApiError::invalid("autoscaling", "Scale", ask.name(), &[problem]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An object as a scale.
+fn scale(paths: &ScalePaths, object: &Value) -> Result<Value, ApiError> {
+    let mut metadata = Map::new();
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        metadata.extend(object["metadata"].get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    let replicas = at(object, &paths.spec_replicas).and_then(Value::as_i64);
+    let mut spec = Map::new();
+    if let Some(replicas) = replicas.filter(|replicas| *replicas != 0) {
+        spec.insert("replicas".to_owned(), json!(replicas));
+    }
+    let mut status = json!({ "replicas": at(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0) });
+    if let Some(selector) = selector(paths, object).filter(|text| !text.is_empty()) {
+        status["selector"] = json!(selector);
+    }
+    Ok(json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status }))
+}
+
+/// A value at a path such as `.spec.replicas`.
+fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.trim_start_matches('.').split('.').try_fold(object, |value, part| value.get(part))
+}
+
+fn set(object: &mut Value, path: &str, value: Value) {
+    let mut place = object;
+    for part in path.trim_start_matches('.').split('.') {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        place = &mut place[part];
+    }
+    *place = value;
+}
+
+fn selector(paths: &ScalePaths, object: &Value) -> Option<String> {
+    match &paths.selector {
+        Selector::Object => Some(written(&object["spec"]["selector"])),
+        Selector::Map => Some(pairs(&object["spec"]["selector"]).join(",")),
+        Selector::Text(path) => at(object, path.as_deref()?)?.as_str().map(str::to_owned),
+    }
+}
+
+/// A label selector as text: sorted by key, as the API server writes it.
+fn written(selector: &Value) -> String {
+    let mut parts: Vec<(String, String)> =
+        pairs(&selector["matchLabels"]).into_iter().map(|pair| (key_of(&pair), pair)).collect();
+    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = expression["key"].as_str().unwrap_or("").to_owned();
+        parts.push((key.clone(), requirement(&key, expression)));
+    }
+    parts.sort();
+    parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
+}
+
+fn key_of(pair: &str) -> String {
+    pair.split('=').next().unwrap_or("").to_owned()
+}
+
+fn pairs(labels: &Value) -> Vec<String> {
+    let pair = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or(""));
+    let mut pairs: Vec<_> = labels.as_object().into_iter().flatten().map(pair).collect();
+    pairs.sort();
+    pairs
+}
+
+fn requirement(key: &str, expression: &Value) -> String {
+    let mut values: Vec<_> = meta::texts(&expression["values"]).collect();
+    values.sort_unstable();
+    let values = values.join(",");
+    match expression["operator"].as_str() {
+        Some("In") => format!("{key} in ({values})"),
+        Some("NotIn") => format!("{key} notin ({values})"),
+        Some("DoesNotExist") => format!("!{key}"),
+        _ => key.to_owned(),
+    }
+}

@@ -1,0 +1,24 @@
+//! DELETE of all objects that are selected. The answer is the list of them.
+
+use crate::answer::{Answer, Content};
+use crate::call::{AsOf, Call, Verb};
+use crate::error::ApiError;
+use crate::meta;
+use crate::verbs::{Ask, delete, list};
+
+pub(crate) async fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
+    if ask.resource.is("", "namespaces") {
+        return Err(ApiError::method_not_allowed());
+    }
+    let chosen = list::answer(ask, AsOf::default()).await?;
+    let Content::List(list) = &chosen.content else { return Ok(chosen) };
+    for object in &list.items {
+        let name = Some(meta::name(object).to_owned());
+        let call = Call { verb: Verb::Delete, name, params: Vec::new(), ..ask.call.clone() };
+        match delete::answer(&Ask { call: &call, ..*ask }).await {
+            Err(refusal) if refusal.code != 404 => return Err(refusal),
+            _ => {}
+        }
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,251 @@
+//! Changes as they happen: a stream that reads the log, one frame for each event.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt, unfold};
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::answer::{ItemNaming, Shape, ShapedObject};
+use crate::call::Call;
+use crate::convert;
+use crate::error::{ApiError, FieldProblem};
+use crate::meta;
+use crate::plane::Plane;
+use crate::resource::Resource;
+use crate::store::{Change, Happened, within};
+use crate::verbs::{Ask, list};
+
+/// The frames of a watch's body.
+pub(crate) type Frames = BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
+
+/// How often a quiet watch hears how far it is.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How long before its end a watch hears it once more.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// What a watcher wants to know.
+struct Wanted {
+    resource: Arc<Resource>,
+    namespace: Option<String>,
+    selected: list::Selected,
+    shape: Shape,
+    bookmarks: Bookmarks,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bookmarks {
+    Wanted,
+    Unwanted,
+}
+
+/// One watch: where it is in the log, and what it has still to tell.
+struct Watch {
+    plane: Plane,
+    wanted: Wanted,
+    /// Everything up to this revision is told or queued.
+    position: u64,
+    queue: VecDeque<Bytes>,
+    told: tokio::sync::watch::Receiver<u64>,
+    ends_at: Instant,
+    bookmark_at: Instant,
+    state: Going,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Going {
+    On,
+    /// Once the queue is empty, it is over.
+    Ending,
+}
+
+/// Starts a watch.
+pub(crate) fn start(ask: &Ask<'_>, shape: Shape) -> Result<Frames, ApiError> {
+    check_options(ask.call)?;
+    let mut watch = Watch::new(ask, shape)?;
+    watch.begin(ask.call)?;
+    Ok(unfold(watch, |mut watch| async move { Some((Ok(Frame::data(watch.next().await?)), watch)) }).boxed())
+}
+
+impl Watch {
+    fn new(ask: &Ask<'_>, shape: Shape) -> Result<Self, ApiError> {
+        let bookmarks =
+            if ask.call.flag("allowWatchBookmarks") == Some(true) { Bookmarks::Wanted } else { Bookmarks::Unwanted };
+        let wanted = Wanted {
+            resource: ask.resource.clone(),
+            namespace: ask.namespace().map(str::to_owned),
+            selected: list::Selected::read(ask.call)?,
+            shape,
+            bookmarks,
+        };
+        let seconds = ask
+            .call
+            .param("timeoutSeconds")
+            .and_then(|seconds| seconds.parse::<u64>().ok())
+            .filter(|seconds| *seconds > 0);
+        let ends_at = Instant::now() + seconds.map_or(ask.plane.options().watch_lasts, Duration::from_secs);
+        let told = ask.plane.revision();
+        let mut watch = Self {
+            plane: ask.plane.clone(),
+            wanted,
+            position: 0,
+            queue: VecDeque::new(),
+            told,
+            ends_at,
+            bookmark_at: ends_at,
+            state: Going::On,
+        };
+        watch.plan_bookmark();
+        Ok(watch)
+    }
+
+    /// Where it begins: with everything there is, or after a revision.
+    fn begin(&mut self, call: &Call) -> Result<(), ApiError> {
+        let version = list::version(call.param("resourceVersion"))?;
+        let initial = call.flag("sendInitialEvents").unwrap_or(version == 0);
+        self.position = version;
+        if initial {
+            self.tell_all();
+            if call.flag("sendInitialEvents") == Some(true) {
+                self.queue.push_back(self.wanted.bookmark(self.position, Some("k8s.io/initial-events-end")));
+            }
+        } else if version == 0 {
+            self.position = self.plane.state().store.revision();
+        }
+        Ok(())
+    }
+
+    fn tell_all(&mut self) {
+        let state = self.plane.state();
+        let shelf = state.store.shelf(&self.wanted.resource.shelf);
+        for (_, stored) in within(shelf, self.wanted.namespace.as_deref()) {
+            let served = convert::to_served(&self.wanted.resource, stored);
+            if self.wanted.selected.matches(&served) {
+                self.queue.push_back(self.wanted.event("ADDED", &served));
+            }
+        }
+        self.position = self.position.max(state.store.revision());
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Some(event);
+            }
+            if self.state == Going::Ending {
+                return None;
+            }
+            self.told.borrow_and_update();
+            self.read_log();
+            if self.queue.is_empty() && self.state == Going::On {
+                self.wait().await;
+            }
+        }
+    }
+
+    /// Queues what happened since.
+    fn read_log(&mut self) {
+        let state = self.plane.state();
+        let Some(changes) = state.store.since(self.position) else {
+            let refusal = ApiError::expired(format!(
+                "too old resource version: {} ({})",
+                self.position,
+                state.store.oldest_known()
+            ));
+            self.queue.push_back(line("ERROR", &refusal.status()));
+            self.state = Going::Ending;
+            return;
+        };
+        self.queue.extend(changes.filter_map(|change| self.wanted.told(change)));
+        self.position = self.position.max(state.store.revision());
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            biased;
+            changed = self.told.changed() => if changed.is_err() { self.state = Going::Ending },
+            () = tokio::time::sleep_until(self.bookmark_at), if self.bookmark_at < self.ends_at => {
+                self.plan_bookmark();
+                if self.wanted.bookmarks == Bookmarks::Wanted {
+                    self.queue.push_back(self.wanted.bookmark(self.position, None));
+                }
+            }
+            () = tokio::time::sleep_until(self.ends_at) => self.state = Going::Ending,
+        }
+    }
+
+    fn plan_bookmark(&mut self) {
+        let now = Instant::now();
+        let (regular, last) = (now + BOOKMARK_EVERY, self.ends_at - BOOKMARK_BEFORE_END.min(self.ends_at - now));
+        self.bookmark_at = match (self.wanted.bookmarks, last > now) {
+            (Bookmarks::Unwanted, _) | (_, false) => self.ends_at,
+            (Bookmarks::Wanted, true) => regular.min(last),
+        };
+    }
+}
+
+impl Wanted {
+    /// What a change means to this watcher. An object that begins to match is added, one that ceases to is deleted.
+    fn told(&self, change: &Change) -> Option<Bytes> {
+        if !change.is_of(&self.resource.shelf) || self.namespace.is_some() && self.namespace != change.namespace {
+            return None;
+        }
+        let served = |object: &Arc<Value>| convert::to_served(&self.resource, object);
+        let before = change.before.as_ref().map(served).filter(|object| self.selected.matches(object));
+        let after = Some(served(&change.after))
+            .filter(|object| change.happened != Happened::Deleted && self.selected.matches(object));
+        match (before, after) {
+            (None, Some(after)) => Some(self.event("ADDED", &after)),
+            (Some(_), Some(after)) => Some(self.event("MODIFIED", &after)),
+            (Some(before), None) => {
+                let mut last = Value::clone(&before);
+                meta::set_text(&mut last, "resourceVersion", &change.revision.to_string());
+                Some(self.event("DELETED", &last))
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn event(&self, kind: &str, object: &Value) -> Bytes {
+        line(kind, &ShapedObject { object, shape: self.shape, naming: ItemNaming::Named })
+    }
+
+    fn bookmark(&self, revision: u64, annotation: Option<&str>) -> Bytes {
+        let mut metadata = json!({ "resourceVersion": revision.to_string() });
+        if let Some(annotation) = annotation {
+            metadata["annotations"] = json!({ annotation: "true" });
+        }
+        let object =
+            json!({ "kind": self.resource.kind, "apiVersion": self.resource.gvr.api_version(), "metadata": metadata });
+        self.event("BOOKMARK", &object)
+    }
+}
+
+/// One event, as a line.
+fn line(kind: &str, object: &impl serde::Serialize) -> Bytes {
+    let mut written = format!("{{\"type\":\"{kind}\",\"object\":").into_bytes();
+    serde_json::to_writer(&mut written, object).expect("JSON can be written to memory");
+    written.extend_from_slice(b"}\n");
+    written.into()
+}
+
+fn check_options(call: &Call) -> Result<(), ApiError> {
+    let mut problems = Vec::new();
+    let (matching, initial) = (call.param("resourceVersionMatch"), call.flag("sendInitialEvents"));
+    let mut forbid = |detail: &str| problems.push(FieldProblem::forbidden("resourceVersionMatch", detail));
+    if initial.is_some() && matching != Some("NotOlderThan") {
+        forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if matching.is_some() && initial.is_none() {
+        forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &problems)),
+    }
+}

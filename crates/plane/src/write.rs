@@ -1,0 +1,165 @@
+//! How an object that is there already becomes another one: read, changed, prepared, checked, reviewed by webhooks, stored.
+//! Whoever was overtaken by another writer meanwhile starts again.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::admission::{self, Operation};
+use crate::builtin;
+use crate::call::AsOf;
+use crate::convert;
+use crate::error::{ApiError, FieldProblem};
+use crate::meta;
+use crate::names;
+use crate::namespace;
+use crate::prepare::{self, Part};
+use crate::resource::{Origin, Resource};
+use crate::schema;
+use crate::settle;
+use crate::state::State;
+use crate::store::{Entry, key};
+use crate::verbs::{Ask, get};
+
+/// How a uid that is not the object's is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UidRule {
+    /// As a precondition: somebody else's object has the name now.
+    Precondition,
+    /// As a field that cannot change.
+    Immutable,
+}
+
+/// Changes an object. What it shall be is made from what it is, both in the version that is asked for.
+pub(crate) async fn rewrite(
+    ask: &Ask<'_>,
+    part: Part,
+    uid: UidRule,
+    change: impl Fn(&Value) -> Result<Value, ApiError>,
+) -> Result<Arc<Value>, ApiError> {
+    loop {
+        let old = get::find(&ask.plane.state(), ask, AsOf::default())?;
+        let new = drafted(ask, part, uid, &old, change(&convert::to_served(ask.resource, &old))?)?;
+        admission::review(ask, Operation::Update, Some(&new), Some(&old)).await?;
+        if let Some(done) = store(ask, &old, new) {
+            return Ok(convert::to_served(ask.resource, &done));
+        }
+    }
+}
+
+/// The object as it will be stored.
+fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, mut new: Value) -> Result<Value, ApiError> {
+    prepare::read(ask.resource, &mut new)?;
+    check_name(ask, &new)?;
+    if uid == UidRule::Precondition {
+        check_uid(ask, &new, old)?;
+    }
+    check_version(ask, &mut new, old)?;
+    let mut new = convert::to_stored(ask.resource, new);
+    prepare::update(ask.resource, part, &mut new, old);
+    check(ask.resource, &new, Some(old))?;
+    Ok(new)
+}
+
+pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), ApiError> {
+    let (given, asked) = (meta::name(object), ask.name());
+    if given.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({asked} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if given != asked {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({asked})"
+        )));
+    }
+    match (meta::namespace(object), ask.namespace()) {
+        (Some(given), Some(asked)) if given != asked => Err(ApiError::bad_request(format!(
+            "the namespace of the object ({given}) does not match the namespace on the request ({asked})"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_uid(ask: &Ask<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+    let (wanted, found) = (meta::uid(new), meta::uid(old));
+    match wanted.is_empty() || wanted == found {
+        true => Ok(()),
+        false => {
+            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+            Err(ApiError::conflict(&ask.resource.group_resource(), ask.name(), &why))
+        }
+    }
+}
+
+/// Whoever names a version means that one. Some kinds must be told one.
+fn check_version(ask: &Ask<'_>, new: &mut Value, old: &Value) -> Result<(), ApiError> {
+    let wanted = meta::resource_version(new);
+    if wanted.is_empty() || wanted == "0" {
+        if !ask.resource.put.unconditional {
+            let problem =
+                FieldProblem::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
+            return Err(ApiError::invalid(&ask.resource.gvr.group, &ask.resource.gvr.plural, ask.name(), &[problem]));
+        }
+        meta::copy(new, old, "resourceVersion");
+    }
+    match meta::resource_version(new) == meta::resource_version(old) {
+        true => Ok(()),
+        false => Err(ApiError::modified(&ask.resource.group_resource(), ask.name())),
+    }
+}
+
+/// Everything that is wrong with an object.
+pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+    let mut problems = names::check(resource, new);
+    problems.extend(old.into_iter().flat_map(|old| names::check_change(new, old)));
+    problems.extend(match &resource.origin {
+        Origin::BuiltIn => builtin::check(&resource.stored, new, old),
+        Origin::Custom { schema } => schema.validate(new, old),
+    });
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        problems.extend(schema::check_definition(new));
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid(&resource.gvr.group, &resource.kind, meta::name(new), &problems)),
+    }
+}
+
+/// Stores the new object if the old one is still there; none if not.
+fn store(ask: &Ask<'_>, old: &Arc<Value>, new: Value) -> Option<Arc<Value>> {
+    let now = ask.plane.now();
+    let entry =
+        Entry { resource: ask.resource, namespace: ask.namespace(), name: ask.name(), by: &ask.call.user, at: now };
+    ask.plane.write(|state| {
+        let found = state.store.get(&ask.resource.shelf, &key(entry.namespace, entry.name))?;
+        if !Arc::ptr_eq(found, old) {
+            return None;
+        }
+        if ask.call.is_dry_run() {
+            return Some(Arc::new(new));
+        }
+        let done = replace(state, entry, old, new);
+        settle::settle(state, now);
+        Some(done)
+    })
+}
+
+/// Puts one object in the place of another. If nothing differs, nothing happens; if only the last finalizer kept it, it
+/// goes.
+pub(crate) fn replace(state: &mut State, entry: Entry<'_>, old: &Arc<Value>, new: Value) -> Arc<Value> {
+    if new == **old {
+        return old.clone();
+    }
+    if is_let_go(entry.resource, &new, old) {
+        state.store.remove(entry);
+        return Arc::new(new);
+    }
+    state.store.put(entry, new)
+}
+
+fn is_let_go(resource: &Resource, new: &Value, old: &Value) -> bool {
+    let no_grace = old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
+    let held = resource.is("", "namespaces") && namespace::is_held(new);
+    meta::is_deleting(old) && no_grace && !held && meta::finalizers(new).next().is_none()
+}
