@@ -8,11 +8,13 @@
 //! | `validate`, `format`, `duration`, `pattern` | values against types and limits |
 //! | `rules` | values against rules written in CEL |
 //! | `lists`, `embedded` | lists that are sets or maps, resources within resources |
+//! | `definition` | what is wrong with a definition |
 //! | `words`, `names` | how it is said |
 //!
 //! Where the API server's order is by chance, that of names is taken.
 
 mod defaults;
+mod definition;
 mod duration;
 mod embedded;
 mod format;
@@ -43,6 +45,7 @@ const UNCHECKED: &str = "some validation rules were not checked because the obje
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Arc<Node>,
+    rules_depth: usize,
 }
 
 impl Schema {
@@ -51,7 +54,9 @@ impl Schema {
         if node::depth(open_api_v3_schema) > 2 * node::DEPTH_MAX {
             return Err(vec![words::forbidden(words::NOWHERE, "the schema is nested too deeply")]);
         }
-        Ok(Schema { root: Arc::new(Node::read_resource(open_api_v3_schema)) })
+        let root = Arc::new(Node::read_resource(open_api_v3_schema));
+        let rules_depth = rules::depth(&root);
+        Ok(Schema { root, rules_depth })
     }
 
     /// Drops what the schema does not name, and nulls where null is no value. The root's metadata stays as it is.
@@ -91,11 +96,12 @@ impl Schema {
         }
         let past = old.map(|value| Past { value, node: &self.root });
         let root = Place { node: &self.root, root: Root::Resource, value: new, old, path: "" };
-        rules::check(root, Changes::since(past))
+        rules::check(root, Changes::since(past), self.rules_depth)
     }
 }
 
-/// What is wrong with a definition.
-pub fn check_definition(_crd: &Value) -> Vec<FieldProblem> {
-    Vec::new()
+/// All that is wrong with a `CustomResourceDefinition` (`apiextensions.k8s.io/v1`): with its names, its versions, and with
+/// their schemas and rules. Rules that call functions that are not to be had here are refused, by name.
+pub fn check_definition(crd: &Value) -> Vec<FieldProblem> {
+    definition::check(crd)
 }

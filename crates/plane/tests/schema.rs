@@ -1,11 +1,13 @@
 //! What the schemas of custom resources make of objects, against what kube-apiserver made of them, and over our own CRDs.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kedge_plane::FieldProblem;
-use kedge_plane::schema::Schema;
+use kedge_plane::schema::{Schema, check_definition};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -99,6 +101,97 @@ fn rules_are_applied_as_kube_apiserver_does() {
 #[test]
 fn rules_over_updates_see_what_was() {
     compare("ruled.yaml", "transitions.yaml");
+}
+
+#[test]
+fn unknown_fields_are_named_as_kube_apiserver_names_them() {
+    let schema = schema_of(&read(&folder().join("plain.yaml")));
+    let rows: [(Value, &[&str]); 6] = [
+        (json!({ "spec": { "text": "a" }, "metadata": { "any": 1 } }), &[]),
+        (
+            json!({ "spec": { "unknown": 1, "nested": { "name": "a", "b": "c" } }, "more": 1 }),
+            &["more", "spec.nested.b", "spec.unknown"],
+        ),
+        (
+            json!({ "spec": { "numbers": [1, { "a": 1 }], "keyed": [{ "name": "a", "x": 1 }, { "name": "b", "y": { "z": 1 } }] } }),
+            &["spec.keyed[0].x", "spec.keyed[1].y", "spec.numbers[1].a"],
+        ),
+        (json!({ "spec": { "anything": { "a": 1 }, "map": { "a": { "b": 1 } } } }), &["spec.map.a.b"]),
+        (json!({ "spec": { "text": { "a": 1, "b": [{ "c": 1 }] } } }), &["spec.text.a", "spec.text.b"]),
+        (
+            json!({ "spec": { "filled": { "kind": "x", "apiVersion": "y", "metadata": {} } } }),
+            &["spec.filled.apiVersion", "spec.filled.metadata"],
+        ),
+    ];
+    for (object, expected) in rows {
+        assert_eq!(schema.unknown_fields(&object), expected, "{object}");
+    }
+}
+
+#[derive(Deserialize)]
+struct DefinitionCase {
+    name: String,
+    #[serde(default)]
+    change: Value,
+    schema: Option<Value>,
+    subresources: Option<Value>,
+    columns: Option<Value>,
+    #[serde(default)]
+    refused: Vec<String>,
+}
+
+impl DefinitionCase {
+    fn definition(&self) -> Value {
+        let mut version = json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } } });
+        if let Some(schema) = &self.schema {
+            version["schema"]["openAPIV3Schema"] = schema.clone();
+        }
+        if let Some(subresources) = &self.subresources {
+            version["subresources"] = subresources.clone();
+        }
+        if let Some(columns) = &self.columns {
+            version["additionalPrinterColumns"] = columns.clone();
+        }
+        let names = json!({ "plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList" });
+        let mut definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": { "name": "things.example.com" },
+            "spec": { "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] },
+        });
+        if self.change.is_object() {
+            json_patch::merge(&mut definition, &self.change);
+        }
+        definition
+    }
+}
+
+/// What is left of a cause without the words of the reader of patterns and rules, which is another one here.
+fn without_engine(cause: &str) -> &str {
+    let marks = ["but isn't: ", "Syntax error: "];
+    let end = marks.iter().filter_map(|mark| cause.find(mark).map(|at| at + mark.len())).min();
+    &cause[..end.unwrap_or(cause.len())]
+}
+
+#[test]
+fn definitions_are_refused_as_kube_apiserver_does() {
+    let cases: Vec<DefinitionCase> = read(&folder().join("definitions.yaml"));
+    let wrong = cases.iter().filter_map(|case| {
+        let mut here: Vec<String> = check_definition(&case.definition()).iter().map(cause).collect();
+        here.sort();
+        let same =
+            here.iter().map(|cause| without_engine(cause)).eq(case.refused.iter().map(|cause| without_engine(cause)));
+        (!same).then(|| format!("{}:\n  here  {here:#?}\n  there {:#?}", case.name, case.refused))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn our_own_definitions_are_right() {
+    for path in files(&workspace().join("crds")) {
+        assert_eq!(check_definition(&read(&path)), [], "{}", path.display());
+    }
 }
 
 fn workspace() -> PathBuf {

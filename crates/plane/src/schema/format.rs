@@ -173,7 +173,7 @@ fn is_credit_card(text: &str) -> bool {
     let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
     let sum: u32 =
         digits.iter().rev().enumerate().map(|(at, digit)| if at % 2 == 1 { doubled(*digit) } else { *digit }).sum();
-    matches(&CREDIT_CARD, &number) && sum % 10 == 0
+    matches(&CREDIT_CARD, &number) && sum.is_multiple_of(10)
 }
 
 fn without_dashes(text: &str) -> String {
@@ -194,7 +194,7 @@ fn is_isbn13(text: &str) -> bool {
     let plain = without_dashes(text);
     let digits = digits_of(&plain);
     let sum: u32 = digits.iter().enumerate().map(|(at, digit)| if at % 2 == 1 { 3 * digit } else { *digit }).sum();
-    plain.len() == 13 && digits.len() == 13 && sum % 10 == 0
+    plain.len() == 13 && digits.len() == 13 && sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

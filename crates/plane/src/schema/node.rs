@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::format::Format;
 use super::pattern;
-use super::rules::{Root, Rule, root_of};
+use super::rules::{self, Root, Rule, root_of};
 
 /// Deeper schemas are refused: each level costs every walk over an object a level of the stack.
 pub(super) const DEPTH_MAX: usize = 64;
@@ -105,7 +105,9 @@ impl Node {
     /// Reads the schema of a whole resource, with its rules.
     pub(super) fn read_resource(schema: &Value) -> Node {
         let mut node = Node::read(schema);
-        node.read_rules(schema, Root::Resource);
+        if rules::are_in(schema) {
+            rules::with_room(|| node.read_rules(schema, Root::Resource));
+        }
         node
     }
 

@@ -43,6 +43,13 @@ pub(super) fn root(object: &mut Value, node: &Node) -> Dropped {
     dropped
 }
 
+/// The paths of what a value that is no whole object has and the schema of its place does not name.
+pub(super) fn unknown(value: &Value, node: &Node) -> Vec<String> {
+    let mut dropped = Dropped::default();
+    prune(&mut value.clone(), Some(node), &mut dropped);
+    dropped.paths
+}
+
 /// Whether what every resource has may be unknown to the schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Meta {

@@ -3,20 +3,26 @@
 mod check;
 mod library;
 mod path;
+mod room;
 mod source;
 mod values;
 
+use cel::Context;
 use cel::common::types::CelOptional;
 use cel::common::value::Val;
-use cel::{Context, Program};
 use serde_json::{Map, Value};
 
+use check::Compiled;
 pub(super) use path::is_valid as path_is_valid;
+pub(super) use room::with_room;
 
 use super::node::{Node, flag, text};
 use super::validate::Past;
 use super::words::{child, duplicate, forbidden, index, invalid, invalid_unshown, key, place};
 use crate::error::FieldProblem;
+
+/// Deeper rules run on a stack of their own.
+const DEPTH_INLINE_MAX: usize = 12;
 
 /// Longer messages of a rule's own making are not shown.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
@@ -31,8 +37,8 @@ pub(super) struct Rule {
     field: Option<String>,
     optional_old_self: bool,
     pub(super) uses_old_self: bool,
-    program: Result<Program, String>,
-    message_program: Option<Result<Program, String>>,
+    program: Result<Compiled, String>,
+    message_program: Option<Result<Compiled, String>>,
 }
 
 /// Whether a place is that of a whole resource, whose names can be asked for.
@@ -54,7 +60,7 @@ impl Rule {
         let message_text = text(fields, "messageExpression");
         let field = text(fields, "fieldPath");
         Some(Rule {
-            uses_old_self: program.as_ref().is_ok_and(|program| program.references().has_variable("oldSelf")),
+            uses_old_self: program.as_ref().is_ok_and(|compiled| compiled.program.references().has_variable("oldSelf")),
             message_program: (!message_text.is_empty())
                 .then(|| check::compile(&message_text, &scope, check::Expected::Text)),
             message: text(fields, "message").trim().to_owned(),
@@ -72,6 +78,11 @@ impl Rule {
         (self.program.as_ref().err().map(String::as_str), message.map(String::as_str))
     }
 
+    fn depth(&self) -> usize {
+        let programs = [Some(&self.program), self.message_program.as_ref()].into_iter().flatten().flatten();
+        programs.map(|compiled| compiled.depth).max().unwrap_or(0)
+    }
+
     fn name(&self) -> &str {
         if self.message.is_empty() { &self.text } else { &self.message }
     }
@@ -80,6 +91,20 @@ impl Rule {
 /// Whether any place of a schema has rules.
 pub(super) fn exist(node: &Node) -> bool {
     !node.rules.is_empty() || node.below().any(exist)
+}
+
+/// The levels of the deepest rule.
+pub(super) fn depth(node: &Node) -> usize {
+    node.rules.iter().map(Rule::depth).chain(node.below().map(depth)).max().unwrap_or(0)
+}
+
+/// Whether a schema, not read yet, has rules.
+pub(super) fn are_in(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => fields.contains_key("x-kubernetes-validations") || fields.values().any(are_in),
+        Value::Array(items) => items.iter().any(are_in),
+        _ => false,
+    }
 }
 
 /// What of an update has changed: what has not, is not held against the new object.
@@ -116,8 +141,12 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a str,
 }
 
-/// All rules of a place and of those below it that do not hold.
-pub(super) fn check(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
+/// All rules of a place and of those below it that do not hold; the deepest of them has so many levels.
+pub(super) fn check(at: Place<'_>, changes: Changes<'_>, depth: usize) -> Vec<FieldProblem> {
+    if depth > DEPTH_INLINE_MAX { with_room(|| check_at(at, changes)) } else { check_at(at, changes) }
+}
+
+fn check_at(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
     if at.value.is_null() {
         return Vec::new();
     }
@@ -139,7 +168,7 @@ fn check_fields(at: Place<'_>, fields: &Map<String, Value>, changes: Changes<'_>
         let named = at.node.properties.get(name).map(|node| (node, child(at.path, name)));
         let additional = at.node.additional.node().map(|node| (node, key(at.path, name)));
         for (node, path) in additional.into_iter().chain(named) {
-            problems.extend(check(Place { node, root: root_of(node), value, old, path: &path }, below));
+            problems.extend(check_at(Place { node, root: root_of(node), value, old, path: &path }, below));
         }
     }
     problems
@@ -152,7 +181,7 @@ fn check_items(at: Place<'_>, items: &[Value], changes: Changes<'_>) -> Vec<Fiel
         let old = at.old.and_then(|old| Past { value: old, node: at.node }.item(value)).map(|past| past.value);
         let below = changes.below(at.value, |past| past.item(value));
         let path = index(at.path, position);
-        problems.extend(check(Place { node, root: root_of(node), value, old, path: &path }, below));
+        problems.extend(check_at(Place { node, root: root_of(node), value, old, path: &path }, below));
     }
     problems
 }
@@ -182,7 +211,7 @@ fn apply(
 ) -> Option<FieldProblem> {
     let kind = Value::from(at.node.kind.as_str());
     let program = match &rule.program {
-        Ok(program) => program,
+        Ok(compiled) => &compiled.program,
         Err(error) => return Some(invalid(place(at.path), &kind, &format!("rule compile error: {error}"))),
     };
     let context = context(rule, value, old);
@@ -230,8 +259,8 @@ fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldProblem
 
 /// What the rule's own expression says, if it says something that can be shown.
 fn own_message(rule: &Rule, context: &Context<'_, '_>) -> Option<String> {
-    let program = rule.message_program.as_ref()?.as_ref().ok()?;
-    let cel::Value::String(text) = program.execute(context).ok()? else { return None };
+    let compiled = rule.message_program.as_ref()?.as_ref().ok()?;
+    let cel::Value::String(text) = compiled.program.execute(context).ok()? else { return None };
     let text = text.trim();
     let fit = !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n');
     fit.then(|| text.to_owned())

@@ -10,7 +10,12 @@ use crate::error::FieldProblem;
 pub(super) const NOWHERE: &str = "<nil>";
 
 pub(super) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueInvalid", field, format!("Invalid value: {}: {detail}", shown(value)))
+    invalid_as(field, &shown(value), detail)
+}
+
+/// The same with the value as it is to be shown.
+pub(super) fn invalid_as(field: impl Into<String>, value: &str, detail: &str) -> FieldProblem {
+    FieldProblem::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
 /// The same of something whose value says too much or too little to be shown.
@@ -123,7 +128,7 @@ fn push_escaped(out: &mut String, character: char) {
 }
 
 /// JSON as Go writes it: keys in order, the signs of HTML escaped, no fraction where there is none.
-fn json(value: &Value) -> String {
+pub(super) fn json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();

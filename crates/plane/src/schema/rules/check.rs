@@ -8,11 +8,10 @@ use super::source::{mistake, position};
 use super::{Root, library, root_of, values};
 use crate::schema::node::Node;
 
-/// Longer rules are refused, and those with deeper brackets or more of what the reader takes a level of the stack for.
-const LENGTH_MAX: usize = 10_000;
-const BRACKETS_MAX: usize = 24;
-const CONDITIONS_MAX: usize = 24;
-const DEPTH_MAX: usize = 120;
+/// Longer rules are refused, and those with more levels of brackets or conditions, or more levels in all: each costs stack.
+const LENGTH_MAX: usize = 5_000;
+const BRACKETS_MAX: usize = 50;
+const DEPTH_MAX: usize = 250;
 
 /// What is known of the type of an expression.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +50,14 @@ impl<'a> Scope<'a> {
     }
 }
 
-pub(super) fn compile(source: &str, scope: &Scope<'_>, expected: Expected) -> Result<Program, String> {
+/// An expression that can be run, and how many levels it has.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) program: Program,
+    pub(super) depth: usize,
+}
+
+pub(super) fn compile(source: &str, scope: &Scope<'_>, expected: Expected) -> Result<Compiled, String> {
     let prefix = match expected {
         Expected::Bool => "compilation failed: ",
         Expected::Text => "messageExpression compilation failed: ",
@@ -59,13 +65,17 @@ pub(super) fn compile(source: &str, scope: &Scope<'_>, expected: Expected) -> Re
     let failed = |what: String| format!("{prefix}{what}");
     bounded(source).map_err(failed)?;
     let program = library::environment().compile(source).map_err(|errors| failed(unreadable(source, &errors)))?;
-    let mut reader = Reader { source, program: &program, variables: scope.variables.clone(), mistakes: Vec::new() };
+    let mut reader =
+        Reader { source, program: &program, variables: scope.variables.clone(), mistakes: Vec::new(), deepest: 0 };
     let found = reader.read(program.expression(), 0);
     if !reader.mistakes.is_empty() {
         return Err(failed(reader.mistakes.join("\n")));
     }
+    let depth = reader.deepest;
     match (expected, found) {
-        (_, Type::Unknown) | (Expected::Bool, Type::Bool) | (Expected::Text, Type::Text) => Ok(program),
+        (_, Type::Unknown) | (Expected::Bool, Type::Bool) | (Expected::Text, Type::Text) => {
+            Ok(Compiled { program, depth })
+        }
         (Expected::Bool, _) => Err("cel expression must evaluate to a bool".to_owned()),
         (Expected::Text, _) => Err("messageExpression must evaluate to a string".to_owned()),
     }
@@ -86,7 +96,7 @@ fn bounded(source: &str) -> Result<(), String> {
     if source.len() > LENGTH_MAX {
         return Err(format!("expression code point size exceeds limit: size: {}, limit {LENGTH_MAX}", source.len()));
     }
-    if deepest > BRACKETS_MAX || source.matches(" ? ").count().max(source.matches('?').count()) > CONDITIONS_MAX {
+    if deepest > BRACKETS_MAX || source.matches('?').count() > BRACKETS_MAX {
         return Err(format!("expression recursion limit exceeded: {BRACKETS_MAX}"));
     }
     Ok(())
@@ -133,6 +143,7 @@ struct Reader<'a, 's> {
     program: &'s Program,
     variables: Vec<(String, Type<'a>)>,
     mistakes: Vec<String>,
+    deepest: usize,
 }
 
 impl<'a> Reader<'a, '_> {
@@ -147,6 +158,7 @@ impl<'a> Reader<'a, '_> {
             return self.mistake(expression, "expression recursion limit exceeded");
         }
         let depth = depth + 1;
+        self.deepest = self.deepest.max(depth);
         match &expression.expr {
             Expr::Ident(name) => self.read_name(expression, name),
             Expr::Select(select) => self.read_select(expression, select, depth),

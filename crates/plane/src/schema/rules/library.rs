@@ -224,3 +224,54 @@ fn set_intersects<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
     let shared = left.iter().any(|item| right.iter().any(|other| item.equals(*other)));
     Ok(CowVal::owned(CelBool::from(shared)))
 }
+
+#[cfg(test)]
+mod tests {
+    use cel::{Context, Value};
+
+    use super::{KNOWN, environment, knows};
+
+    #[test]
+    fn every_function_that_is_known_can_be_called() {
+        let expressions = [
+            "[1, 2].isSorted() && ![2, 1].isSorted() && ['a', 'b'].isSorted()",
+            "[1, 2].sum() == 3 && [0.5, 0.25].sum() == 0.75 && [].sum() == 0",
+            "[3, 1, 2].min() == 1 && [3, 1, 2].max() == 3",
+            "['a', 'b', 'a'].indexOf('a') == 0 && ['a', 'b', 'a'].lastIndexOf('a') == 2 && [1].indexOf(2) == -1",
+            "'abc'.indexOf('b') == 1 && 'abcb'.lastIndexOf('b') == 3",
+            "'abc 123'.find('[0-9]+') == '123' && 'abc'.find('[0-9]+') == ''",
+            "'1 22 333'.findAll('[0-9]+') == ['1', '22', '333'] && '1 22 333'.findAll('[0-9]+', 2) == ['1', '22']",
+            "sets.contains([1, 2, 3], [2, 1]) && !sets.contains([1], [2])",
+            "sets.equivalent([1, 2, 2], [2, 1]) && sets.intersects([1, 2], [2, 3]) && !sets.intersects([1], [2])",
+            "'a,b'.split(',') == ['a', 'b'] && ['a', 'b'].join('-') == 'a-b' && 'abc'.replace('b', 'x') == 'axc'",
+            "'Ab'.lowerAscii() == 'ab' && 'Ab'.upperAscii() == 'AB' && ' a '.trim() == 'a' && 'abc'.substring(1) == 'bc'",
+            "'abc'.charAt(1) == 'b' && '%d'.format([1]) == '1' && strings.quote('a') == '\"a\"'",
+            "[1, [2]].flatten() == [1, 2] && [1, 1].distinct() == [1] && [2, 1].sort() == [1, 2] && [1, 2].reverse() == [2, 1]",
+            "[1, 2, 3].slice(0, 2) == [1, 2] && lists.range(2) == [0, 1]",
+            "size('abc') == 3 && 'abc'.size() == 3 && 'abc'.contains('b') && 'abc'.startsWith('a') && 'abc'.endsWith('c')",
+            "'abc'.matches('^a') && type(1) == int && string(1) == '1' && int('1') == 1 && uint(1) == 1u && double(1) == 1.0",
+            "bool('true') && bytes('a') == b'a' && dyn(1) == 1 && duration('1h') > duration('1m')",
+            "optional.of(1).hasValue() && optional.of(1).value() == 1 && optional.none().orValue(2) == 2",
+            "optional.none().or(optional.of(1)).value() == 1 && !optional.ofNonZeroValue(0).hasValue()",
+            "timestamp('2020-01-02T03:04:05.006Z').getFullYear() == 2020 && timestamp('2020-01-02T03:04:05Z').getMonth() == 0",
+            "timestamp('2020-01-02T00:00:00Z').getDate() == 2 && timestamp('2020-01-02T00:00:00Z').getDayOfMonth() == 1",
+            "timestamp('2020-01-02T00:00:00Z').getDayOfWeek() == 4 && timestamp('2020-01-02T00:00:00Z').getDayOfYear() == 1",
+            "duration('3h').getHours() == 3 && duration('3h').getMinutes() == 180 && duration('3s').getSeconds() == 3",
+            "duration('3ms').getMilliseconds() == 3",
+        ];
+        for expression in expressions {
+            let program = environment().compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+            assert_eq!(program.execute(&Context::with_env(environment())), Ok(Value::Bool(true)), "{expression}");
+        }
+        let called = |name: &&str| expressions.iter().any(|expression| expression.contains(&format!("{name}(")));
+        let uncalled: Vec<&&str> = KNOWN.iter().filter(|name| !called(name)).collect();
+        assert!(uncalled.is_empty(), "{uncalled:?}");
+    }
+
+    #[test]
+    fn functions_that_are_not_to_be_had_are_not_known() {
+        for name in ["quantity", "url", "isURL", "ip", "cidr", "semver", "format.named", "authorizer", "_private"] {
+            assert!(!knows(name), "{name}");
+        }
+    }
+}

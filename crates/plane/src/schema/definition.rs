@@ -1,0 +1,164 @@
+//! What may be wrong with the definition of a custom resource.
+//!
+//! What all versions have in common, the API server looks at once, as if it stood beside them: paths say so
+//! (`spec.validation`, `spec.subresources`, `spec.additionalPrinterColumns`).
+
+mod defaults;
+mod openapi;
+mod structural;
+mod versions;
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::names::{joined, label_flaw, subdomain_flaws};
+use super::node::{flag, text, texts};
+use super::words::{child, index, invalid, key, not_supported};
+use crate::error::FieldProblem;
+
+static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+/// The field of an object; one without fields if there is none.
+fn section<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a Map<String, Value> {
+    fields.get(name).and_then(Value::as_object).unwrap_or(&NOTHING)
+}
+
+fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a [Value] {
+    fields.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// All that is wrong with a definition, in the API server's order.
+pub(super) fn check(definition: &Value) -> Vec<FieldProblem> {
+    let whole = definition.as_object().unwrap_or(&NOTHING);
+    let spec = section(whole, "spec");
+    let mut problems = check_name(section(whole, "metadata"), spec);
+    problems.extend(check_group_and_scope(spec));
+    problems.extend(versions::check(spec));
+    problems.extend(check_names(section(spec, "names")));
+    problems.extend(versions::check_common(spec));
+    problems.extend(check_conversion(spec));
+    problems.extend(versions::check_stored(section(whole, "status"), spec));
+    problems.extend(check_approval(section(whole, "metadata"), spec));
+    if flag(spec, "preserveUnknownFields") {
+        let detail =
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        problems.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
+    }
+    problems
+}
+
+fn check_name(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    let name = text(metadata, "name");
+    if name.is_empty() {
+        return vec![FieldProblem::required("metadata.name", "name or generateName is required")];
+    }
+    let mut flaws = subdomain_flaws(&name);
+    if name != format!("{}.{}", text(section(spec, "names"), "plural"), text(spec, "group")) {
+        flaws.push("must be spec.names.plural+\".\"+spec.group".to_owned());
+    }
+    let value = Value::from(name);
+    flaws.iter().map(|flaw| invalid("metadata.name", &value, flaw)).collect()
+}
+
+fn check_group_and_scope(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    let group = text(spec, "group");
+    let flaw = match joined(&subdomain_flaws(&group)) {
+        None if !group.contains('.') => Some("should be a domain with at least one dot".to_owned()),
+        flaw => flaw,
+    };
+    let of_group = match flaw {
+        _ if group.is_empty() => Some(FieldProblem::required("spec.group", "")),
+        Some(flaw) => Some(invalid("spec.group", &Value::from(group), &flaw)),
+        None => None,
+    };
+    of_group.into_iter().chain(one_of("spec.scope", &text(spec, "scope"), &["Cluster", "Namespaced"])).collect()
+}
+
+fn one_of(field: &str, value: &str, supported: &[&str]) -> Option<FieldProblem> {
+    match value {
+        "" => Some(FieldProblem::required(field, "")),
+        _ if supported.contains(&value) => None,
+        _ => Some(not_supported(field, &Value::from(value), supported)),
+    }
+}
+
+/// Two of the names are made from the kind if they are missing.
+fn check_names(names: &Map<String, Value>) -> Vec<FieldProblem> {
+    let kind = text(names, "kind");
+    let or = |name: &str, other: String| Some(text(names, name)).filter(|name| !name.is_empty()).unwrap_or(other);
+    let list_kind = or("listKind", if kind.is_empty() { String::new() } else { format!("{kind}List") });
+    let all = [
+        ("plural", text(names, "plural")),
+        ("singular", or("singular", kind.to_lowercase())),
+        ("kind", kind),
+        ("listKind", list_kind),
+    ];
+    let missing = all.iter().filter(|(_, value)| value.is_empty());
+    let mut problems: Vec<FieldProblem> =
+        missing.map(|(name, _)| FieldProblem::required(child("spec.names", name), "")).collect();
+    problems.extend(
+        all.iter().filter(|(_, value)| !value.is_empty()).filter_map(|(name, value)| check_one_name(name, value)),
+    );
+    problems.extend(check_labels(names, "shortNames"));
+    if !all[2].1.is_empty() && all[2].1 == all[3].1 {
+        problems.push(invalid(
+            "spec.names.listKind",
+            &Value::from(all[3].1.as_str()),
+            "kind and listKind may not be the same",
+        ));
+    }
+    problems.extend(check_labels(names, "categories"));
+    problems
+}
+
+fn check_one_name(name: &str, value: &str) -> Option<FieldProblem> {
+    let flaw = match name {
+        "kind" | "listKind" => label_flaw(&value.to_lowercase())
+            .map(|flaw| format!("may have mixed case, but should otherwise match: {flaw}")),
+        _ => label_flaw(value),
+    };
+    flaw.map(|flaw| invalid(child("spec.names", name), &Value::from(value), &flaw))
+}
+
+fn check_labels(names: &Map<String, Value>, field: &str) -> Vec<FieldProblem> {
+    let path = child("spec.names", field);
+    let labels = texts(names, field);
+    let flawed = labels.iter().enumerate().filter_map(|(at, label)| label_flaw(label).map(|flaw| (at, label, flaw)));
+    flawed.map(|(at, label, flaw)| invalid(index(&path, at), &Value::from(label.as_str()), &flaw)).collect()
+}
+
+fn check_conversion(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    let Some(conversion) = spec.get("conversion").and_then(Value::as_object) else { return Vec::new() };
+    let strategy = text(conversion, "strategy");
+    let mut problems: Vec<FieldProblem> =
+        one_of("spec.conversion.strategy", &strategy, &["None", "Webhook"]).into_iter().collect();
+    if strategy == "Webhook" {
+        let webhook = section(conversion, "webhook");
+        let field = "spec.conversion.webhookClientConfig";
+        match webhook.get("clientConfig") {
+            None => problems.push(FieldProblem::required(field, "required when strategy is set to Webhook")),
+            Some(config) if config.get("url").is_some() == config.get("service").is_some() => {
+                problems.push(FieldProblem::required(field, "exactly one of url or service is required"));
+            }
+            Some(_) => {}
+        }
+        if texts(webhook, "conversionReviewVersions").is_empty() {
+            problems.push(FieldProblem::required("spec.conversion.conversionReviewVersions", ""));
+        }
+    }
+    problems
+}
+
+/// Groups that belong to Kubernetes itself ask for a link to who agreed.
+fn check_approval(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Option<FieldProblem> {
+    const ANNOTATION: &str = "api-approved.kubernetes.io";
+    let group = text(spec, "group");
+    let protected =
+        ["k8s.io", "kubernetes.io"].iter().any(|owner| group == *owner || group.ends_with(&format!(".{owner}")));
+    let missing = text(section(metadata, "annotations"), ANNOTATION).is_empty();
+    let detail = format!(
+        "protected groups must have approval annotation \"{ANNOTATION}\", see https://github.com/kubernetes/enhancements/pull/1111"
+    );
+    (protected && missing).then(|| FieldProblem::required(key("metadata.annotations", ANNOTATION), &detail))
+}

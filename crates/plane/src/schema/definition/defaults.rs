@@ -1,0 +1,67 @@
+//! Defaults must be values that objects could have.
+
+use serde_json::Value;
+
+use crate::error::FieldProblem;
+use crate::schema::node::Node;
+use crate::schema::rules::{Changes, Place, root_of};
+use crate::schema::words::{child, invalid, key};
+use crate::schema::{embedded, prune, rules, validate};
+
+/// Whether a place belongs to what every resource has.
+#[derive(Clone, Copy, PartialEq)]
+enum Meta {
+    Inside,
+    Outside,
+}
+
+/// All that is wrong with the defaults of a whole resource.
+pub(super) fn check(node: &Node, path: &str) -> Vec<FieldProblem> {
+    let properties = node.properties.iter();
+    properties.flat_map(|(name, property)| check_at(property, &property_path(path, name), meta_of(name))).collect()
+}
+
+fn property_path(path: &str, name: &str) -> String {
+    key(&child(path, "properties"), name)
+}
+
+fn meta_of(name: &str) -> Meta {
+    if matches!(name, "apiVersion" | "kind" | "metadata") { Meta::Inside } else { Meta::Outside }
+}
+
+fn check_at(node: &Node, path: &str, meta: Meta) -> Vec<FieldProblem> {
+    let meta = if node.embedded { Meta::Outside } else { meta };
+    let mut problems = Vec::new();
+    if let Some(default) = &node.default {
+        problems.extend(check_default(node, default, &child(path, "default"), meta));
+    }
+    if let Some(items) = &node.items {
+        problems.extend(check_at(items, &child(path, "items"), meta));
+    }
+    for (name, property) in &node.properties {
+        let below = if node.embedded { meta_of(name) } else { meta };
+        problems.extend(check_at(property, &property_path(path, name), below));
+    }
+    problems
+}
+
+fn check_default(node: &Node, default: &Value, path: &str, meta: Meta) -> Vec<FieldProblem> {
+    let mut problems = Vec::new();
+    if meta == Meta::Outside && !prune::unknown(default, node).is_empty() {
+        problems.push(invalid(path, default, "must not have unknown fields"));
+    }
+    let unfit = Some(embedded::check(node, default, path)).filter(|unfit| !unfit.is_empty());
+    let unfit = unfit.unwrap_or_else(|| validate::check(node, default, None, path));
+    if unfit.is_empty() {
+        problems.extend(check_rules(node, default, path));
+    }
+    problems.extend(unfit);
+    problems
+}
+
+/// The rules hold both for a value that was there and for one that is new.
+fn check_rules(node: &Node, default: &Value, path: &str) -> Vec<FieldProblem> {
+    let kept = Place { node, root: root_of(node), value: default, old: None, path };
+    let broken_by = |old| rules::check(Place { old, ..kept }, Changes::default(), rules::depth(node));
+    Some(broken_by(Some(default))).filter(|broken| !broken.is_empty()).unwrap_or_else(|| broken_by(None))
+}

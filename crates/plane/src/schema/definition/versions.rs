@@ -1,0 +1,249 @@
+//! The versions of a custom resource: their names, which is stored, and what each, or all of them, say of objects,
+//! subresources and columns.
+
+use serde_json::{Map, Value, json};
+
+use super::{NOTHING, list, openapi, section};
+use crate::error::FieldProblem;
+use crate::schema::names::label_flaw;
+use crate::schema::node::{flag, text, texts};
+use crate::schema::words::{child, forbidden, index, invalid, invalid_as};
+
+const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+const COLUMN_FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+
+fn versions(spec: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    list(spec, "versions").iter().map(|version| version.as_object().unwrap_or(&NOTHING))
+}
+
+/// What all versions say alike, if they do.
+fn common<'a>(spec: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    let first = versions(spec).next()?.get(name).filter(|value| !value.is_null())?;
+    versions(spec).all(|version| version.get(name) == Some(first)).then_some(first)
+}
+
+fn has_status(subresources: Option<&Value>) -> bool {
+    subresources.and_then(|subresources| subresources.get("status")).is_some_and(|status| !status.is_null())
+}
+
+pub(super) fn check(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    let mut problems = Vec::new();
+    for (at, version) in versions(spec).enumerate() {
+        if !section(version, "schema").contains_key("openAPIV3Schema") {
+            problems.push(FieldProblem::required(child(&index("spec.versions", at), "schema.openAPIV3Schema"), ""));
+        }
+    }
+    for (at, version) in versions(spec).enumerate() {
+        problems.extend(check_version(spec, version, &index("spec.versions", at)));
+    }
+    problems.extend(check_storage(spec));
+    problems
+}
+
+fn check_version(spec: &Map<String, Value>, version: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+    let name = text(version, "name");
+    let flaw = label_flaw(&name);
+    let mut problems: Vec<FieldProblem> =
+        flaw.map(|flaw| invalid(child(path, "name"), &Value::from(name), &flaw)).into_iter().collect();
+    if let Some(warning) = version.get("deprecationWarning").filter(|_| !flag(version, "deprecated")) {
+        problems.push(invalid(child(path, "deprecationWarning"), warning, "can only be set for deprecated versions"));
+    }
+    if common(spec, "schema").is_none() {
+        let status = has_status(version.get("subresources"));
+        problems.extend(
+            version.get("schema").into_iter().flat_map(|schema| check_schema(schema, status, &child(path, "schema"))),
+        );
+    }
+    if common(spec, "subresources").is_none() {
+        problems.extend(check_scale(section(version, "subresources"), &child(path, "subresources")));
+    }
+    if common(spec, "additionalPrinterColumns").is_none() {
+        problems
+            .extend(check_columns(list(version, "additionalPrinterColumns"), &child(path, "additionalPrinterColumns")));
+    }
+    problems
+}
+
+pub(super) fn check_common(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    let status = versions(spec).any(|version| has_status(version.get("subresources")));
+    let mut problems = Vec::new();
+    if let Some(schema) = common(spec, "schema") {
+        problems.extend(check_schema(schema, status, "spec.validation"));
+    }
+    if let Some(subresources) = common(spec, "subresources").and_then(Value::as_object) {
+        problems.extend(check_scale(subresources, "spec.subresources"));
+    }
+    if let Some(columns) = common(spec, "additionalPrinterColumns").and_then(Value::as_array) {
+        problems.extend(check_columns(columns, "spec.additionalPrinterColumns"));
+    }
+    problems
+}
+
+fn check_schema(schema: &Value, status: bool, path: &str) -> Vec<FieldProblem> {
+    let Some(schema) = schema.get("openAPIV3Schema") else { return Vec::new() };
+    let path = child(path, "openAPIV3Schema");
+    let mut problems = Vec::new();
+    if status {
+        problems.extend(check_root_beside_status(schema, &path));
+    }
+    if schema["nullable"] == true {
+        problems.push(forbidden(child(&path, "nullable"), "nullable cannot be true at the root"));
+    }
+    problems.extend(openapi::check_whole(schema, &path));
+    problems
+}
+
+/// A status that is written by itself is checked by itself: what is said at the root must not reach it.
+fn check_root_beside_status(schema: &Value, path: &str) -> Option<FieldProblem> {
+    const ALLOWED: [&str; 22] = [
+        "description",
+        "type",
+        "format",
+        "title",
+        "maximum",
+        "exclusiveMaximum",
+        "minimum",
+        "exclusiveMinimum",
+        "maxLength",
+        "minLength",
+        "pattern",
+        "maxItems",
+        "minItems",
+        "uniqueItems",
+        "multipleOf",
+        "required",
+        "items",
+        "properties",
+        "externalDocs",
+        "example",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-validations",
+    ];
+    let shown = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
+    let mut fields = schema.as_object()?.keys();
+    let other = fields.any(|name| !ALLOWED.contains(&name.as_str()));
+    let detail =
+        format!("only {shown} fields are allowed at the root of the schema if the status subresource is enabled");
+    other.then(|| invalid(path, schema, &detail))
+}
+
+fn check_storage(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    let names: Vec<String> = versions(spec).map(|version| text(version, "name")).collect();
+    let mut problems = Vec::new();
+    if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+        problems.push(invalid_as("spec.versions", &shown(spec), "must contain unique version names"));
+    }
+    if versions(spec).filter(|version| flag(version, "storage")).count() != 1 {
+        problems.push(invalid_as(
+            "spec.versions",
+            &shown(spec),
+            "must have exactly one version marked as storage version",
+        ));
+    }
+    if let Some(flaw) = names.first().and_then(|name| label_flaw(name)) {
+        problems.push(invalid("spec.version", &Value::from(names[0].as_str()), &flaw));
+    }
+    problems
+}
+
+/// Versions as the API server shows them: by its own names for their fields, without what they have in common.
+fn shown(spec: &Map<String, Value>) -> String {
+    let own = |version: &Map<String, Value>, name: &str| -> Value {
+        version.get(name).filter(|_| common(spec, name).is_none()).cloned().unwrap_or_default()
+    };
+    let one = |version: &Map<String, Value>| -> String {
+        let warning = version.get("deprecationWarning").cloned().unwrap_or_default();
+        format!(
+            r#"{{"Name":{},"Served":{},"Storage":{},"Deprecated":{},"DeprecationWarning":{warning},"Schema":{},"Subresources":{},"AdditionalPrinterColumns":{},"SelectableFields":{}}}"#,
+            json!(text(version, "name")),
+            flag(version, "served"),
+            flag(version, "storage"),
+            flag(version, "deprecated"),
+            own(version, "schema"),
+            own(version, "subresources"),
+            own(version, "additionalPrinterColumns"),
+            own(version, "selectableFields"),
+        )
+    };
+    format!("[{}]", versions(spec).map(one).collect::<Vec<_>>().join(","))
+}
+
+/// Versions that objects are stored in; a new definition has the one that it names.
+pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldProblem> {
+    const FIELD: &str = "status.storedVersions";
+    let names: Vec<String> = versions(spec).map(|version| text(version, "name")).collect();
+    let storage: Vec<String> =
+        versions(spec).filter(|version| flag(version, "storage")).map(|version| text(version, "name")).collect();
+    let stored = Some(texts(status, "storedVersions")).filter(|stored| !stored.is_empty());
+    let stored = stored.unwrap_or_else(|| storage.iter().take(1).cloned().collect());
+    if stored.is_empty() {
+        return vec![invalid(FIELD, &Value::Null, "must have at least one stored version")];
+    }
+    let unstored = storage.iter().filter(|name| !stored.contains(name));
+    let mut problems: Vec<FieldProblem> =
+        unstored.map(|name| invalid(FIELD, &json!(stored), &format!("must have the storage version {name}"))).collect();
+    for (at, name) in stored.iter().enumerate().filter(|(_, name)| !names.contains(name)) {
+        let detail = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage \
+             migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+        );
+        problems.push(invalid(index(FIELD, at), &Value::from(name.as_str()), &detail));
+    }
+    problems
+}
+
+fn check_scale(subresources: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+    let Some(scale) = subresources.get("scale").and_then(Value::as_object) else { return Vec::new() };
+    let spec = ("specReplicasPath", [".spec."].as_slice(), "should be a json path under .spec");
+    let status = ("statusReplicasPath", [".status."].as_slice(), "should be a json path under .status");
+    let selector =
+        ("labelSelectorPath", [".spec.", ".status."].as_slice(), "should be a json path under either .spec or .status");
+    let check = |(name, under, detail): (&str, &[&str], &str)| {
+        let value = text(scale, name);
+        let field = child(path, &format!("scale.{name}"));
+        match value.as_str() {
+            "" if name == "labelSelectorPath" => None,
+            "" => Some(FieldProblem::required(field, "")),
+            _ => simple_path(&value, &field).or_else(|| {
+                let right = under.iter().any(|start| value.starts_with(start));
+                (!right).then(|| invalid(field, &Value::from(value.as_str()), detail))
+            }),
+        }
+    };
+    [spec, status, selector].into_iter().filter_map(check).collect()
+}
+
+fn simple_path(path: &str, field: &str) -> Option<FieldProblem> {
+    (!path.starts_with('.')).then(|| invalid(field, &Value::from(path), "must be a simple json path starting with ."))
+}
+
+fn check_columns(columns: &[Value], path: &str) -> Vec<FieldProblem> {
+    let check = |(at, column): (usize, &Value)| check_column(column.as_object().unwrap_or(&NOTHING), &index(path, at));
+    columns.iter().enumerate().flat_map(check).collect()
+}
+
+fn check_column(column: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+    let mut problems = Vec::new();
+    let (kind, format, json_path) = (text(column, "type"), text(column, "format"), text(column, "jsonPath"));
+    let types = format!("must be one of {}", COLUMN_TYPES.join(","));
+    if text(column, "name").is_empty() {
+        problems.push(FieldProblem::required(child(path, "name"), ""));
+    }
+    match kind.as_str() {
+        "" => problems.push(FieldProblem::required(child(path, "type"), &types)),
+        kind if !COLUMN_TYPES.contains(&kind) => {
+            problems.push(invalid(child(path, "type"), &Value::from(kind), &types))
+        }
+        _ => {}
+    }
+    if !format.is_empty() && !COLUMN_FORMATS.contains(&format.as_str()) {
+        let formats = format!("must be one of {}", COLUMN_FORMATS.join(","));
+        problems.push(invalid(child(path, "format"), &Value::from(format), &formats));
+    }
+    let field = child(path, "JSONPath");
+    match json_path.as_str() {
+        "" => problems.push(FieldProblem::required(field, "")),
+        _ => problems.extend(simple_path(&json_path, &field)),
+    }
+    problems
+}
