@@ -38,7 +38,6 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::{StreamExt, stream};
-use kedge_plane::{Options, Plane};
 use kedge_test_cluster::Cluster;
 use kedge_tests::files;
 use kedge_tests::page::say;
@@ -66,9 +65,10 @@ async fn the_plane_answers_as_the_real_api_server_does() {
     let (_cluster, kubeconfig) = cluster().await;
     let real = Server::real(&kubeconfig).await.unwrap();
     let twice = is_set("KEDGE_SCRIPTS_TWICE");
-    let other = if twice { real.clone() } else { Server::Plane(Plane::new(Options::default())) };
+    let other = if twice { real.clone() } else { Server::plane() };
     for server in [&real, &other] {
         install_crds(server).await;
+        server.compact();
     }
 
     let tally = play_all(&real, &other, &scripts, &listed).await;

@@ -74,9 +74,10 @@ pub(crate) fn lines(body: Body) -> Lines {
                 let line: Vec<u8> = rest.drain(..=end).collect();
                 return Some((parsed(&Bytes::from(line)), (frames, rest)));
             }
-            match frames.next().await? {
-                Ok(frame) => rest.extend_from_slice(&frame),
-                Err(_) => return None,
+            match frames.next().await {
+                Some(Ok(frame)) => rest.extend_from_slice(&frame),
+                _ if rest.is_empty() => return None,
+                _ => rest.push(b'\n'),
             }
         }
     })

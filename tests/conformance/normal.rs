@@ -54,7 +54,7 @@ impl Normaliser {
         if let Some(metadata) = fields.get("metadata") {
             self.learn_name(metadata);
         }
-        let ordered = causes_in_order(fields);
+        let ordered = causes_in_order(fields).or_else(|| resources_in_order(fields));
         let fields = ordered.as_ref().unwrap_or(fields);
         let is_shared = is_list(fields) || is_bookmark(fields);
         let normal = fields.iter().filter(|(key, _)| *key != "managedFields").map(|(key, value)| {
@@ -85,6 +85,7 @@ impl Normaliser {
             "resourceVersion" if is_number => format!("rv{}", self.versions.of(text)).into(),
             "continue" if !text.is_empty() => json!("<continue>"),
             "clusterIP" if text.starts_with("10.") => json!("<address>"),
+            "serverAddress" => json!("<address>"),
             "storageVersionHash" => json!("<hash>"),
             "token" => json!("<token>"),
             "message" => self.message(text).into(),
@@ -167,6 +168,16 @@ fn causes_in_order(status: &Map<String, Value>) -> Option<Map<String, Value>> {
     }
     status["details"]["causes"] = causes.into();
     Some(status)
+}
+
+/// A discovery document, sorted: the real API server lists custom resources in an order that is by chance.
+fn resources_in_order(document: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let mut resources =
+        document.get("resources").filter(|_| document.contains_key("groupVersion"))?.as_array()?.clone();
+    resources.sort_by_key(|resource| resource["name"].as_str().map(str::to_owned));
+    let mut document = document.clone();
+    document.insert("resources".into(), resources.into());
+    Some(document)
 }
 
 fn is_list(fields: &Map<String, Value>) -> bool {

@@ -1,11 +1,13 @@
 //! The two sides: the real API server, and the plane in this process.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use http::{Request, Response};
-use kedge_plane::Plane;
+use kedge_plane::review::Access;
+use kedge_plane::{Options, Plane};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -26,6 +28,19 @@ impl Server {
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         config.default_retry = false;
         Ok(Self::Real(kube::Client::try_from(config)?))
+    }
+
+    /// A plane on which, as on the real one, the administrator may do everything and nobody else anything.
+    pub(crate) fn plane() -> Self {
+        let authorize = Arc::new(|access: &Access| access.user == USER);
+        Self::Plane(Plane::new(Options { authorize, ..Options::default() }))
+    }
+
+    /// Forgets what is past, where that is not done in time.
+    pub(crate) fn compact(&self) {
+        if let Self::Plane(plane) = self {
+            plane.compact();
+        }
     }
 
     /// How long to wait for what controllers do, or for an event. The plane does at once what it does at all.

@@ -40,19 +40,32 @@ pub(crate) fn complete(definition: &mut Value) {
     }
 }
 
+/// What the status of a new definition says before anybody has looked at it.
+pub(crate) fn begin(definition: &mut Value) {
+    definition["status"] = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" } });
+    remember_stored(definition);
+}
+
 /// Said of a definition that is deleted.
 pub(crate) fn mark_terminating(resource: &Resource, definition: &mut Value, now: DateTime<Utc>) {
     if is_definition(resource) {
         let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         set_condition(definition, "Terminating", "InstanceDeletionPending", message, now);
+        // It is marked in a way of its own.
+        meta::of(definition).remove("deletionGracePeriodSeconds");
     }
 }
 
 /// What a change of a definition means.
 pub(crate) fn follow(state: &mut State, change: &Change, now: DateTime<Utc>) {
     let definition = &change.after;
-    if change.happened == Happened::Deleted {
-        return forget(state, definition);
+    match change.happened {
+        Happened::Deleted => {
+            state.customs_since.remove(&defined(definition));
+            return forget(state, definition);
+        }
+        Happened::Added => drop(state.customs_since.insert(defined(definition), change.revision)),
+        Happened::Modified => {}
     }
     if change.before.as_ref().is_none_or(|before| before["spec"] != definition["spec"]) {
         forget(state, definition);
@@ -80,6 +93,11 @@ pub(crate) fn follow_object(state: &mut State, change: &Change, now: DateTime<Ut
 fn defined(definition: &Value) -> GroupResource {
     let spec = &definition["spec"];
     GroupResource::new(spec["group"].as_str().unwrap_or(""), spec["names"]["plural"].as_str().unwrap_or(""))
+}
+
+/// The revision since which a custom resource is there; 0 for built-in kinds.
+pub(crate) fn defined_at(state: &State, resource: &Resource) -> u64 {
+    state.customs_since.get(&resource.shelf).copied().unwrap_or(0)
 }
 
 fn forget(state: &mut State, definition: &Value) {

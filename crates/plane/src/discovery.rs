@@ -16,6 +16,8 @@ use crate::resource::{Kept, Resource, group_version};
 type Served = BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>>;
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// Custom resources list them in another order.
+const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// Whether the API server itself serves the version of the group.
@@ -128,6 +130,7 @@ fn verbs(resource: &Resource) -> Vec<&'static str> {
         Kept::Stored if resource.is("", "namespaces") => {
             VERBS.into_iter().filter(|verb| *verb != "deletecollection").collect()
         }
+        Kept::Stored if resource.is_custom() => CUSTOM_VERBS.to_vec(),
         Kept::Stored => VERBS.to_vec(),
     }
 }

@@ -36,6 +36,13 @@ impl FieldProblem {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
     }
 
+    /// `FieldValueNotSupported`.
+    pub fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let supported: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
+        let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
     fn cause(&self) -> Value {
         json!({ "reason": self.reason, "message": self.message, "field": self.field })
     }

@@ -132,6 +132,9 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, creat
     if resource.is("", "namespaces") {
         namespace::prepare(object, None);
     }
+    if crd::is_definition(resource) {
+        crd::begin(object);
+    }
     if resource.is("", "pods") {
         object["status"]["phase"] = json!("Pending");
     }
@@ -183,6 +186,7 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     let finalizers = object["spec"]["finalizers"].take();
     meta::copy_top(object, old, "spec");
     meta::copy_top(object, old, "status");
+    namespace::label(object);
     match finalizers.as_array().is_some_and(|list| !list.is_empty()) {
         true => object["spec"]["finalizers"] = finalizers,
         false => drop(object["spec"].as_object_mut().and_then(|spec| spec.remove("finalizers"))),

@@ -138,7 +138,7 @@ fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
 }
 
 fn mark(object: &mut Value, at: DateTime<Utc>, seconds: i64) {
-    if !meta::is_deleting(object) && meta::generation(object) > 0 {
+    if !meta::is_deleting(object) && meta::generation(object) > 0 && object["kind"] != "CustomResourceDefinition" {
         meta::set(object, "generation", json!(meta::generation(object) + 1));
     }
     let at = stamp(at);

@@ -180,6 +180,20 @@ impl Resource {
         self.gvr.group == group && self.gvr.plural == plural
     }
 
+    /// Where the API server would keep an object in etcd, which some of its messages name.
+    pub(crate) fn storage_key(&self, namespace: Option<&str>, name: &str) -> String {
+        let GroupResource { group, plural } = &self.shelf;
+        let has_group = self.is_custom() || matches!(group.as_str(), "apiextensions.k8s.io" | "apiregistration.k8s.io");
+        let folder = match plural.as_str() {
+            "services" | "endpoints" if group.is_empty() => format!("services/{}", plural.replace("services", "specs")),
+            "nodes" if group.is_empty() => "minions".to_owned(),
+            _ if has_group => format!("{group}/{plural}"),
+            _ => plural.clone(),
+        };
+        let namespace = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        format!("/registry/{folder}/{namespace}{name}")
+    }
+
     /// The subresources that are served, in the order of discovery.
     pub(crate) fn subresources(&self) -> Vec<&'static str> {
         let mut all = Vec::new();

@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) store: Store,
     /// The custom resources, as their definitions say.
     pub(crate) customs: BTreeMap<Gvr, Arc<Resource>>,
+    /// The revision at which each was defined.
+    pub(crate) customs_since: BTreeMap<GroupResource, u64>,
     /// What each manager last applied, by uid and manager.
     pub(crate) applied: BTreeMap<(String, String), Value>,
     /// How many uids and how many names were made.
@@ -29,7 +31,14 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(history: usize) -> Self {
-        Self { store: Store::new(history), customs: BTreeMap::new(), applied: BTreeMap::new(), uids: 0, suffixes: 0 }
+        Self {
+            store: Store::new(history),
+            customs: BTreeMap::new(),
+            customs_since: BTreeMap::new(),
+            applied: BTreeMap::new(),
+            uids: 0,
+            suffixes: 0,
+        }
     }
 
     pub(crate) fn create_first_namespaces(&mut self, now: DateTime<Utc>) {

@@ -21,6 +21,7 @@ pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod update;
 pub(crate) mod watch;
+pub(crate) mod write_options;
 
 /// One call to one resource, both known.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,7 @@ pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf) -> Result<An
     let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
     let ask = Ask { plane, call, resource: &resource };
     check_scope(&ask)?;
+    write_options::check(call)?;
     match call.subresource.as_deref() {
         None if resource.kept == Kept::Asked => review::answer(&ask),
         None => whole(&ask, as_of).await,
@@ -61,6 +63,7 @@ pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf) -> Result<An
         Some("finalize") if resource.is("", "namespaces") => part(&ask, Part::Finalize, as_of).await,
         Some("scale") if resource.scale.is_some() => scale::answer(&ask, as_of).await,
         Some("token") if resource.is("", "serviceaccounts") => token::answer(&ask),
+        Some(_) if resource.is_custom() => Err(ask.not_found()),
         Some(_) => Err(ApiError::unknown_path()),
     }
 }

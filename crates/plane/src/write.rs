@@ -19,6 +19,7 @@ use crate::schema;
 use crate::settle;
 use crate::state::State;
 use crate::store::{Entry, key};
+use crate::subresource::scale;
 use crate::verbs::{Ask, get};
 
 /// How a uid that is not the object's is refused.
@@ -86,7 +87,10 @@ fn check_uid(ask: &Ask<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     match wanted.is_empty() || wanted == found {
         true => Ok(()),
         false => {
-            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+            let key = ask.resource.storage_key(ask.namespace(), ask.name());
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+            );
             Err(ApiError::conflict(&ask.resource.group_resource(), ask.name(), &why))
         }
     }
@@ -115,7 +119,10 @@ pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Re
     problems.extend(old.into_iter().flat_map(|old| names::check_change(new, old)));
     problems.extend(match &resource.origin {
         Origin::BuiltIn => builtin::check(&resource.stored, new, old),
-        Origin::Custom { schema } => schema.validate(new, old),
+        Origin::Custom { schema } => {
+            let replicas = resource.scale.as_ref().map(|paths| scale::check_custom(paths, new));
+            replicas.into_iter().flatten().chain(schema.validate(new, old)).collect()
+        }
     });
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         problems.extend(schema::check_definition(new));

@@ -29,7 +29,7 @@ fn core() -> Vec<Resource> {
             .with_status()
             .returning()
             .creating()
-            .named(Naming::OldLabel),
+            .named(Naming::Label),
         row("", "v1", "secrets", "Secret", Namespaced),
         row("", "v1", "configmaps", "ConfigMap", Namespaced).short("cm"),
         row("", "v1", "serviceaccounts", "ServiceAccount", Namespaced).short("sa").returning(),

@@ -16,7 +16,11 @@ use crate::write::{self, UidRule};
 pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiError> {
     let paths = ask.resource.scale.as_ref().ok_or_else(ApiError::unknown_path)?;
     let object = match ask.call.verb {
-        Verb::Get => convert::to_served(ask.resource, &get::find(&ask.plane.state(), ask, as_of)?),
+        Verb::Get => {
+            let found = convert::to_served(ask.resource, &get::find(&ask.plane.state(), ask, as_of)?);
+            check_readable(ask, paths, &found)?;
+            found
+        }
         Verb::Update | Verb::Patch(_) => {
             write::rewrite(ask, Part::Main, UidRule::Precondition, |old| scaled(ask, paths, old)).await?
         }
@@ -53,13 +57,36 @@ fn check(ask: &Ask<'_>, wanted: &Value) -> Result<(), ApiError> {
     }
     write::check_name(ask, wanted)?;
     match wanted["spec"]["replicas"].as_i64() {
-        Some(replicas) if replicas < 0 => {
+        Some(replicas) if replicas < 0 && !ask.resource.is_custom() => {
             let problem =
                 FieldProblem::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
             Err(ApiError::invalid("autoscaling", "Scale", ask.name(), &[problem]))
         }
         _ => Ok(()),
     }
+}
+
+/// A custom resource has no scale before it has replicas.
+fn check_readable(ask: &Ask<'_>, paths: &ScalePaths, object: &Value) -> Result<(), ApiError> {
+    let path = &paths.spec_replicas;
+    match ask.resource.is_custom() && at(object, path).is_none() {
+        true => Err(ApiError::internal(&format!("the spec replicas field {path:?} does not exist"))),
+        false => Ok(()),
+    }
+}
+
+/// What is wrong with the replicas of a custom resource, whichever way they are written.
+pub(crate) fn check_custom(paths: &ScalePaths, object: &Value) -> Vec<FieldProblem> {
+    let problem = |path: &String| {
+        let replicas = at(object, path)?.as_i64()?;
+        let detail = match replicas {
+            ..0 => "should be a non-negative integer".to_owned(),
+            replicas if replicas > i64::from(i32::MAX) => format!("should be less than or equal to {}", i32::MAX),
+            _ => return None,
+        };
+        Some(FieldProblem::invalid(path.clone(), &json!(replicas), &detail))
+    };
+    [&paths.spec_replicas, &paths.status_replicas].into_iter().filter_map(problem).collect()
 }
 
 /// An object as a scale.

@@ -13,7 +13,7 @@ use crate::verbs::{Ask, create, get};
 use crate::write::{self, UidRule};
 
 pub(crate) async fn answer(ask: &Ask<'_>, part: Part, applied: &Value) -> Result<Answer, ApiError> {
-    let manager = manager(ask)?;
+    let manager = manager(ask);
     check_named(applied)?;
     let answer = match get::find(&ask.plane.state(), ask, AsOf::default()) {
         Err(missing) if part != Part::Main => Err(missing),
@@ -33,13 +33,10 @@ pub(crate) async fn answer(ask: &Ask<'_>, part: Part, applied: &Value) -> Result
     Ok(answer)
 }
 
-fn manager(ask: &Ask<'_>) -> Result<String, ApiError> {
-    let problem = || crate::FieldProblem::required("fieldManager", "is required for apply patch");
-    let manager = ask
-        .call
-        .param("fieldManager")
-        .ok_or_else(|| ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[problem()]))?;
-    Ok(format!("{manager}/{}", ask.call.subresource.as_deref().unwrap_or("")))
+/// Whose claims they are. (That there is a name was checked.)
+fn manager(ask: &Ask<'_>) -> String {
+    let manager = ask.call.param("fieldManager").unwrap_or("");
+    format!("{manager}/{}", ask.call.subresource.as_deref().unwrap_or(""))
 }
 
 fn check_named(applied: &Value) -> Result<(), ApiError> {

@@ -56,7 +56,9 @@ struct Continue {
 
 impl Continue {
     fn read(token: &str) -> Result<Self, ApiError> {
-        let refuse = |detail: &str| ApiError::bad_request(format!("continue key is not valid: {detail}"));
+        let refuse = |detail: &str| {
+            ApiError::bad_request(format!("invalid continue token: continue key is not valid: {detail}"))
+        };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|e| refuse(&e.to_string()))?;
         let read: Self = serde_json::from_slice(&bytes).map_err(|e| refuse(&e.to_string()))?;
         match (read.v.as_str(), read.rv, read.start.is_empty()) {
@@ -84,7 +86,8 @@ struct Page {
 pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiError> {
     check_options(ask.call)?;
     let selected = Selected::read(ask.call)?;
-    let wanted = version(ask.call.param("resourceVersion"))?;
+    let wanted = version(ask.call.param("resourceVersion"))
+        .map_err(|refusal| ApiError::bad_request(format!("invalid resource version: {}", refusal.message)))?;
     wait_for(ask.plane, wanted).await?;
     let page = read_page(&ask.plane.state(), ask, as_of, &selected, wanted)?;
     Ok(Answer::list(written(ask.resource, page)))
@@ -109,6 +112,9 @@ fn written(resource: &Resource, page: Page) -> List {
 
 fn read_page(state: &State, ask: &Ask<'_>, as_of: AsOf, selected: &Selected, wanted: u64) -> Result<Page, ApiError> {
     let token = ask.call.param("continue").map(Continue::read).transpose()?;
+    if token.is_some() && wanted > 0 {
+        return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+    }
     let is_exact = ask.call.param("resourceVersionMatch") == Some("Exact");
     let revision = match &token {
         Some(token) if token.rv > 0 => token.rv as u64,
@@ -184,7 +190,7 @@ pub(crate) fn version(text: Option<&str>) -> Result<u64, ApiError> {
             &json!(text),
             &format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
         );
-        ApiError::bad_request(format!("resourceVersion: {}", problem.message))
+        ApiError::new(500, "", format!("resourceVersion: {}", problem.message))
     })
 }
 
@@ -200,6 +206,9 @@ pub(crate) async fn wait_for(plane: &Plane, wanted: u64) -> Result<(), ApiError>
 }
 
 fn check_options(call: &Call) -> Result<(), ApiError> {
+    if let Some(limit) = call.param("limit").filter(|limit| limit.parse::<i64>().is_err()) {
+        return Err(ApiError::bad_request(format!("strconv.ParseInt: parsing {limit:?}: invalid syntax")));
+    }
     let mut problems = Vec::new();
     if let Some(matching) = call.param("resourceVersionMatch") {
         let mut forbid = |detail: &str| problems.push(FieldProblem::forbidden("resourceVersionMatch", detail));
