@@ -1,4 +1,63 @@
-//! Servers behind the plane.
+//! Servers behind the plane that it calls back: webhooks, and those that serve an API group of their own. They are named by
+//! host, as configurations name them: `NAME.NAMESPACE.svc`, or `host:port`.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use kube::client::Body;
+use serde_json::Value;
+
+type Answering = dyn Fn(Request<Body>) -> BoxFuture<'static, Result<Response<Body>, String>> + Send + Sync;
+
+/// A server, as a function. An error is one of the connection, in the words that callers read.
+#[derive(Clone)]
+pub struct Backend(Arc<Answering>);
+
+impl Backend {
+    pub fn new<F>(answer: impl Fn(Request<Body>) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Response<Body>, String>> + Send + 'static,
+    {
+        Self(Arc::new(move |request| Box::pin(answer(request))))
+    }
+
+    pub(crate) fn call(&self, request: Request<Body>) -> BoxFuture<'static, Result<Response<Body>, String>> {
+        (self.0)(request)
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Backend")
+    }
+}
+
+/// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct Backends;
+pub(crate) struct Backends(Mutex<BTreeMap<String, Backend>>);
+
+impl Backends {
+    fn all(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Backend>> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+
+    pub(crate) fn insert(&self, host: &str, backend: Backend) {
+        self.all().insert(host.to_owned(), backend);
+    }
+
+    pub(crate) fn remove(&self, host: &str) {
+        self.all().remove(host);
+    }
+
+    pub(crate) fn get(&self, host: &str) -> Option<Backend> {
+        self.all().get(host).cloned()
+    }
+}
+
+/// The host that a reference to a service means.
+pub(crate) fn service_host(service: &Value) -> String {
+    format!("{}.{}.svc", service["name"].as_str().unwrap_or(""), service["namespace"].as_str().unwrap_or(""))
+}

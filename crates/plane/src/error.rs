@@ -182,6 +182,18 @@ impl ApiError {
         Self { details: Some(details), ..Self::new(422, "Invalid", message) }
     }
 
+    /// A refusal that another server gave: a `Status`, or just some text.
+    pub fn received(code: u16, body: &[u8]) -> Self {
+        let Ok(status @ Value::Object(_)) = serde_json::from_slice::<Value>(body) else {
+            return Self::new(code, "", String::from_utf8_lossy(body).trim_end());
+        };
+        let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(code);
+        let reason = known_reason(status["reason"].as_str().unwrap_or(""));
+        let mut refusal = Self::new(code, reason, status["message"].as_str().unwrap_or(""));
+        refusal.details = Some(status["details"].clone()).filter(|details| !details.is_null());
+        refusal
+    }
+
     /// The body of the answer.
     pub fn status(&self) -> Value {
         let mut status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": self.metadata.as_ref().unwrap_or(&json!({})), "status": "Failure", "message": self.message });
@@ -194,4 +206,28 @@ impl ApiError {
         status["code"] = json!(self.code);
         status
     }
+}
+
+/// A reason that somebody else gave, if it is one of Kubernetes' own.
+pub(crate) fn known_reason(reason: &str) -> &'static str {
+    const KNOWN: [&str; 17] = [
+        "AlreadyExists",
+        "BadRequest",
+        "Conflict",
+        "Expired",
+        "Forbidden",
+        "Gone",
+        "InternalError",
+        "Invalid",
+        "MethodNotAllowed",
+        "NotAcceptable",
+        "NotFound",
+        "ServerTimeout",
+        "ServiceUnavailable",
+        "Timeout",
+        "TooManyRequests",
+        "Unauthorized",
+        "UnsupportedMediaType",
+    ];
+    KNOWN.into_iter().find(|known| *known == reason).unwrap_or("")
 }

@@ -119,20 +119,24 @@ fn finish_if_alone(state: &mut State, uid: &str, now: DateTime<Utc>) {
     let blocks = |object: &Arc<Value>| {
         meta::owners(object).iter().any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true)
     };
-    let dependents = state.store.owners().dependents(uid);
-    if !dependents.iter().filter_map(|(shelf, key)| state.store.get(shelf, key)).any(blocks) {
+    let is_waiting = held_by(state, uid, FOREGROUND).is_some();
+    let places = if is_waiting { state.store.owners().dependents(uid) } else { return };
+    if !places.iter().filter_map(|(shelf, key)| state.store.get(shelf, key)).any(blocks) {
         take_finalizer(state, uid, FOREGROUND, now);
     }
 }
 
+/// The object of a uid, if it is marked and this finalizer is among those that keep it.
+fn held_by(state: &State, uid: &str, finalizer: &str) -> Option<Place> {
+    let place = state.store.owners().place(uid)?;
+    let object = state.store.get(&place.0, &place.1)?;
+    (meta::is_deleting(object) && meta::has_finalizer(object, finalizer)).then(|| place.clone())
+}
+
 fn take_finalizer(state: &mut State, uid: &str, finalizer: &str, now: DateTime<Utc>) {
-    let Some((resource, object)) = state.store.owners().place(uid).cloned().and_then(|place| look_up(state, &place))
-    else {
+    let Some((resource, object)) = held_by(state, uid, finalizer).and_then(|place| look_up(state, &place)) else {
         return;
     };
-    if !meta::is_deleting(&object) || !meta::has_finalizer(&object, finalizer) {
-        return;
-    }
     let mut freed = Value::clone(&object);
     meta::set_finalizers(&mut freed, meta::without_finalizer(&object, finalizer));
     write::replace(state, entry(&resource, &object, now), &object, freed);

@@ -39,19 +39,19 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     if let Some(found) = discovery::answer(plane, &method, uri.path(), wants).await {
         return found;
     }
+    if let Some((group, version)) = path::group_version(uri.path())
+        && aggregate::is_remote(plane, group, version)
+    {
+        return aggregate::forward(plane, group, version, user, request).await;
+    }
     let Some(target) = path::Target::read(uri.path()) else { return page_not_found() };
-    if aggregate::is_remote(plane, &target.resource.group, &target.resource.version) {
-        return aggregate::forward(plane, user, request).await;
-    }
-    let known = plane.state().resource(&target.resource).is_some();
-    if !known && discovery::is_built_in(&target.resource.group, &target.resource.version) {
-        return refused(&ApiError::unknown_path());
-    }
-    if !known {
-        return page_not_found();
-    }
+    let found = plane.state().resource(&target.resource);
+    let Some(resource) = found else {
+        let is_ours = discovery::is_built_in(&target.resource.group, &target.resource.version);
+        return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
+    };
     let as_of = request.extensions().get::<AsOf>().copied().unwrap_or_default();
-    match read::call(user, target, request).await {
+    match read::call(user, &resource, target, request).await {
         Ok(call) => answered(plane, &call, as_of, wants.shape()).await.unwrap_or_else(|refusal| refused(&refusal)),
         Err(refusal) => refused(&refusal),
     }

@@ -5,15 +5,30 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`plane`] | the whole, and how to talk to it |
-//! | [`call`] | one request, read |
+//! | `http`, `transport` | requests read, answers written; the plane as a client's transport |
+//! | [`call`], `answer` | one request, read; one answer, unwritten |
 //! | [`error`] | refusals, as the API server words them |
+//! | `verbs`, `subresource` | what each verb does, and what lies below objects |
+//! | `prepare`, `names`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
+//! | `settle`, `gc`, `namespace`, `crd`, `aggregate` | what follows from a write without anybody asking |
+//! | `admission`, `backend`, [`review`] | webhooks and other servers that are called back; reviews |
+//! | `discovery` | what is served |
 //! | [`resource`] | the kinds of objects there are |
-//! | [`store`] | objects, revisions, and the log of what changed |
+//! | [`store`], `state` | objects, revisions, and the log of what changed |
+//! | `convert`, `meta`, `labels` | objects in other versions; their metadata; their selectors as text |
 //! | [`patch`] | the four kinds of patches |
 //! | [`selector`] | label and field selectors |
 //! | [`builtin`] | what the API server fills into and checks of its own kinds |
 //! | [`schema`] | what it fills into, drops from and checks of custom resources |
 //! | [`controllers`] | workloads that get pods, and autoscalers |
+//!
+//! A write passes through: `verbs` → `strict` and `prepare` (read, completed, what callers may not touch) → `write` (checked)
+//! → `admission` (webhooks) → `store` → `settle`.
+//!
+//! Known to differ from a real API server: `managedFields` are not kept and server-side apply knows no conflicts; garbage
+//! collection, namespaces and definitions settle within the write that causes it, without asking webhooks; `matchConditions`
+//! of webhooks are not looked at; there are no mutating webhooks and admission policies; requests are not authorized; tables
+//! are answered as objects; there is no OpenAPI document; watches through other servers are not streamed.
 
 mod admission;
 mod aggregate;
@@ -28,6 +43,7 @@ mod discovery;
 pub mod error;
 mod gc;
 mod http;
+mod labels;
 mod meta;
 mod names;
 mod namespace;
@@ -43,11 +59,13 @@ pub mod selector;
 mod settle;
 mod state;
 pub mod store;
+mod strict;
 mod subresource;
 mod transport;
 mod verbs;
 mod write;
 
+pub use backend::Backend;
 pub use call::{AsOf, Call, PatchKind, Verb};
 pub use error::{ApiError, FieldProblem};
 pub use http::AnswerBody;

@@ -1,5 +1,6 @@
 //! The whole, and how to talk to it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -9,12 +10,14 @@ use kube::client::Body;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::aggregate;
 use crate::answer::Shape;
-use crate::backend::Backends;
+use crate::backend::{Backend, Backends};
 use crate::call::{AsOf, Call, Verb};
 use crate::error::ApiError;
 use crate::http::AnswerBody;
 use crate::resource::Gvr;
+use crate::settle;
 use crate::state::State;
 use crate::store::{Change, key, within};
 use crate::transport;
@@ -105,6 +108,28 @@ impl Plane {
     /// Forgets the log: watches and continued lists from before now are told that they are too old.
     pub fn compact(&self) {
         self.state().store.compact();
+    }
+
+    /// Lets a host be called: `NAME.NAMESPACE.svc` for what configurations name as a service, `host:port` for an URL.
+    pub fn register_backend(&self, host: &str, backend: Backend) {
+        self.backends().insert(host, backend);
+        self.set_reachable(|hosts| hosts.insert(host.to_owned()));
+    }
+
+    /// Nobody answers at this host any more.
+    pub fn remove_backend(&self, host: &str) {
+        self.backends().remove(host);
+        self.set_reachable(|hosts| hosts.remove(host));
+    }
+
+    fn set_reachable(&self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) {
+        let now = self.now();
+        self.write(|state| {
+            if change(&mut state.hosts) {
+                aggregate::look_again(state, now);
+                settle::settle(state, now);
+            }
+        });
     }
 
     /// The time, as objects are stamped with it.

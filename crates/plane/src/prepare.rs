@@ -104,7 +104,7 @@ fn tidy_metadata(object: &mut Value) {
     meta::of(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
 }
 
-fn is_empty(value: &Value) -> bool {
+pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),

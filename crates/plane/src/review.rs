@@ -15,9 +15,15 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A user of the group that everybody who is authenticated is in.
+    /// A user of the group that everybody who is authenticated is in; service accounts are in two more.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), groups: vec!["system:authenticated".to_owned()] }
+        let mut groups = Vec::new();
+        if let Some(account) = name.strip_prefix("system:serviceaccount:") {
+            let namespace = account.split(':').next().unwrap_or("");
+            groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+        }
+        groups.push("system:authenticated".to_owned());
+        Self { name: name.to_owned(), groups }
     }
 }
 

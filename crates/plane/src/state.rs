@@ -1,6 +1,6 @@
 //! What a plane remembers: objects, the kinds that definitions added, and the counters that make names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -24,6 +24,8 @@ pub(crate) struct State {
     pub(crate) customs_since: BTreeMap<GroupResource, u64>,
     /// What each manager last applied, by uid and manager.
     pub(crate) applied: BTreeMap<(String, String), Value>,
+    /// The hosts at which somebody answers.
+    pub(crate) hosts: BTreeSet<String>,
     /// How many uids and how many names were made.
     uids: u64,
     suffixes: u64,
@@ -36,6 +38,7 @@ impl State {
             customs: BTreeMap::new(),
             customs_since: BTreeMap::new(),
             applied: BTreeMap::new(),
+            hosts: BTreeSet::new(),
             uids: 0,
             suffixes: 0,
         }

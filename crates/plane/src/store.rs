@@ -108,6 +108,11 @@ impl Store {
         self.revision
     }
 
+    /// The revision so many before now, as far as the log reaches back.
+    pub(crate) fn behind(&self, revisions: u64) -> u64 {
+        self.revision.saturating_sub(revisions).max(self.forgotten)
+    }
+
     pub(crate) fn owners(&self) -> &Owners {
         &self.owners
     }

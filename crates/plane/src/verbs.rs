@@ -54,7 +54,7 @@ pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf) -> Result<An
     }
     let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
     let ask = Ask { plane, call, resource: &resource };
-    check_scope(&ask)?;
+    check_scope(&resource, call.namespace.as_deref(), call.verb)?;
     write_options::check(call)?;
     match call.subresource.as_deref() {
         None if resource.kept == Kept::Asked => review::answer(&ask),
@@ -69,9 +69,9 @@ pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf) -> Result<An
 }
 
 /// Objects that live in namespaces are written in one; lists may go over all.
-fn check_scope(ask: &Ask<'_>) -> Result<(), ApiError> {
-    let across = ask.resource.is_namespaced() && ask.call.namespace.is_none();
-    match across && !matches!(ask.call.verb, Verb::List | Verb::Watch) {
+pub(crate) fn check_scope(resource: &Resource, namespace: Option<&str>, verb: Verb) -> Result<(), ApiError> {
+    let across = resource.is_namespaced() && namespace.is_none();
+    match across && !matches!(verb, Verb::List | Verb::Watch) {
         true => Err(ApiError::method_not_allowed()),
         false => Ok(()),
     }

@@ -19,6 +19,7 @@ use crate::schema;
 use crate::settle;
 use crate::state::State;
 use crate::store::{Entry, key};
+use crate::strict;
 use crate::subresource::scale;
 use crate::verbs::{Ask, get};
 
@@ -49,8 +50,8 @@ pub(crate) async fn rewrite(
 }
 
 /// The object as it will be stored.
-fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, mut new: Value) -> Result<Value, ApiError> {
-    prepare::read(ask.resource, &mut new)?;
+fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, new: Value) -> Result<Value, ApiError> {
+    let mut new = strict::read(ask, new)?;
     check_name(ask, &new)?;
     if uid == UidRule::Precondition {
         check_uid(ask, &new, old)?;

@@ -50,6 +50,12 @@ impl Target {
     }
 }
 
+/// The group and version of a path below `/apis`.
+pub(crate) fn group_version(path: &str) -> Option<(&str, &str)> {
+    let mut parts = path.strip_prefix("/apis/")?.split('/');
+    Some((parts.next()?, parts.next().filter(|version| !version.is_empty())?))
+}
+
 fn decoded(part: &str) -> String {
     percent_decode_str(part).decode_utf8_lossy().into_owned()
 }

@@ -9,11 +9,19 @@ use super::header;
 use super::path::Target;
 use crate::call::{Call, PatchKind, Verb};
 use crate::error::ApiError;
+use crate::resource::Resource;
+use crate::verbs;
 
-pub(super) async fn call(user: &str, target: Target, request: Request<Body>) -> Result<Call, ApiError> {
+pub(super) async fn call(
+    user: &str,
+    resource: &Resource,
+    target: Target,
+    request: Request<Body>,
+) -> Result<Call, ApiError> {
     let query = request.uri().query().unwrap_or("").as_bytes();
     let params: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
     let verb = verb(request.method(), &target, &params, content_type(&request))?;
+    verbs::check_scope(resource, target.namespace.as_deref(), verb)?;
     let body = body(verb, request).await?;
     let Target { resource, namespace, name, subresource } = target;
     Ok(Call { user: user.to_owned(), verb, resource, namespace, name, subresource, params, body })

@@ -6,6 +6,7 @@ use crate::answer::Answer;
 use crate::call::{AsOf, Verb};
 use crate::convert;
 use crate::error::{ApiError, FieldProblem};
+use crate::labels;
 use crate::meta;
 use crate::patch;
 use crate::prepare::Part;
@@ -26,14 +27,14 @@ pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiErro
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    Ok(Answer::other(scale(paths, &object)?))
+    Ok(Answer::other(scale(paths, &object)))
 }
 
 /// The object with the replicas that the body wants.
 fn scaled(ask: &Ask<'_>, paths: &ScalePaths, old: &Value) -> Result<Value, ApiError> {
     let body = ask.call.body.as_ref().ok_or_else(|| ApiError::bad_request("the request has no body"))?;
     let wanted = match ask.call.verb {
-        Verb::Patch(kind) => patch::apply(kind, &Gvr::new("autoscaling", "v1", "scales"), &scale(paths, old)?, body)?,
+        Verb::Patch(kind) => patch::apply(kind, &Gvr::new("autoscaling", "v1", "scales"), &scale(paths, old), body)?,
         _ => body.clone(),
     };
     check(ask, &wanted)?;
@@ -90,7 +91,7 @@ pub(crate) fn check_custom(paths: &ScalePaths, object: &Value) -> Vec<FieldProbl
 }
 
 /// An object as a scale.
-fn scale(paths: &ScalePaths, object: &Value) -> Result<Value, ApiError> {
+pub(crate) fn scale(paths: &ScalePaths, object: &Value) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         metadata.extend(object["metadata"].get(field).map(|value| (field.to_owned(), value.clone())));
@@ -104,7 +105,7 @@ fn scale(paths: &ScalePaths, object: &Value) -> Result<Value, ApiError> {
     if let Some(selector) = selector(paths, object).filter(|text| !text.is_empty()) {
         status["selector"] = json!(selector);
     }
-    Ok(json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status }))
+    json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status })
 }
 
 /// A value at a path such as `.spec.replicas`.
@@ -125,43 +126,8 @@ fn set(object: &mut Value, path: &str, value: Value) {
 
 fn selector(paths: &ScalePaths, object: &Value) -> Option<String> {
     match &paths.selector {
-        Selector::Object => Some(written(&object["spec"]["selector"])),
-        Selector::Map => Some(pairs(&object["spec"]["selector"]).join(",")),
+        Selector::Object => Some(labels::text(&object["spec"]["selector"])),
+        Selector::Map => Some(labels::map_text(&object["spec"]["selector"])),
         Selector::Text(path) => at(object, path.as_deref()?)?.as_str().map(str::to_owned),
-    }
-}
-
-/// A label selector as text: sorted by key, as the API server writes it.
-fn written(selector: &Value) -> String {
-    let mut parts: Vec<(String, String)> =
-        pairs(&selector["matchLabels"]).into_iter().map(|pair| (key_of(&pair), pair)).collect();
-    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = expression["key"].as_str().unwrap_or("").to_owned();
-        parts.push((key.clone(), requirement(&key, expression)));
-    }
-    parts.sort();
-    parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
-}
-
-fn key_of(pair: &str) -> String {
-    pair.split('=').next().unwrap_or("").to_owned()
-}
-
-fn pairs(labels: &Value) -> Vec<String> {
-    let pair = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or(""));
-    let mut pairs: Vec<_> = labels.as_object().into_iter().flatten().map(pair).collect();
-    pairs.sort();
-    pairs
-}
-
-fn requirement(key: &str, expression: &Value) -> String {
-    let mut values: Vec<_> = meta::texts(&expression["values"]).collect();
-    values.sort_unstable();
-    let values = values.join(",");
-    match expression["operator"].as_str() {
-        Some("In") => format!("{key} in ({values})"),
-        Some("NotIn") => format!("{key} notin ({values})"),
-        Some("DoesNotExist") => format!("!{key}"),
-        _ => key.to_owned(),
     }
 }

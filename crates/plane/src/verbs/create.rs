@@ -14,6 +14,7 @@ use crate::prepare;
 use crate::settle;
 use crate::state::{State, stamp};
 use crate::store::{Entry, key};
+use crate::strict;
 use crate::verbs::Ask;
 use crate::write;
 
@@ -26,8 +27,8 @@ pub(crate) async fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
 }
 
 /// Creates an object, and gives it as it is served.
-pub(crate) async fn create(ask: &Ask<'_>, mut object: Value) -> Result<Arc<Value>, ApiError> {
-    prepare::read(ask.resource, &mut object)?;
+pub(crate) async fn create(ask: &Ask<'_>, object: Value) -> Result<Arc<Value>, ApiError> {
+    let mut object = strict::read(ask, object)?;
     place(ask, &mut object)?;
     let mut object = convert::to_stored(ask.resource, object);
     name(ask, &mut object)?;

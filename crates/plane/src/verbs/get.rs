@@ -25,7 +25,7 @@ pub(crate) fn find(state: &State, ask: &Ask<'_>, as_of: AsOf) -> Result<Arc<Valu
     let found = match as_of.revisions_behind {
         0 => state.store.get(&ask.resource.shelf, &key).cloned(),
         behind => {
-            let revision = state.store.revision().saturating_sub(behind);
+            let revision = state.store.behind(behind);
             state.store.object_at(&ask.resource.shelf, &key, revision).flatten()
         }
     };

@@ -120,7 +120,7 @@ fn read_page(state: &State, ask: &Ask<'_>, as_of: AsOf, selected: &Selected, wan
         Some(token) if token.rv > 0 => token.rv as u64,
         Some(_) => state.store.revision(),
         None if is_exact => wanted,
-        None => state.store.revision().saturating_sub(as_of.revisions_behind).max(wanted),
+        None => state.store.behind(as_of.revisions_behind).max(wanted),
     };
     let past;
     let shelf = match revision == state.store.revision() {
