@@ -1,19 +1,23 @@
-//! What the API server does with objects of its own kinds.
+//! What the API server does with objects of its own kinds: it decodes them into its types, fills in what was left out,
+//! and checks what it was given.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`decode`] | types: values of wrong ones, unknown fields, empty values |
+//! | [`defaults`] | what is filled in |
+//! | [`check`] | what is refused, and in which words |
+//! | `format` | the formats of names |
+//! | `shape` | the table of types that the others follow |
 
+pub mod check;
+pub mod decode;
+pub mod defaults;
 pub(crate) mod format;
 pub(crate) mod shape;
 
-use serde_json::Value;
+pub use check::{check, check_metadata};
+pub use decode::decode;
+pub use defaults::complete;
 
-use crate::error::{ApiError, FieldProblem};
-use crate::resource::Gvr;
-
-pub fn complete(_resource: &Gvr, _object: &mut Value) {}
-
-pub fn decode(_resource: &Gvr, _object: &mut Value) -> Result<(), ApiError> {
-    Ok(())
-}
-
-pub fn check(_resource: &Gvr, _new: &Value, _old: Option<&Value>) -> Vec<FieldProblem> {
-    Vec::new()
-}
+#[cfg(test)]
+mod tests;

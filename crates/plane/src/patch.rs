@@ -7,6 +7,7 @@ mod strategic;
 
 use serde_json::{Map, Value};
 
+use crate::builtin::decode::json_kind;
 use crate::call::PatchKind;
 use crate::error::ApiError;
 use crate::resource::Gvr;
@@ -37,22 +38,10 @@ fn bad_request(message: impl Into<String>) -> ApiError {
     ApiError::new(400, "BadRequest", message)
 }
 
-/// What a value is called where it cannot be decoded.
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// That the patch should have been an object.
 fn not_an_object(patch: &Value) -> String {
     format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", json_kind(patch))
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

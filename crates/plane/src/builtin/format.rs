@@ -49,9 +49,6 @@ formats! {
     LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
         ["my-name", "123-abc"], 63;
-    OLD_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?",
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-        ["my-name", "abc-123"], 63;
     KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]",
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
         ["MyName", "my.name", "123-abc"], 63;
@@ -79,11 +76,6 @@ pub(crate) fn label(text: &str) -> Vec<String> {
         problems.push("must not contain dots".to_owned());
     }
     problems
-}
-
-/// … with a name that should be a DNS label that begins with a letter, as those of services.
-pub(crate) fn old_label(text: &str) -> Vec<String> {
-    OLD_LABEL.problems(text, "characters")
 }
 
 /// … with the key of a label.
@@ -153,4 +145,15 @@ pub(crate) fn port_name(text: &str) -> Vec<String> {
 /// … with the number of a port.
 pub(crate) fn port_number(number: i64) -> Vec<String> {
     if (1..=65535).contains(&number) { Vec::new() } else { vec!["must be between 1 and 65535, inclusive".to_owned()] }
+}
+
+/// … with a name that becomes part of a path.
+pub(crate) fn path_segment(text: &str) -> Vec<String> {
+    match text {
+        "." | ".." => vec![format!("may not be '{text}'")],
+        _ => {
+            let found = ["/", "%"].into_iter().filter(|part| text.contains(part));
+            found.map(|part| format!("may not contain '{part}'")).collect()
+        }
+    }
 }

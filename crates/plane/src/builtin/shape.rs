@@ -7,7 +7,10 @@
 //!   name string always                               always: written even if empty
 //!   ports []core.v1.ContainerPort merge=containerPort  strategic merge patches merge the list by this key
 //!   securityContext *core.v1.SecurityContext         *: absent and empty are two things
+//!   emptyDir *core.v1.EmptyDirVolumeSource in=VolumeSource  embedded by Go, which its messages show
 //! ```
+//!
+//! One word is not Go's: the `policies` of an autoscaler are marked `*`, as its defaults tell none from an empty list.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -35,6 +38,8 @@ pub(crate) struct Field {
     pub(crate) typed: Type,
     pub(crate) empty: WhenEmpty,
     pub(crate) patched: Patched,
+    /// The struct that Go embeds it by, which appears in messages.
+    pub(crate) via: Option<&'static str>,
 }
 
 /// What becomes of a field without a value.
@@ -197,14 +202,19 @@ fn read_field(line: &'static str) -> (&'static str, Field) {
     let mut words = line.split(' ');
     let name = words.next().expect("a line has a word");
     let text = words.next().expect("a field has a type");
-    let mut field = Field { typed: Type { text }, empty: WhenEmpty::Omitted, patched: Patched::Plainly };
+    let typed = Type { text };
+    let mut field = Field { typed, empty: WhenEmpty::Omitted, patched: Patched::Plainly, via: None };
     for word in words {
         match word {
             "always" => field.empty = WhenEmpty::Written,
             "omitzero" => field.empty = WhenEmpty::OmittedEvenStructs,
             "merge" => field.patched = Patched::AsSet,
             "replace" => field.patched = Patched::Whole,
-            word => field.patched = Patched::ByKey(word.strip_prefix("merge=").expect("a word of the table")),
+            word => match word.split_once('=') {
+                Some(("merge", key)) => field.patched = Patched::ByKey(key),
+                Some(("in", embedded)) => field.via = Some(embedded),
+                _ => unreachable!("no word of the table: {word}"),
+            },
         }
     }
     (name, field)

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Object, bad_request, json_kind, rejected};
+use super::{Object, bad_request, rejected};
+use crate::builtin::decode::json_kind;
 use crate::error::ApiError;
 
 const OPERATIONS_MAX: usize = 10_000;
