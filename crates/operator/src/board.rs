@@ -159,7 +159,7 @@ impl ObjectBoard {
         trigger: &Arc<BoardTrigger>,
         metric: &Arc<ExternalMetric>,
         age_max: Duration,
-        clock: Clock,
+        clock: &Clock,
     ) -> Reading {
         match &trigger.scaler {
             Ok(scaler) => {
@@ -176,9 +176,10 @@ impl ObjectBoard {
         trigger: &Arc<BoardTrigger>,
         metric: &Arc<ExternalMetric>,
         scaler: &Arc<dyn Scaler>,
-        clock: Clock,
+        clock: &Clock,
     ) -> futures::future::BoxFuture<'static, Reading> {
         let (board, trigger, metric, scaler) = (self.clone(), trigger.clone(), metric.clone(), scaler.clone());
+        let clock = clock.clone();
         let query = tokio::spawn(async move {
             let (started, wall) = (Instant::now(), clock.now());
             let answer = scaler.read(&metric.name, wall).await.map_err(Failure::Source);
@@ -190,7 +191,7 @@ impl ObjectBoard {
     }
 
     /// Counts a look at each trigger that is not built as a failure of its metrics.
-    pub fn fail_unbuilt(&self, clock: Clock) {
+    pub fn fail_unbuilt(&self, clock: &Clock) {
         for (trigger, metric) in self.metrics() {
             if let Err(why) = &trigger.scaler {
                 self.take(trigger, metric, &Reading::not_built(why, clock));

@@ -20,6 +20,7 @@
 //! | [`jobs`] | ScaledJobs, which are not run yet |
 //! | [`patience`] | waiting when the API server asks for it |
 //! | [`clock`] | the one source of time |
+//! | [`sabotage`] | deliberate defects, for the suite that must find them |
 //!
 //! It holds no rule of scaling: those are in `kedge-core`.
 
@@ -38,6 +39,7 @@ pub mod push;
 pub mod queue;
 pub mod reads;
 pub mod run;
+pub mod sabotage;
 pub mod source;
 pub mod target;
 pub mod telemetry;

@@ -17,9 +17,10 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
 use kedge_core::activity::Past;
-use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
+use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy, Steering};
 use kedge_core::validate::{Step, validate};
 use kube::Client;
+use kube::api::Api;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
@@ -30,10 +31,11 @@ use crate::credentials::Credentials;
 use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
+use crate::sabotage::{self, Sabotage};
 use crate::target::{Target, TargetError, Targets, is_conflict, plain};
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
-use crate::world::{TargetSeen, World};
+use crate::world::{TargetSeen, World, concerns_us};
 use poll::Poll;
 
 /// The first and the longest pause before a failed pass is tried again.
@@ -114,12 +116,15 @@ pub(crate) enum PassError {
     Target(#[from] TargetError),
     #[error("{what}: {}", plain(source))]
     Api { what: &'static str, source: Box<kube::Error> },
+    #[error("the ScaledObject was changed while it was looked at")]
+    Changed,
 }
 
 impl PassError {
     /// Whether somebody else wrote first.
     fn is_conflict(&self) -> bool {
         match self {
+            Self::Changed => true,
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
             Self::Target(_) => false,
         }
@@ -159,6 +164,21 @@ impl Passes {
         }
     }
 
+    /// Makes sure, before its target is written, that an object still is what the pass took it for: the watch may be behind,
+    /// and somebody may have paused it since.
+    async fn confirm(&self, object: &ScaledObject) -> Result<(), PassError> {
+        let key = Key::of(&object.metadata);
+        let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
+        let live = api.get_opt(&key.name).await.map_err(PassError::api("cannot read the ScaledObject"))?;
+        let Some(live) = live else {
+            self.world.lost_object(&key);
+            return Err(PassError::Changed);
+        };
+        let changed = concerns_us(object, &live);
+        self.world.wrote_object(live);
+        if changed { Err(PassError::Changed) } else { Ok(()) }
+    }
+
     /// Begins with an object that was not known: new, or known to an earlier process.
     fn meet(&self, key: &Key, object: &ScaledObject, memory: &mut Memory) {
         self.forget(key, memory);
@@ -169,6 +189,7 @@ impl Passes {
         memory.uid = object.metadata.uid.clone().unwrap_or_default();
         memory.past = Some(match (was_active, last) {
             (true, _) => Past::Active { last_seen_at: None },
+            (false, Some(_)) if sabotage::is(Sabotage::CooldownFromRestart) => Past::Ended { at: self.clock.now() },
             (false, Some(at)) => Past::Ended { at },
             (false, None) => Past::NeverActive,
         });
@@ -199,7 +220,10 @@ impl Passes {
             return Ok(None);
         }
         let mut object = self.mark(object).await?;
-        let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+        let mut policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+        if sabotage::is(Sabotage::PauseFromStatus) {
+            policy.steering.pause = pause_in_status(&object);
+        }
         self.telemetry.paused(key, policy.steering.is_paused());
         if policy.steering.is_fully_paused() {
             return self.hold_paused(key, &object, &policy, memory).await;
@@ -338,7 +362,7 @@ impl Passes {
 
     /// Whether a board was built for the object, and its credentials, as they are now.
     fn is_current(&self, board: &ObjectBoard, object: &ScaledObject) -> bool {
-        board.fits(object)
+        (board.fits(object) || sabotage::is(Sabotage::GenerationIgnored))
             && board.credentials == self.credentials.references.changes(&board.key)
             && board.refresh_at.is_none_or(|at| at > Instant::now())
     }
@@ -399,6 +423,13 @@ impl Passes {
         };
         memory.next_poll_at.into_iter().chain(board.refresh_at).min()
     }
+}
+
+/// Whether the status says that the object is paused: a deliberate defect.
+fn pause_in_status(object: &ScaledObject) -> Pause {
+    let mut conditions = object.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let paused = conditions.any(|one| one.r#type == conditions::PAUSED && one.status == "True");
+    if paused { Pause::AsIs } else { Pause::No }
 }
 
 /// Whether the Ready condition says so already.

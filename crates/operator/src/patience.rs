@@ -30,7 +30,7 @@ pub fn patient_client(config: kube::Config) -> kube::Result<Client> {
 
 /// Makes a client wait when it is asked to.
 #[derive(Clone, Copy, Debug)]
-struct Patience;
+pub struct Patience;
 
 impl<S> Layer<S> for Patience {
     type Service = Patient<S>;
@@ -42,7 +42,7 @@ impl<S> Layer<S> for Patience {
 
 /// A service that waits when it is asked to.
 #[derive(Clone, Debug)]
-struct Patient<S>(S);
+pub struct Patient<S>(S);
 
 impl<S, B> Service<Request<Body>> for Patient<S>
 where

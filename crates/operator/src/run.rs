@@ -1,7 +1,7 @@
 //! The operator as a whole: watches fill the queue, and passes empty it, a bounded number at a time, one for each object.
 //! Of several replicas one leads; the others only keep what they need to answer the metrics API.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -29,6 +29,7 @@ use crate::key::Key;
 use crate::lease::{Election, Elector};
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
+use crate::sabotage::{self, Sabotage};
 use crate::source::BoardSource;
 use crate::target::Targets;
 use crate::telemetry::Telemetry;
@@ -104,7 +105,7 @@ impl Operator {
         };
         let usage = Arc::new(Usage {
             client: client.clone(),
-            events: Events::new(client.clone(), clock, settings.instance.clone()),
+            events: Events::new(client.clone(), clock.clone(), settings.instance.clone()),
             world: world.clone(),
             scopes: scopes.clone(),
             selector: settings.credentials.selector.clone(),
@@ -121,7 +122,7 @@ impl Operator {
         let role = Arc::new(Role::default());
         let passes = Arc::new(Passes {
             targets: Arc::new(Targets::new(client.clone())),
-            events: Events::new(client.clone(), clock, settings.instance),
+            events: Events::new(client.clone(), clock.clone(), settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
@@ -167,7 +168,7 @@ impl Operator {
         let Some(election) = self.election.clone() else {
             return self.lead(stop, std::future::pending()).await.map(drop);
         };
-        let mut elector = Elector::new(self.passes.client.clone(), self.passes.clock, election);
+        let mut elector = Elector::new(self.passes.client.clone(), self.passes.clock.clone(), election);
         loop {
             tokio::select! {
                 biased;
@@ -208,7 +209,7 @@ impl Operator {
         let ended = loop {
             tokio::select! {
                 biased;
-                () = &mut lost => break Ended::Lost,
+                () = &mut lost, if !sabotage::is(Sabotage::LeaderForEver) => break Ended::Lost,
                 () = &mut stop => break Ended::Asked,
                 Some(done) = crew.running.join_next(), if !crew.running.is_empty() => {
                     crew.take_back(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
@@ -258,10 +259,10 @@ impl Operator {
 #[derive(Default)]
 struct Crew {
     running: JoinSet<(Key, Memory, Option<Instant>)>,
-    busy: HashSet<Key>,
+    busy: BTreeSet<Key>,
     /// Objects that became due while they were being looked at.
-    again: HashSet<Key>,
-    memories: HashMap<Key, Memory>,
+    again: BTreeSet<Key>,
+    memories: BTreeMap<Key, Memory>,
 }
 
 impl Crew {

@@ -15,12 +15,20 @@ use serde_json::value::RawValue;
 use tracing::{debug, warn};
 
 use crate::queue::phase;
+use crate::sabotage::{self, Sabotage};
 
 /// The first and the longest pause after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// Objects a page of a list; the API server's own clients take this many.
 const PAGE: u32 = 500;
+
+/// How long a watch lasts, at least and at most; kube's client reads no longer than 295 s from one.
+const WATCH_SECONDS: (u32, u32) = (240, 290);
+
+/// How many watches follow a list. Then everything is listed anew: an event that was lost on its way is made good after ten
+/// minutes, whatever lost it.
+const WATCHES_A_LIST: u32 = 2;
 
 /// What is told of the objects of a kind.
 #[derive(Debug)]
@@ -51,12 +59,26 @@ pub struct Subject {
     pub extent: Extent,
 }
 
+impl Subject {
+    /// Tells it from others.
+    fn text(&self) -> String {
+        format!("{}?{}", self.path, self.fields.as_deref().unwrap_or_default())
+    }
+}
+
 /// Lists and watches, and tells what it sees. Never returns.
 pub async fn watch<T>(client: Client, subject: Subject, mut tell: impl FnMut(Seen<T>))
 where
     T: Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut failures = 0;
+    let mut listed = false;
+    let mut tell = |seen: Seen<T>| {
+        let again = matches!(seen, Seen::All(_)) && std::mem::replace(&mut listed, true);
+        if !(again && sabotage::is(Sabotage::NeverListedAgain)) {
+            tell(seen);
+        }
+    };
     loop {
         match list_and_watch(&client, &subject, &mut tell).await {
             Ok(()) => failures = 0,
@@ -70,7 +92,7 @@ where
     }
 }
 
-/// Lists once, then watches until the watch ends. `Ok` when it ended as watches do.
+/// Lists once, then watches until it is time to list again. `Ok` when it ended as watches do.
 async fn list_and_watch<T>(
     client: &Client,
     subject: &Subject,
@@ -83,8 +105,8 @@ where
     let request = Request::new(path);
     let (all, mut version) = list::<T>(client, subject).await?;
     tell(Seen::All(all));
-    loop {
-        let mut params = WatchParams::default().timeout(290);
+    for _ in 0..WATCHES_A_LIST {
+        let mut params = WatchParams::default().timeout(watch_seconds(subject));
         params.label_selector = subject.selector.clone();
         params.field_selector = subject.fields.clone();
         let watch = match subject.extent {
@@ -112,6 +134,13 @@ where
             }
         }
     }
+    Ok(())
+}
+
+/// Not all watches end, and then list, at the same time.
+fn watch_seconds(subject: &Subject) -> u32 {
+    let span = WATCH_SECONDS.1 - WATCH_SECONDS.0;
+    WATCH_SECONDS.0 + u32::try_from(phase(&subject.text(), Duration::from_secs(span.into())).as_secs()).unwrap_or(span)
 }
 
 /// A page of a list, its objects not yet read.
@@ -180,9 +209,8 @@ fn note_version(raw: &RawValue, version: &mut String) {
 
 /// Doubles from half a second to half a minute; which share of it depends on the resource, so that not all come at once.
 fn backoff(subject: &Subject, failures: u32) -> Duration {
-    let text = format!("{}?{}", subject.path, subject.fields.as_deref().unwrap_or_default());
     let full = BACKOFF.0.saturating_mul(1 << failures.min(10)).min(BACKOFF.1);
-    full / 2 + phase(&text, full / 2)
+    full / 2 + phase(&subject.text(), full / 2)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the operator knows of the cluster, kept fresh by watches: the objects, the HPAs, and the replicas of targets.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -29,7 +29,7 @@ struct Known {
     objects: BTreeMap<Key, Arc<ScaledObject>>,
     hpas: BTreeMap<Key, Arc<HorizontalPodAutoscaler>>,
     /// Only targets of objects are kept, so that this does not grow with the cluster.
-    targets: HashMap<Target, TargetSeen>,
+    targets: BTreeMap<Target, TargetSeen>,
 }
 
 /// What is known of a target's replicas.
@@ -171,6 +171,12 @@ impl World {
         }
     }
 
+    /// Takes word that an object is gone, without waiting for the watch.
+    pub fn lost_object(&self, key: &Key) {
+        self.lock().objects.remove(key);
+        self.changed.send_replace(());
+    }
+
     /// The names of all HPAs that an object controls.
     pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
         let key = Key::of(&object.metadata);
@@ -298,7 +304,7 @@ impl World {
         };
         let changes: Vec<(Target, TargetSeen)> = match seen {
             Seen::All(all) => {
-                let all: HashMap<Target, TargetSeen> = all.iter().map(|one| (target(one), replicas(one))).collect();
+                let all: BTreeMap<Target, TargetSeen> = all.iter().map(|one| (target(one), replicas(one))).collect();
                 let known = self.lock();
                 let tracked = known.targets.keys().filter(|target| target.kind == *kind && scope.holds(&target.key));
                 tracked.map(|one| (one.clone(), all.get(one).copied().unwrap_or(TargetSeen::Missing))).collect()
@@ -340,7 +346,7 @@ fn is_later(new: &ObjectMeta, old: &ObjectMeta) -> bool {
 }
 
 /// Whether a change of an object is a reason to look at it: anything but its status.
-fn concerns_us(old: &ScaledObject, new: &ScaledObject) -> bool {
+pub(crate) fn concerns_us(old: &ScaledObject, new: &ScaledObject) -> bool {
     let of = |object: &ScaledObject| {
         let meta = &object.metadata;
         (

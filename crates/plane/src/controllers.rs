@@ -1,1 +1,53 @@
-//! To be written.
+//! Controllers in process: workloads that get pods, pods that come to run, and autoscalers. They are futures that the
+//! caller drives; nothing is spawned here. Each looks at the objects, writes only what differs, and is woken by the
+//! plane's revision and by tokio's clock, so that under a paused clock every run is the same run.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`workloads`] | Deployments, ReplicaSets and StatefulSets, their pods, and what is left when an owner goes |
+//! | [`hpa`] | HorizontalPodAutoscalers, by the exact model of the real controller |
+//! | `hand` | how a controller reads and writes |
+//!
+//! There are no nodes, endpoints, jobs, quotas or volumes.
+
+mod hand;
+pub mod hpa;
+pub mod workloads;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use futures::future::join;
+use kedge_core::hpa::model::settings::Settings as HpaSettings;
+
+pub use hpa::HpaController;
+pub use workloads::Workloads;
+
+use crate::plane::Plane;
+
+/// What may be chosen about the controllers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// How long a pod takes from its creation until it is ready.
+    pub start_up: Duration,
+    /// Flags and gates of the HPA controller, its sync period among them.
+    pub hpa: HpaSettings,
+}
+
+/// All controllers together.
+#[derive(Debug)]
+pub struct Controllers {
+    workloads: Workloads,
+    hpa: HpaController,
+}
+
+impl Controllers {
+    pub fn new(plane: &Plane, settings: Settings) -> Self {
+        Self { workloads: Workloads::new(plane, settings.start_up), hpa: HpaController::new(plane, settings.hpa) }
+    }
+
+    /// Acts until it is dropped.
+    pub async fn run(self) -> Infallible {
+        join(self.workloads.run(), self.hpa.run()).await.0
+    }
+}

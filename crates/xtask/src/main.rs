@@ -1,6 +1,7 @@
 //! `cargo xtask`: the tasks of this repository, the same for CI and for a newcomer.
 
 mod cluster;
+mod faults;
 mod generate;
 mod test;
 
@@ -23,6 +24,8 @@ struct Cli {
 enum Task {
     /// Run all tests: unit, golden, and on a real cluster, building what they need the first time
     Test(test::Args),
+    /// Run the operator in virtual time on a Kubernetes API in memory, while something goes wrong
+    Faults(faults::Args),
     /// Start, look at and stop a real Kubernetes control plane on this machine
     #[command(subcommand)]
     Cluster(cluster::Command),
@@ -35,6 +38,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Test(args) => test::run(&args),
+        Task::Faults(args) => faults::run(&args),
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate => generate::run(),

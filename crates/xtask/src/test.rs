@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kedge_test_cluster::tools::{self, Tool};
 
-use crate::cargo;
+use crate::{cargo, faults};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -22,6 +22,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut times = Times::default();
     times.measure("unit tests", || cargo_test(&["--workspace", "--exclude", "kedge-tests"]))?;
     times.measure("golden tests", || cargo_test(&["--package", "kedge-tests", "--test", "golden"]))?;
+    if args.filter.is_none() {
+        times.measure("fault suite", faults::in_ci)?;
+    }
     if args.no_cluster {
         times.print();
         println!("left out: the tests on a real cluster (--no-cluster)");

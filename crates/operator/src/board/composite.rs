@@ -18,7 +18,7 @@ impl ObjectBoard {
     pub async fn read_all(
         self: &Arc<Self>,
         age_max: impl Fn(&BoardTrigger) -> Duration,
-        clock: Clock,
+        clock: &Clock,
     ) -> Vec<Read<'_>> {
         let age_max = &age_max;
         join_all(self.metrics().map(|(trigger, metric)| async move {

@@ -52,7 +52,7 @@ pub enum Failure {
 }
 
 impl Reading {
-    pub(super) fn not_built(why: &NotBuilt, clock: Clock) -> Self {
+    pub(super) fn not_built(why: &NotBuilt, clock: &Clock) -> Self {
         let answer = Err(Failure::NotBuilt(why.clone()));
         Self { answer, at: Instant::now(), wall: clock.now(), took: Duration::ZERO }
     }

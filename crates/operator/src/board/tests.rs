@@ -66,7 +66,7 @@ fn board(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectBoard> {
 
 async fn read(board: &Arc<ObjectBoard>) -> Reading {
     let (trigger, metric) = board.metrics().next().unwrap();
-    board.read(trigger, metric, FRESH, Clock::starting_at(DateTime::UNIX_EPOCH)).await
+    board.read(trigger, metric, FRESH, &Clock::starting_at(DateTime::UNIX_EPOCH)).await
 }
 
 fn failures(board: &ObjectBoard) -> i32 {
@@ -115,7 +115,7 @@ async fn a_trigger_that_is_not_built_fails_at_polls_and_not_at_reads() {
     assert_eq!(read(&board).await.answer.unwrap_err().to_string(), "no such thing");
     assert_eq!(failures(&board), 0);
     for polls in 1..=6 {
-        board.fail_unbuilt(Clock::starting_at(DateTime::UNIX_EPOCH));
+        board.fail_unbuilt(&Clock::starting_at(DateTime::UNIX_EPOCH));
         assert_eq!(failures(&board), polls.min(4), "one above the threshold nothing more is counted");
     }
     assert!(read(&board).await.answer.is_err());

@@ -66,6 +66,7 @@ impl Passes {
         let target = self.targets.of(object).await?;
         let scale = self.targets.scale(&target).await?;
         if replicas(&scale) != wanted {
+            self.confirm(object).await?;
             self.targets.set_scale(&target, scale, wanted).await?;
         }
         Ok(())

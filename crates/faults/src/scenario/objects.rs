@@ -1,0 +1,100 @@
+//! The manifests that scenarios apply.
+
+use serde_json::{Value, json};
+
+use super::{NAME, NAMESPACE};
+
+/// The target.
+pub(super) fn deployment(replicas: i64) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": NAME, "namespace": NAMESPACE },
+        "spec": {
+            "replicas": replicas, "selector": { "matchLabels": { "app": NAME } },
+            "template": {
+                "metadata": { "labels": { "app": NAME } },
+                "spec": { "containers": [{ "name": "main", "image": "main" }] },
+            },
+        },
+    })
+}
+
+/// The object, looked at every half minute; `spec` is merged over it.
+pub(super) fn scaled_object(triggers: Value, spec: Value) -> Value {
+    let mut whole = json!({
+        "scaleTargetRef": { "name": NAME }, "pollingInterval": 30, "cooldownPeriod": 60, "maxReplicaCount": 10,
+        "triggers": triggers,
+        "advanced": { "horizontalPodAutoscalerConfig": { "behavior": { "scaleDown": { "stabilizationWindowSeconds": 0 } } } },
+    });
+    merge(&mut whole, spec);
+    json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+        "metadata": { "name": NAME, "namespace": NAMESPACE }, "spec": whole,
+    })
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value));
+        }
+        (into, from) => *into = from,
+    }
+}
+
+/// A trigger that asks Prometheus; one replica for each ten.
+pub(super) fn prometheus(query: &str) -> Value {
+    json!({ "type": "prometheus", "metadata": { "serverAddress": "http://prometheus:9090", "query": query, "threshold": "10" } })
+}
+
+/// The same, named, for formulas.
+pub(super) fn named(query: &str) -> Value {
+    let mut trigger = prometheus(query);
+    trigger["name"] = json!(query);
+    trigger
+}
+
+/// The same, with a token from a TriggerAuthentication.
+pub(super) fn guarded(query: &str) -> Value {
+    let mut trigger = prometheus(query);
+    trigger["metadata"]["authModes"] = json!("bearer");
+    trigger["authenticationRef"] = json!({ "name": NAME });
+    trigger
+}
+
+pub(super) fn external_push() -> Value {
+    json!({ "type": "external-push", "metadata": { "scalerAddress": "scaler:9090" } })
+}
+
+/// A window between two times of day in a zone with daylight saving.
+pub(super) fn cron(start: &str, end: &str, replicas: i64) -> Value {
+    let metadata = json!({ "timezone": "Europe/Berlin", "start": start, "end": end, "desiredReplicas": replicas.to_string() });
+    json!({ "type": "cron", "metadata": metadata })
+}
+
+pub(super) fn trigger_authentication() -> Value {
+    json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication",
+        "metadata": { "name": NAME, "namespace": NAMESPACE },
+        "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": "token", "key": "token" }] },
+    })
+}
+
+pub(super) fn secret(token: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "token", "namespace": NAMESPACE },
+        "type": "Opaque", "stringData": { "token": token },
+    })
+}
+
+/// An HPA of somebody else's, on another target.
+pub(super) fn foreign_hpa(name: &str, target: &str) -> Value {
+    json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { "owner": "somebody" } },
+        "spec": {
+            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": target },
+            "minReplicas": 1, "maxReplicas": 3,
+            "metrics": [{ "type": "External", "external": { "metric": { "name": "theirs" }, "target": { "type": "AverageValue", "averageValue": "1" } } }],
+        },
+    })
+}

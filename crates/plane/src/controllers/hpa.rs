@@ -1,0 +1,141 @@
+//! HorizontalPodAutoscalers: when each is looked at, and what the controller remembers of it. Every decision comes from
+//! the exact model of the real controller; here is only what surrounds it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `schedule` | when which autoscaler is due |
+//! | `pass` | one look at one autoscaler: read, decide, write |
+//! | `target` | the scale of the target, whatever its kind |
+//! | `metrics` | what the metrics APIs answer |
+//! | `request` | questions to APIs, and their errors in the words of the controller's client |
+//! | `report` | status and events |
+//!
+//! Left out against the real controller: metrics of pods and objects (`custom.metrics.k8s.io`), and the merging of
+//! events that say the same.
+
+mod metrics;
+mod pass;
+mod report;
+mod request;
+mod schedule;
+mod target;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kedge_core::hpa::model::memory::Memory;
+use kedge_core::hpa::model::reconcile::Outcome;
+use kedge_core::hpa::model::settings::Settings;
+use tokio::time::Instant;
+
+use super::hand::{Hand, Key, wait};
+use crate::plane::Plane;
+use crate::resource::Gvr;
+use crate::store::Happened;
+use pass::Desk;
+use schedule::Schedule;
+
+/// Who the controller is to the plane.
+pub const IDENTITY: &str = "system:serviceaccount:kube-system:horizontal-pod-autoscaler";
+
+static AUTOSCALERS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("autoscaling", "v2", "horizontalpodautoscalers"));
+
+/// How many autoscalers are looked at at once.
+const WORKERS: usize = 5;
+
+/// The HPA controller.
+#[derive(Debug)]
+pub struct HpaController {
+    desk: Desk,
+    schedule: Schedule,
+    /// What is remembered of each autoscaler. One that is deleted is forgotten when its next pass is due, so that one
+    /// of the same name that takes its place before inherits it, as with the real controller.
+    memories: BTreeMap<Key, Memory>,
+    /// The last revision that was looked at.
+    seen: u64,
+}
+
+impl HpaController {
+    pub fn new(plane: &Plane, settings: Settings) -> Self {
+        let period = settings.sync_period.to_std().unwrap_or(Duration::from_secs(15));
+        Self {
+            desk: Desk::new(Hand::new(plane, IDENTITY), settings),
+            schedule: Schedule::new(period),
+            memories: BTreeMap::new(),
+            seen: 0,
+        }
+    }
+
+    /// Looks at every autoscaler in its time, until it is dropped.
+    pub async fn run(self) -> Infallible {
+        let Self { desk, mut schedule, mut memories, mut seen } = self;
+        let mut revision = desk.plane().revision();
+        // Passes borrow the desk alone, while everything else goes on.
+        let (desk, mut passes, mut busy) = (&desk, FuturesUnordered::new(), BTreeSet::new());
+        loop {
+            seen = notice(desk, &mut schedule, seen, *revision.borrow_and_update());
+            while passes.len() < WORKERS
+                && let Some(key) = schedule.take_due(&busy)
+            {
+                let memory = memories.remove(&key).unwrap_or_default();
+                busy.insert(key.clone());
+                passes.push(async move { (desk.pass(&key, memory).await, key) });
+            }
+            let next_at = if passes.len() < WORKERS { schedule.next_at(&busy) } else { None };
+            tokio::select! {
+                biased;
+                Some((outcome, key)) = passes.next() => {
+                    busy.remove(&key);
+                    settle(&mut schedule, &mut memories, key, outcome.as_ref());
+                }
+                () = wait(&mut revision, next_at) => {}
+            }
+        }
+    }
+
+    /// Looks at one autoscaler now, out of its time; none if there is no such autoscaler. Whoever calls this instead of
+    /// [`run`](Self::run) decides when the passes are.
+    pub async fn pass(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
+        let newest = *self.desk.plane().revision().borrow();
+        self.seen = notice(&self.desk, &mut self.schedule, self.seen, newest);
+        let key = Key::new(namespace, name);
+        let memory = self.memories.remove(&key).unwrap_or_default();
+        let outcome = self.desk.pass(&key, memory).await;
+        settle(&mut self.schedule, &mut self.memories, key, outcome.as_ref());
+        outcome
+    }
+}
+
+/// Learns which autoscalers came, changed and went; answers with the revision up to which that is known.
+fn notice(desk: &Desk, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
+    let now = Instant::now();
+    let Some(changes) = desk.plane().changes_since(seen) else {
+        for key in desk.autoscalers() {
+            desk.register(&key);
+            schedule.request(key, now);
+        }
+        return newest;
+    };
+    for change in changes.iter().filter(|change| change.resource == *AUTOSCALERS) {
+        let key = Key::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
+        if change.happened == Happened::Deleted {
+            desk.forget(&key);
+        } else {
+            desk.register(&key);
+            schedule.request(key, now);
+        }
+    }
+    changes.last().map_or(newest, |change| change.revision)
+}
+
+/// What follows from a pass: the memory of it and the next one, or nothing where there was no autoscaler.
+fn settle(schedule: &mut Schedule, memories: &mut BTreeMap<Key, Memory>, key: Key, outcome: Option<&Outcome>) {
+    if let Some(outcome) = outcome {
+        memories.insert(key.clone(), outcome.memory.clone());
+        schedule.request(key, Instant::now());
+    }
+}

@@ -1,0 +1,80 @@
+//! What a pass leaves for others to see: the status where it says something new, and events.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_core::hpa::model::events::EventKind;
+use kedge_core::hpa::model::reconcile::Outcome;
+use kedge_core::hpa::model::status::StatusWrite;
+use serde_json::{Value, json};
+
+use super::AUTOSCALERS;
+use crate::controllers::hand::{Hand, Key, Part};
+use crate::resource::Gvr;
+
+const COMPONENT: &str = "horizontal-pod-autoscaler";
+
+#[derive(Debug)]
+pub(super) struct Reporter {
+    hand: Hand,
+    /// The instant in the name of the last event. No two events have the same.
+    last_named: AtomicI64,
+}
+
+impl Reporter {
+    pub(super) fn new(hand: Hand) -> Self {
+        Self { hand, last_named: AtomicI64::new(i64::MIN) }
+    }
+
+    pub(super) async fn tell(&self, autoscaler: &HorizontalPodAutoscaler, outcome: &Outcome) {
+        let key = Key::of(&autoscaler.metadata);
+        for event in &outcome.events {
+            let kind = match event.kind {
+                EventKind::Normal => "Normal",
+                EventKind::Warning => "Warning",
+            };
+            self.record(autoscaler, kind, event.reason, &event.message).await;
+        }
+        if outcome.status_write == StatusWrite::Spared {
+            return;
+        }
+        let new = HorizontalPodAutoscaler { status: Some(outcome.status.clone()), ..autoscaler.clone() };
+        if let Err(error) = self.hand.update(&AUTOSCALERS, &key, Part::Status, &new).await {
+            self.record(autoscaler, "Warning", "FailedUpdateStatus", &error.message).await;
+        }
+    }
+
+    /// An event that cannot be written is lost, as with the real controller.
+    async fn record(&self, autoscaler: &HorizontalPodAutoscaler, kind: &str, reason: &str, message: &str) {
+        let key = Key::of(&autoscaler.metadata);
+        let event = self.build(autoscaler, kind, reason, message);
+        if let Err(error) = self.hand.create(&Gvr::new("", "v1", "events"), &key.namespace, &event).await {
+            tracing::debug!(%error, %key, reason, "an event was not written");
+        }
+    }
+
+    fn build(&self, autoscaler: &HorizontalPodAutoscaler, kind: &str, reason: &str, message: &str) -> Value {
+        let metadata = &autoscaler.metadata;
+        let Key { namespace, name } = Key::of(metadata);
+        let now = self.hand.time();
+        json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": { "name": format!("{name}.{:x}", self.next_name()), "namespace": namespace },
+            "involvedObject": {
+                "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "namespace": namespace, "name": name,
+                "uid": metadata.uid, "resourceVersion": metadata.resource_version,
+            },
+            "type": kind, "reason": reason, "message": message, "count": 1,
+            "firstTimestamp": now, "lastTimestamp": now, "eventTime": null,
+            "source": { "component": COMPONENT }, "reportingComponent": COMPONENT, "reportingInstance": "",
+        })
+    }
+
+    /// Events are named after the nanosecond; in virtual time many have the same, so later ones take the next.
+    fn next_name(&self) -> i64 {
+        let now = self.hand.plane.now().timestamp_nanos_opt().unwrap_or_default();
+        let next = |last: i64| Some(now.max(last.saturating_add(1)));
+        let last = self.last_named.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        last.map_or(now, |last| now.max(last.saturating_add(1)))
+    }
+}

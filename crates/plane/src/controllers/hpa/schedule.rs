@@ -1,0 +1,69 @@
+//! When which autoscaler is due: one period after it was first asked for, be it because it is new, because it changed,
+//! or because its last pass is over. Asking again while it waits changes nothing, so no update makes a pass come early.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::controllers::hand::Key;
+
+#[derive(Debug)]
+pub(super) struct Schedule {
+    period: Duration,
+    waiting: BTreeMap<Key, Instant>,
+}
+
+impl Schedule {
+    pub(super) fn new(period: Duration) -> Self {
+        Self { period, waiting: BTreeMap::new() }
+    }
+
+    pub(super) fn request(&mut self, key: Key, now: Instant) {
+        self.waiting.entry(key).or_insert(now + self.period);
+    }
+
+    /// The one that has been due for the longest, if any is and nobody is busy with it.
+    pub(super) fn take_due(&mut self, busy: &BTreeSet<Key>) -> Option<Key> {
+        let now = Instant::now();
+        let due = self.free(busy).filter(|(at, _)| *at <= now).min()?.1.clone();
+        self.waiting.remove(&due);
+        Some(due)
+    }
+
+    pub(super) fn next_at(&self, busy: &BTreeSet<Key>) -> Option<Instant> {
+        self.free(busy).map(|(at, _)| at).min()
+    }
+
+    fn free<'a>(&'a self, busy: &'a BTreeSet<Key>) -> impl Iterator<Item = (Instant, &'a Key)> {
+        self.waiting.iter().filter(|(key, _)| !busy.contains(key)).map(|(key, at)| (*at, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_update_makes_no_pass_come_early() {
+        let (mut schedule, nobody) = (Schedule::new(Duration::from_secs(15)), BTreeSet::new());
+        let (web, api) = (Key::new("shop", "web"), Key::new("shop", "api"));
+        let start = Instant::now();
+        schedule.request(web.clone(), start);
+        advance(Duration::from_secs(5)).await;
+        schedule.request(web.clone(), Instant::now());
+        schedule.request(api.clone(), Instant::now());
+        assert_eq!(schedule.take_due(&nobody), None);
+        assert_eq!(schedule.next_at(&nobody), Some(start + Duration::from_secs(15)));
+        advance(Duration::from_secs(15)).await;
+        assert_eq!(
+            schedule.take_due(&BTreeSet::from([web.clone()])),
+            Some(api),
+            "one that is looked at is not taken again"
+        );
+        assert_eq!(schedule.take_due(&nobody), Some(web));
+        assert_eq!(schedule.next_at(&nobody), None);
+    }
+}

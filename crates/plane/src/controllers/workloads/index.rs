@@ -1,0 +1,58 @@
+//! Who owns what, kept from the log of changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::controllers::hand::Key;
+use crate::resource::Gvr;
+use crate::store::{Change, Happened};
+
+/// An object of any kind.
+pub(super) type Anything = (Gvr, Key);
+
+/// Objects by the UIDs of their owners.
+#[derive(Debug, Default)]
+pub(super) struct Index(BTreeMap<String, BTreeSet<Anything>>);
+
+impl Index {
+    pub(super) fn note(&mut self, change: &Change, key: &Key) {
+        if let Some(before) = &change.before {
+            self.remove(&change.resource, key, before);
+        }
+        match change.happened {
+            Happened::Deleted => self.remove(&change.resource, key, &change.after),
+            Happened::Added | Happened::Modified => self.add(&change.resource, key, &change.after),
+        }
+    }
+
+    pub(super) fn add(&mut self, resource: &Gvr, key: &Key, object: &Value) {
+        for uid in owner_uids(object) {
+            self.0.entry(uid.to_owned()).or_default().insert((resource.clone(), key.clone()));
+        }
+    }
+
+    fn remove(&mut self, resource: &Gvr, key: &Key, object: &Value) {
+        for uid in owner_uids(object) {
+            if let Some(owned) = self.0.get_mut(uid) {
+                owned.remove(&(resource.clone(), key.clone()));
+                if owned.is_empty() {
+                    self.0.remove(uid);
+                }
+            }
+        }
+    }
+
+    /// What the owner has, in order.
+    pub(super) fn owned(&self, uid: &str) -> impl Iterator<Item = &Anything> {
+        self.0.get(uid).into_iter().flatten()
+    }
+}
+
+pub(super) fn owners(object: &Value) -> &[Value] {
+    object["metadata"]["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+pub(super) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
+    owners(object).iter().filter_map(|owner| owner["uid"].as_str())
+}

@@ -1,0 +1,56 @@
+//! `cargo xtask faults`: the fault suite, built so that it is quick.
+
+use std::path::PathBuf;
+
+use crate::cargo;
+
+/// How many runs CI plays.
+pub(crate) const RUNS: u64 = 10_500;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// How many runs
+    #[arg(long, default_value_t = RUNS)]
+    runs: u64,
+
+    /// The number of the first
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+
+    /// A file that remembers how far earlier runs came: this one goes on from there
+    #[arg(long)]
+    resume: Option<PathBuf>,
+
+    /// Break the operator on purpose, in one way after another, and say whether that is found
+    #[arg(long, conflicts_with_all = ["runs", "from", "resume", "one"])]
+    sabotage: bool,
+
+    /// Play only the run of this number, and show every request and answer of it
+    #[arg(long, conflicts_with_all = ["runs", "from", "resume"])]
+    one: Option<u64>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let text = |number: u64| number.to_string();
+    if args.sabotage {
+        return suite(&["sabotage"]);
+    }
+    if let Some(number) = args.one {
+        return suite(&["one", &text(number)]);
+    }
+    let (runs, from) = (text(args.runs), text(args.from));
+    let resume = args.resume.as_ref().map(|file| file.display().to_string());
+    let mut arguments = vec!["run", "--runs", &runs, "--from", &from];
+    arguments.extend(resume.iter().flat_map(|file| ["--resume", file.as_str()]));
+    suite(&arguments)
+}
+
+fn suite(arguments: &[&str]) -> anyhow::Result<()> {
+    cargo(&[&["run", "--quiet", "--profile", "faults", "--package", "kedge-faults", "--"], arguments].concat())
+}
+
+/// The runs of CI, and the deliberate defects.
+pub(crate) fn in_ci() -> anyhow::Result<()> {
+    suite(&["run", "--runs", &RUNS.to_string()])?;
+    suite(&["sabotage"])
+}
