@@ -51,7 +51,9 @@ pub enum EventFault {
     /// It never comes, and nobody says so.
     Dropped,
     /// It comes later, and all that follow it in that watch.
-    Delayed { seconds: u64 },
+    Delayed {
+        seconds: u64,
+    },
     Twice,
     /// 410 instead, and the watch ends.
     Gone,
@@ -60,8 +62,14 @@ pub enum EventFault {
 }
 
 impl EventFault {
-    pub const ALL: [Self; 6] =
-        [Self::Dropped, Self::Delayed { seconds: 5 }, Self::Delayed { seconds: 70 }, Self::Twice, Self::Gone, Self::Cut];
+    pub const ALL: [Self; 6] = [
+        Self::Dropped,
+        Self::Delayed { seconds: 5 },
+        Self::Delayed { seconds: 70 },
+        Self::Twice,
+        Self::Gone,
+        Self::Cut,
+    ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

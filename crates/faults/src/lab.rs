@@ -220,7 +220,10 @@ impl Lab {
     /// Whether the operator died by itself.
     pub fn broken(&self) -> Option<String> {
         let replicas = self.replicas();
-        replicas.iter().find(|(_, replica)| replica.task.is_finished()).map(|(name, _)| format!("{name} ended by itself"))
+        replicas
+            .iter()
+            .find(|(_, replica)| replica.task.is_finished())
+            .map(|(name, _)| format!("{name} ended by itself"))
     }
 }
 

@@ -62,7 +62,10 @@ impl Evidence {
     pub fn lines(&self) -> Vec<String> {
         let mut all: Vec<(Instant, String)> = Vec::new();
         for entry in &self.entries {
-            all.push((entry.issued_at, format!("{} {} -> {} r{}", entry.replica, entry.line, entry.status, entry.revision)));
+            all.push((
+                entry.issued_at,
+                format!("{} {} -> {} r{}", entry.replica, entry.line, entry.status, entry.revision),
+            ));
         }
         for served in &self.served {
             all.push((served.at, format!("source {}: {:?}", served.question, served.value)));

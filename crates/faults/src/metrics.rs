@@ -36,9 +36,7 @@ async fn answer(board: &BoardSource, request: &Request<Body>) -> Response<Body> 
 }
 
 fn list(values: &[MetricValue]) -> Value {
-    let item = |value: &MetricValue| {
-        json!({ "metricName": value.name, "metricLabels": null, "timestamp": value.at.to_rfc3339(), "value": value.value })
-    };
+    let item = |value: &MetricValue| json!({ "metricName": value.name, "metricLabels": null, "timestamp": value.at.to_rfc3339(), "value": value.value });
     let items: Vec<Value> = values.iter().map(item).collect();
     json!({ "kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1", "metadata": {}, "items": items })
 }

@@ -92,9 +92,8 @@ fn crashes(baseline: &Baseline, away: Duration) -> impl Iterator<Item = Fault> +
 }
 
 fn api(baseline: &Baseline) -> Vec<Fault> {
-    let stale = |call| {
-        [(1, 1), (1, 5), (4, 2), (10, 8)].map(|(calls, revisions)| Fault::Stale { call, calls, revisions })
-    };
+    let stale =
+        |call| [(1, 1), (1, 5), (4, 2), (10, 8)].map(|(calls, revisions)| Fault::Stale { call, calls, revisions });
     let one = |call| {
         let errors = ApiFault::ALL.map(|how| Fault::Api { call, how });
         let others = [Fault::Early { call }, Fault::Meddle { call }];

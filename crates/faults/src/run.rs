@@ -128,7 +128,8 @@ async fn settle(scenario: &Scenario, lab: &Lab, journal: &Journal, wanted: Optio
 fn broken_silence(journal: &Journal, written: u32) -> Option<String> {
     let more = journal.counts().writes - written;
     (more > 0).then(|| {
-        let writes: Vec<String> = journal.entries().into_iter().filter(|entry| entry.is_write()).map(|e| e.line).collect();
+        let writes: Vec<String> =
+            journal.entries().into_iter().filter(|entry| entry.is_write()).map(|e| e.line).collect();
         let last = writes.iter().rev().take(3).cloned().collect::<Vec<_>>().join("; ");
         format!("{more} writes although nothing happened any more, the last of them: {last}")
     })

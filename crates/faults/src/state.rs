@@ -35,7 +35,12 @@ impl State {
         let mut lines = Vec::new();
         let keys: std::collections::BTreeSet<&String> = self.0.keys().chain(wanted.0.keys()).collect();
         for key in keys {
-            compare(key, self.0.get(key).unwrap_or(&Value::Null), wanted.0.get(key).unwrap_or(&Value::Null), &mut lines);
+            compare(
+                key,
+                self.0.get(key).unwrap_or(&Value::Null),
+                wanted.0.get(key).unwrap_or(&Value::Null),
+                &mut lines,
+            );
         }
         lines
     }
@@ -76,7 +81,9 @@ fn scaled_object(object: &Value) -> Value {
         .as_array()
         .into_iter()
         .flatten()
-        .map(|one| (one["type"].as_str().unwrap_or_default().to_owned(), json!([one["status"], one["reason"], one["message"]])))
+        .map(|one| {
+            (one["type"].as_str().unwrap_or_default().to_owned(), json!([one["status"], one["reason"], one["message"]]))
+        })
         .collect();
     status["conditions"] = json!(conditions);
     json!({

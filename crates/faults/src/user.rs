@@ -112,7 +112,8 @@ impl Bystanders for User {
 
     fn meddle(&self) -> BoxFuture<'_, ()> {
         async {
-            let patch = json!({ "metadata": { "annotations": { "example.com/seen-at": self.plane.now().to_rfc3339() } } });
+            let patch =
+                json!({ "metadata": { "annotations": { "example.com/seen-at": self.plane.now().to_rfc3339() } } });
             let kind = Verb::Patch(PatchKind::Merge);
             self.call("meddler", kind, resource("Deployment"), Some(NAME), Some(patch)).await;
         }

@@ -129,7 +129,10 @@ impl Wire {
         let status = response.status().as_u16();
         let revision = *self.plane.revision().borrow();
         self.journal.note(Entry { replica: self.replica.clone(), line, issued_at, kind, revision, status });
-        if kind == Kind::Write && response.status().is_success() && let Some(away) = self.journal.wrote() {
+        if kind == Kind::Write
+            && response.status().is_success()
+            && let Some(away) = self.journal.wrote()
+        {
             self.life.end(away);
             self.journal.crashed.notify_one();
         }

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use crate::meta;
 use crate::removal::{self, Manner};
-use crate::resource::{
-    Generation, GroupResource, Gvr, Kept, Naming, Origin, PutRules, Resource, ScalePaths, Scope, Selector,
-};
+use crate::resource::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
 use crate::schema::Schema;
 use crate::state::{CONTROLLERS, State, stamp};
 use crate::store::{Change, Entry, Happened, key};
@@ -133,7 +131,6 @@ fn resource(definition: &Value, version: &Value, stored: &Value) -> Option<Resou
         scope: if spec["scope"] == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
         kept: Kept::Stored,
         generation: Generation::Content,
-        naming: Naming::Subdomain,
         put: PutRules { creates: false, unconditional: false },
         has_status: !version["subresources"]["status"].is_null(),
         scale: scale(&version["subresources"]["scale"]),

@@ -20,9 +20,9 @@ const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list",
 const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
-/// Whether the API server itself serves the version of the group.
-pub(crate) fn is_built_in(group: &str, version: &str) -> bool {
-    BUILT_IN.keys().any(|gvr| gvr.group == group && gvr.version == version)
+/// Whether the API server itself serves the group.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    BUILT_IN.keys().any(|gvr| gvr.group == group)
 }
 
 /// Answers the paths of discovery; none for all others.

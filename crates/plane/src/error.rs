@@ -168,6 +168,14 @@ impl ApiError {
         Self { details: Some(details), ..Self::new(504, "Timeout", message) }
     }
 
+    /// What a patch made of an object cannot be read.
+    pub fn invalid_patch(made: &str, problem: &str) -> Self {
+        let problem = FieldProblem::invalid("patch", &Value::from(made), problem);
+        let mut refusal = Self::invalid("", "", "", std::slice::from_ref(&problem));
+        refusal.details = Some(json!({ "causes": [problem.cause()] }));
+        refusal
+    }
+
     /// The object itself is wrong. The kind is written with its group: `Deployment.apps`.
     pub fn invalid(group: &str, kind: &str, name: &str, problems: &[FieldProblem]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

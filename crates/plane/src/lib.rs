@@ -9,7 +9,7 @@
 //! | [`call`], `answer` | one request, read; one answer, unwritten |
 //! | [`error`] | refusals, as the API server words them |
 //! | `verbs`, `subresource` | what each verb does, and what lies below objects |
-//! | `prepare`, `names`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
+//! | `prepare`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
 //! | `settle`, `gc`, `namespace`, `crd`, `aggregate` | what follows from a write without anybody asking |
 //! | `admission`, `backend`, [`review`] | webhooks and other servers that are called back; reviews |
 //! | `discovery` | what is served |
@@ -45,7 +45,6 @@ mod gc;
 mod http;
 mod labels;
 mod meta;
-mod names;
 mod namespace;
 mod options;
 pub mod patch;

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::crd;
-use crate::error::ApiError;
+use crate::error::{ApiError, FieldProblem};
 use crate::meta;
 use crate::namespace;
+use crate::resource::table::BUILT_IN;
 use crate::resource::{Generation, Origin, Resource};
+use crate::schema::Schema;
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,26 +39,60 @@ const METADATA: [&str; 13] = [
     "uid",
 ];
 
-/// Reads what a caller sent: says what it is, drops what nobody knows, fills in what is left out.
-pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+/// Reads what a caller sent: says what it is, drops what nobody knows, fills in what is left out. Gives back the paths of
+/// what was dropped because nobody knows it.
+pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<Vec<String>, ApiError> {
     name_kind(resource, object)?;
-    if matches!(resource.origin, Origin::BuiltIn) {
-        builtin::decode(&resource.gvr, object)?;
-    }
+    let unknown = match &resource.origin {
+        Origin::BuiltIn => builtin::decode(&resource.gvr, object)?,
+        Origin::Custom { schema } => read_custom(resource, schema, object)?,
+    };
     tidy_metadata(object);
     match &resource.origin {
-        Origin::BuiltIn => {
-            builtin::complete(&resource.gvr, object);
-            if crd::is_definition(resource) {
-                crd::complete(object);
+        Origin::BuiltIn => builtin::complete(&resource.gvr, object),
+        Origin::Custom { schema } => schema.default(object),
+    }
+    if crd::is_definition(resource) {
+        crd::complete(object);
+    }
+    Ok(unknown)
+}
+
+fn read_custom(resource: &Resource, schema: &Schema, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    let mut unknown = match object.get_mut("metadata") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(metadata) => builtin::decode::decode_metadata(metadata)
+            .map_err(|problem| unhandled(resource, &resource.kind, &problem))?,
+    };
+    with_whole_numbers(object);
+    aside(object, |content| {
+        unknown.extend(schema.unknown_fields(content));
+        schema.prune(content);
+    });
+    unknown.sort();
+    Ok(unknown)
+}
+
+/// Numbers without a fraction are whole, however they are written.
+fn with_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(whole) =
+                number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15)
+            {
+                *value = json!(whole as i64);
             }
         }
-        Origin::Custom { schema } => {
-            aside(object, |content| schema.prune(content));
-            schema.default(object);
-        }
+        Value::Array(items) => items.iter_mut().for_each(with_whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(with_whole_numbers),
+        _ => {}
     }
-    Ok(())
+}
+
+/// The refusal of something that cannot be read as an object of the resource.
+pub(crate) fn unhandled(resource: &Resource, given_kind: &str, problem: &str) -> ApiError {
+    let (version, kind) = (&resource.gvr.version, &resource.kind);
+    ApiError::bad_request(format!("{given_kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
 }
 
 /// Prunes without the fields that every object has.
@@ -76,27 +112,56 @@ fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
     if !object.is_object() {
         return Err(ApiError::bad_request("the object provided is unrecognized (must be an object)"));
     }
-    let (expected_version, given_version) =
-        (resource.gvr.api_version(), object["apiVersion"].as_str().unwrap_or("").to_owned());
-    let given_kind = object["kind"].as_str().unwrap_or("").to_owned();
-    if resource.is_custom() && given_kind.is_empty() {
-        return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{object}'")));
-    }
-    if !given_version.is_empty() && given_version != expected_version {
-        let message = format!(
-            "the API version in the data ({given_version}) does not match the expected API version ({expected_version})"
-        );
-        return Err(ApiError::bad_request(message));
-    }
-    if !given_kind.is_empty() && given_kind != resource.kind {
-        let (version, kind) = (&resource.gvr.version, &resource.kind);
-        return Err(ApiError::bad_request(format!(
-            "{given_kind} in version {version:?} cannot be handled as a {kind}: converting ({given_kind}) to ({kind}): unknown conversion"
-        )));
+    let text = |field: &str| object[field].as_str().unwrap_or("").to_owned();
+    let (given_version, given_kind) = (text("apiVersion"), text("kind"));
+    let expected_version = resource.gvr.api_version();
+    match resource.is_custom() {
+        true => check_custom_kind(resource, object, &given_version, &given_kind)?,
+        false => check_built_in_kind(resource, &given_version, &given_kind)?,
     }
     object["apiVersion"] = json!(expected_version);
     object["kind"] = json!(resource.kind);
     Ok(())
+}
+
+fn check_custom_kind(resource: &Resource, object: &Value, version: &str, kind: &str) -> Result<(), ApiError> {
+    let expected = resource.gvr.api_version();
+    if kind.is_empty() {
+        let sent = object.to_string();
+        let summary =
+            if sent.len() > 30 { format!("{} ...", &sent[..sent.floor_char_boundary(30)]) } else { sent.clone() };
+        let must = format!("the object provided is unrecognized (must be of type {})", resource.kind);
+        return Err(ApiError::bad_request(format!("{must}: Object 'Kind' is missing in '{sent}' ({summary})")));
+    }
+    if version != expected {
+        let message =
+            format!("the API version in the data ({version}) does not match the expected API version ({expected})");
+        return Err(ApiError::bad_request(message));
+    }
+    if kind != resource.kind {
+        let problem = FieldProblem::invalid("kind", &json!(kind), &format!("must be {}", resource.kind));
+        return Err(ApiError::invalid(&resource.gvr.group, kind, meta::name(object), &[problem]));
+    }
+    Ok(())
+}
+
+fn check_built_in_kind(resource: &Resource, version: &str, kind: &str) -> Result<(), ApiError> {
+    let expected = resource.gvr.api_version();
+    let version = if version.is_empty() { &expected } else { version };
+    let kind = if kind.is_empty() { &resource.kind } else { kind };
+    if version == expected && kind == resource.kind {
+        return Ok(());
+    }
+    let package = version.rsplit('/').next().unwrap_or("");
+    let ours = resource.gvr.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    let is_known = BUILT_IN.values().any(|other| other.kind == kind && other.gvr.api_version() == version);
+    let problem = match is_known {
+        true => format!("converting ({package}.{kind}) to ({ours}.{}): unknown conversion", resource.kind),
+        false => {
+            format!("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+        }
+    };
+    Err(unhandled(resource, kind, &problem))
 }
 
 /// Unknown and empty metadata is not kept.
@@ -104,7 +169,7 @@ fn tidy_metadata(object: &mut Value) {
     meta::of(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
 }
 
-pub(crate) fn is_empty(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -128,6 +193,9 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, creat
         && let Some(map) = object.as_object_mut()
     {
         map.remove("status");
+        if !resource.is_custom() {
+            builtin::decode(&resource.stored, object).expect("it was decoded already");
+        }
     }
     if resource.is("", "namespaces") {
         namespace::prepare(object, None);

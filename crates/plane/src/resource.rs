@@ -99,17 +99,6 @@ pub(crate) struct PutRules {
     pub(crate) unconditional: bool,
 }
 
-/// How names are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
-    Subdomain,
-    Label,
-    /// A label that begins with a letter.
-    OldLabel,
-    /// Anything that fits into a path: RBAC.
-    PathSegment,
-}
-
 /// Where a resource keeps its replicas; dotted paths below the object, e.g. `.spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
@@ -154,7 +143,6 @@ pub(crate) struct Resource {
     pub(crate) scope: Scope,
     pub(crate) kept: Kept,
     pub(crate) generation: Generation,
-    pub(crate) naming: Naming,
     pub(crate) put: PutRules,
     pub(crate) has_status: bool,
     pub(crate) scale: Option<ScalePaths>,

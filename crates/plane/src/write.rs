@@ -9,13 +9,13 @@ use crate::admission::{self, Operation};
 use crate::builtin;
 use crate::call::AsOf;
 use crate::convert;
+use crate::crd;
 use crate::error::{ApiError, FieldProblem};
 use crate::meta;
-use crate::names;
 use crate::namespace;
 use crate::prepare::{self, Part};
 use crate::resource::{Origin, Resource};
-use crate::schema;
+use crate::schema::{self, Schema};
 use crate::settle;
 use crate::state::State;
 use crate::store::{Entry, key};
@@ -58,9 +58,22 @@ fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, new: Value) -> 
     }
     check_version(ask, &mut new, old)?;
     let mut new = convert::to_stored(ask.resource, new);
+    warn_of_finalizers(ask, &new, Some(old));
     prepare::update(ask.resource, part, &mut new, old);
-    check(ask.resource, &new, Some(old))?;
+    check(ask.resource, part, &new, Some(old))?;
     Ok(new)
+}
+
+/// Finalizers of custom resources that anybody might use.
+pub(crate) fn warn_of_finalizers(ask: &Ask<'_>, new: &Value, old: Option<&Value>) {
+    const STANDARD: [&str; 2] = ["foregroundDeletion", "orphan"];
+    let is_plain = |name: &&str| !name.contains('/') && !STANDARD.contains(name);
+    let is_new = |name: &&str| old.is_none_or(|old| !meta::has_finalizer(old, name));
+    for name in meta::finalizers(new).filter(is_plain).filter(is_new).filter(|_| ask.resource.is_custom()) {
+        ask.warnings.add(format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
+        ));
+    }
 }
 
 pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), ApiError> {
@@ -76,9 +89,9 @@ pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), ApiError> 
         )));
     }
     match (meta::namespace(object), ask.namespace()) {
-        (Some(given), Some(asked)) if given != asked => Err(ApiError::bad_request(format!(
-            "the namespace of the object ({given}) does not match the namespace on the request ({asked})"
-        ))),
+        (Some(given), Some(asked)) if given != asked => Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
         _ => Ok(()),
     }
 }
@@ -115,23 +128,50 @@ fn check_version(ask: &Ask<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
 }
 
 /// Everything that is wrong with an object.
-pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
-    let mut problems = names::check(resource, new);
-    problems.extend(old.into_iter().flat_map(|old| names::check_change(new, old)));
+pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+    let mut problems = old.map(|old| common_problems(resource, new, old)).unwrap_or_default();
     problems.extend(match &resource.origin {
         Origin::BuiltIn => builtin::check(&resource.stored, new, old),
-        Origin::Custom { schema } => {
-            let replicas = resource.scale.as_ref().map(|paths| scale::check_custom(paths, new));
-            replicas.into_iter().flatten().chain(schema.validate(new, old)).collect()
-        }
+        Origin::Custom { schema } => custom_problems(resource, schema, part, new, old),
     });
-    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+    if crd::is_definition(resource) {
         problems.extend(schema::check_definition(new));
     }
     match problems.is_empty() {
         true => Ok(()),
         false => Err(ApiError::invalid(&resource.gvr.group, &resource.kind, meta::name(new), &problems)),
     }
+}
+
+/// The metadata of every object that is changed is looked at before its kind is: so the same is said again.
+fn common_problems(resource: &Resource, new: &Value, old: &Value) -> Vec<FieldProblem> {
+    /// These look at the whole object once more.
+    const CHECKED_WHOLE: [&str; 5] = ["ConfigMap", "Secret", "Service", "ServiceAccount", "Role"];
+    let check = |old| builtin::check_metadata(new, resource.is_namespaced(), old);
+    let again = if CHECKED_WHOLE.contains(&resource.kind.as_str()) { check(None) } else { Vec::new() };
+    [check(None), check(Some(old)), again].concat()
+}
+
+fn custom_problems(
+    resource: &Resource,
+    schema: &Schema,
+    part: Part,
+    new: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldProblem> {
+    let mut problems = builtin::check_metadata(new, resource.is_namespaced(), old);
+    problems.extend(resource.scale.iter().flat_map(|paths| scale::check_custom(paths, new)));
+    let of_schema = schema.validate(new, old).into_iter();
+    problems.extend(of_schema.map(|problem| if part == Part::Status { seen_from_status(problem) } else { problem }));
+    problems
+}
+
+/// A status that is written by itself is looked at by itself: its values are named from there.
+fn seen_from_status(mut problem: FieldProblem) -> FieldProblem {
+    if problem.field.starts_with("status.") {
+        problem.message = problem.message.replacen(": status.", ": ", 1);
+    }
+    problem
 }
 
 /// Stores the new object if the old one is still there; none if not.

@@ -27,7 +27,8 @@ pub(super) fn not_late(evidence: &Evidence) -> Vec<String> {
     let away: Duration = evidence.faults.iter().map(away).sum();
     let broken = asleep(evidence).filter_map(|step| {
         let late = step.issued_at.duration_since(last_active(evidence, step.issued_at)?).checked_sub(cooldown)?;
-        (late > LATE_MAX + away).then(|| format!("{}, {} s later than it should", told(evidence, &step), late.as_secs()))
+        (late > LATE_MAX + away)
+            .then(|| format!("{}, {} s later than it should", told(evidence, &step), late.as_secs()))
     });
     broken.collect()
 }

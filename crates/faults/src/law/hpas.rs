@@ -31,7 +31,9 @@ pub(super) fn only_ours(evidence: &Evidence) -> Vec<String> {
         let foreign = change.before.as_ref().is_some_and(|before| !is_owned(before));
         is_operator(&change.by) && foreign && !may_be_taken(evidence, change)
     };
-    let told = |change: &Change| format!("the HPA {} of somebody else was {:?} by {}", change.name, change.happened, change.by);
+    let told = |change: &Change| {
+        format!("the HPA {} of somebody else was {:?} by {}", change.name, change.happened, change.by)
+    };
     evidence.changes_of("HorizontalPodAutoscaler").filter(touched).map(told).collect()
 }
 
@@ -42,5 +44,7 @@ fn is_owned(hpa: &Value) -> bool {
 
 fn may_be_taken(evidence: &Evidence, change: &Change) -> bool {
     let object = evidence.object_at(change.revision);
-    object.is_some_and(|object| object["metadata"]["annotations"]["scaledobject.keda.sh/transfer-hpa-ownership"] == "true")
+    object.is_some_and(|object| {
+        object["metadata"]["annotations"]["scaledobject.keda.sh/transfer-hpa-ownership"] == "true"
+    })
 }

@@ -23,7 +23,9 @@ fn allowed(object: &Value) -> Vec<i64> {
     let min = spec["minReplicaCount"].as_i64().unwrap_or(0);
     let notes = &object["metadata"]["annotations"];
     let paused_at = notes["autoscaling.keda.sh/paused-replicas"].as_str().and_then(|text| text.parse().ok());
-    let original = object["status"]["originalReplicaCount"].as_i64().filter(|_| object["metadata"]["deletionTimestamp"].is_string());
+    let original = object["status"]["originalReplicaCount"]
+        .as_i64()
+        .filter(|_| object["metadata"]["deletionTimestamp"].is_string());
     let idle = spec["idleReplicaCount"].as_i64();
     [Some(min), Some(min.max(1)), idle, paused_at, original].into_iter().flatten().collect()
 }

@@ -67,7 +67,8 @@ pub(super) fn external_push() -> Value {
 
 /// A window between two times of day in a zone with daylight saving.
 pub(super) fn cron(start: &str, end: &str, replicas: i64) -> Value {
-    let metadata = json!({ "timezone": "Europe/Berlin", "start": start, "end": end, "desiredReplicas": replicas.to_string() });
+    let metadata =
+        json!({ "timezone": "Europe/Berlin", "start": start, "end": end, "desiredReplicas": replicas.to_string() });
     json!({ "type": "cron", "metadata": metadata })
 }
 

@@ -50,7 +50,14 @@ fn at(seconds: u64, act: Act) -> Step {
 
 fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
     let begins_at = Utc.with_ymd_and_hms(2026, 3, 2, 10, 0, 0).single().expect("a time");
-    Scenario { name, operators: 1, begins_at, steps, settles: Duration::from_secs(700), expects: Expectations::default() }
+    Scenario {
+        name,
+        operators: 1,
+        begins_at,
+        steps,
+        settles: Duration::from_secs(700),
+        expects: Expectations::default(),
+    }
 }
 
 /// With a cooldown that is judged.
@@ -89,7 +96,13 @@ fn update() -> Scenario {
     let steps = [
         at(60, Act::Serve("other", 35.0)),
         at(70, Act::Apply(scaled_object(json!([prometheus("other")]), json!({ "maxReplicaCount": 8 })))),
-        at(130, Act::Apply(scaled_object(json!([prometheus("other")]), json!({ "minReplicaCount": 2, "maxReplicaCount": 3 })))),
+        at(
+            130,
+            Act::Apply(scaled_object(
+                json!([prometheus("other")]),
+                json!({ "minReplicaCount": 2, "maxReplicaCount": 3 }),
+            )),
+        ),
     ];
     scenario("update", with(simple(1, 50.0, json!({})), steps))
 }
@@ -133,11 +146,7 @@ fn forced() -> Scenario {
 }
 
 fn wakes_and_sleeps() -> Scenario {
-    let steps = [
-        at(100, Act::Serve("load", 5.0)),
-        at(150, Act::Serve("load", 60.0)),
-        at(250, Act::Serve("load", 0.0)),
-    ];
+    let steps = [at(100, Act::Serve("load", 5.0)), at(150, Act::Serve("load", 60.0)), at(250, Act::Serve("load", 0.0))];
     judged(scenario("wakes-and-sleeps", with(simple(2, 0.0, json!({})), steps)), 60)
 }
 
@@ -156,7 +165,13 @@ fn fallback() -> Scenario {
     let spec = json!({ "fallback": { "failureThreshold": 2, "replicas": 6 } });
     let steps = [
         at(80, Act::Require("load", "nobody has it")),
-        at(301, Act::Apply(scaled_object(json!([prometheus("spare")]), json!({ "fallback": { "failureThreshold": 2, "replicas": 6 } })))),
+        at(
+            301,
+            Act::Apply(scaled_object(
+                json!([prometheus("spare")]),
+                json!({ "fallback": { "failureThreshold": 2, "replicas": 6 } }),
+            )),
+        ),
         at(301, Act::Serve("spare", 25.0)),
         at(380, Act::Require("spare", "nobody has it")),
     ];

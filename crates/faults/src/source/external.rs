@@ -26,7 +26,8 @@ const TARGET: i64 = 10;
 pub(super) async fn serve(sources: Sources, connection: DuplexStream) {
     let incoming = stream::once(async { io::Result::Ok(connection) }).chain(stream::pending());
     // A connection that breaks is what a test may have asked for.
-    let _ = Server::builder().add_service(ExternalScalerServer::new(Scaler(sources))).serve_with_incoming(incoming).await;
+    let _ =
+        Server::builder().add_service(ExternalScalerServer::new(Scaler(sources))).serve_with_incoming(incoming).await;
 }
 
 #[derive(Debug)]

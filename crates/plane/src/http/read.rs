@@ -5,8 +5,9 @@ use http::{Method, Request};
 use kube::client::Body;
 use serde_json::Value;
 
-use super::header;
 use super::path::Target;
+use super::{header, json};
+use crate::builtin::decode::json_kind;
 use crate::call::{Call, PatchKind, Verb};
 use crate::error::ApiError;
 use crate::resource::Resource;
@@ -22,7 +23,7 @@ pub(super) async fn call(
     let params: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
     let verb = verb(request.method(), &target, &params, content_type(&request))?;
     verbs::check_scope(resource, target.namespace.as_deref(), verb)?;
-    let body = body(verb, request).await?;
+    let body = body(verb, resource, &target, request).await?;
     let Target { resource, namespace, name, subresource } = target;
     Ok(Call { user: user.to_owned(), verb, resource, namespace, name, subresource, params, body })
 }
@@ -50,7 +51,7 @@ fn verb(method: &Method, target: &Target, params: &[(String, String)], content_t
 
 fn json_only(content_type: &str) -> Result<(), ApiError> {
     match content_type {
-        "" | "application/json" => Ok(()),
+        "" | "application/json" | "application/yaml" => Ok(()),
         _ => Err(unknown_format(&["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])),
     }
 }
@@ -77,14 +78,60 @@ pub(crate) fn unknown_format(known: &[&str]) -> ApiError {
     ApiError::new(415, "UnsupportedMediaType", message)
 }
 
-async fn body(verb: Verb, request: Request<Body>) -> Result<Option<Value>, ApiError> {
+/// The body of a request, read.
+async fn body(
+    verb: Verb,
+    resource: &Resource,
+    target: &Target,
+    request: Request<Body>,
+) -> Result<Option<Value>, ApiError> {
+    let is_yaml = content_type(&request).ends_with("yaml");
     let bytes = request.into_body().collect_bytes().await.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    if bytes.is_empty() || matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
-        return Ok(None);
+    let kind = if target.subresource.as_deref() == Some("scale") { "Scale" } else { &resource.kind };
+    let parsed = if is_yaml { yaml(&bytes) } else { json::parse(&bytes) };
+    match (verb, parsed) {
+        (Verb::Get | Verb::List | Verb::Watch, _) => Ok(None),
+        (Verb::Delete | Verb::DeleteCollection, _) if bytes.is_empty() => Ok(None),
+        (Verb::Create | Verb::Update, Ok(value)) if !value.is_object() => {
+            Err(unrecognized(kind, &not_an_object(&value), &bytes))
+        }
+        (_, Ok(value)) => Ok(Some(value)),
+        (Verb::Patch(PatchKind::Apply), Err(problem)) => {
+            Err(ApiError::bad_request(format!("error decoding YAML: {problem}")))
+        }
+        (Verb::Patch(_), Err(problem)) => Err(ApiError::bad_request(format!("error decoding patch: {problem}"))),
+        (Verb::Delete | Verb::DeleteCollection, Err(problem)) => {
+            Err(ApiError::bad_request(format!("couldn't get version/kind; json parse error: {problem}")))
+        }
+        (Verb::Create | Verb::Update, Err(problem)) => Err(unrecognized(kind, &problem, &bytes)),
     }
-    let parsed = serde_json::from_slice(&bytes).map_err(|e| match verb {
-        Verb::Patch(_) => ApiError::bad_request(format!("error decoding patch: {e}")),
-        _ => ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")),
-    })?;
-    Ok(Some(parsed))
+}
+
+fn yaml(bytes: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    serde_saphyr::from_str(text).map_err(|error| error.to_string())
+}
+
+fn not_an_object(value: &Value) -> String {
+    let target =
+        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    format!("json: cannot unmarshal {} into Go value of type {target}", json_kind(value))
+}
+
+fn unrecognized(kind: &str, problem: &str, bytes: &[u8]) -> ApiError {
+    let summary = summary(bytes);
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {problem} ({summary})"
+    ))
+}
+
+/// The beginning of a body, as text if it looks like an object.
+fn summary(bytes: &[u8]) -> String {
+    const BYTES_MAX: usize = 30;
+    let (start, more) = if bytes.len() > BYTES_MAX { (&bytes[..BYTES_MAX], " ...") } else { (bytes, "") };
+    match bytes.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(start)),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+    }
 }

@@ -12,6 +12,7 @@ use crate::answer::{Answer, ItemNaming, List};
 use crate::call::{AsOf, Call};
 use crate::convert;
 use crate::error::{ApiError, FieldProblem};
+use crate::http::json;
 use crate::plane::Plane;
 use crate::resource::Resource;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -60,7 +61,8 @@ impl Continue {
             ApiError::bad_request(format!("invalid continue token: continue key is not valid: {detail}"))
         };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|e| refuse(&e.to_string()))?;
-        let read: Self = serde_json::from_slice(&bytes).map_err(|e| refuse(&e.to_string()))?;
+        let value = json::parse(&bytes).map_err(|problem| refuse(&problem))?;
+        let read: Self = serde_json::from_value(value).map_err(|error| refuse(&error.to_string()))?;
         match (read.v.as_str(), read.rv, read.start.is_empty()) {
             ("meta.k8s.io/v1", 0, _) => Err(refuse("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
             ("meta.k8s.io/v1", _, true) => Err(refuse("encoded start key empty (version meta.k8s.io/v1)")),
