@@ -5,10 +5,11 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::error::FieldProblem;
 use crate::meta;
 use crate::removal::{self, Manner};
 use crate::resource::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 use crate::state::{CONTROLLERS, State, stamp};
 use crate::store::{Change, Entry, Happened, key};
 use crate::write;
@@ -36,6 +37,27 @@ pub(crate) fn complete(definition: &mut Value) {
     if definition["spec"]["conversion"].is_null() {
         definition["spec"]["conversion"] = json!({ "strategy": "None" });
     }
+}
+
+/// What is wrong with a definition that is changed: some things must stay.
+pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldProblem> {
+    let of_name = |problem: &FieldProblem| problem.field == "metadata.name";
+    let mut problems: Vec<_> = schema::check_definition(new).into_iter().filter(|problem| !of_name(problem)).collect();
+    let established = old["status"]["conditions"].as_array().into_iter().flatten();
+    let is_established = established.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True");
+    let fixed: &[&str] = if is_established {
+        &["/scope", "/names/kind", "/group", "/names/plural"]
+    } else {
+        &["/group", "/names/plural"]
+    };
+    for path in fixed {
+        let (now, before) = (new["spec"].pointer(path), old["spec"].pointer(path));
+        if now != before {
+            let field = format!("spec{}", path.replace('/', "."));
+            problems.push(FieldProblem::invalid(field, now.unwrap_or(&Value::Null), "field is immutable"));
+        }
+    }
+    problems
 }
 
 /// What the status of a new definition says before anybody has looked at it.

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::{Method, Response};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::aggregate;
 use crate::http::{AnswerBody, Wants, json, response};
@@ -135,12 +138,21 @@ fn verbs(resource: &Resource) -> Vec<&'static str> {
     }
 }
 
+/// What tells versions of stored objects apart.
+fn storage_hash(resource: &Resource) -> String {
+    let named = format!("{}/{}/{}", resource.stored.group, resource.stored.version, resource.kind);
+    STANDARD.encode(&Sha256::digest(named.as_bytes())[..8])
+}
+
 /// A resource and its subresources.
 fn rows(resource: &Resource) -> Vec<Value> {
     let namespaced = resource.is_namespaced();
     let mut row = json!({
         "name": resource.gvr.plural, "singularName": resource.singular, "namespaced": namespaced, "kind": resource.kind, "verbs": verbs(resource),
     });
+    if resource.kept == Kept::Stored {
+        row["storageVersionHash"] = json!(storage_hash(resource));
+    }
     for (field, texts) in [("shortNames", &resource.short_names), ("categories", &resource.categories)] {
         if !texts.is_empty() {
             row[field] = json!(texts);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, WARNING};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{Either, Full, StreamBody};
 use kube::client::Body;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use crate::call::{AsOf, Call, Verb};
 use crate::discovery;
 use crate::error::ApiError;
 use crate::plane::Plane;
+use crate::resource::Resource;
 use crate::verbs::watch::Frames;
 use crate::verbs::{self, Ask, Warnings, watch};
 
@@ -45,12 +46,18 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     {
         return aggregate::forward(plane, group, version, user, request).await;
     }
-    let Some(target) = path::Target::read(uri.path()) else { return page_not_found() };
+    let Some(target) = path::Target::read(uri.path()) else {
+        let is_ours = path::group_version(uri.path()).is_some_and(|(group, _)| discovery::is_built_in(group));
+        return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
+    };
     let found = plane.state().resource(&target.resource);
     let Some(resource) = found else {
         let is_ours = discovery::is_built_in(&target.resource.group);
         return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
     };
+    if resource.is_custom() && !is_served(&resource, &target, &method) {
+        return page_not_found();
+    }
     let as_of = request.extensions().get::<AsOf>().copied().unwrap_or_default();
     match read::call(user, &resource, target, request).await {
         Ok(call) => {
@@ -59,6 +66,15 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
             warned(answered.unwrap_or_else(|refusal| refused(&refusal)), warnings)
         }
         Err(refusal) => refused(&refusal),
+    }
+}
+
+/// Custom resources are served in namespaces or without, and across namespaces only lists are.
+fn is_served(resource: &Resource, target: &path::Target, method: &Method) -> bool {
+    match (resource.is_namespaced(), &target.namespace) {
+        (true, None) => target.name.is_none() && method == Method::GET,
+        (false, Some(_)) => false,
+        _ => true,
     }
 }
 

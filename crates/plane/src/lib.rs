@@ -10,7 +10,7 @@
 //! | [`error`] | refusals, as the API server words them |
 //! | `verbs`, `subresource` | what each verb does, and what lies below objects |
 //! | `prepare`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
-//! | `settle`, `gc`, `namespace`, `crd`, `aggregate` | what follows from a write without anybody asking |
+//! | `settle`, `gc`, `namespace`, `crd`, `service`, `aggregate` | what follows from a write without anybody asking |
 //! | `admission`, `backend`, [`review`] | webhooks and other servers that are called back; reviews |
 //! | `discovery` | what is served |
 //! | [`resource`] | the kinds of objects there are |
@@ -55,6 +55,7 @@ pub mod resource;
 pub mod review;
 pub mod schema;
 pub mod selector;
+mod service;
 mod settle;
 mod state;
 pub mod store;

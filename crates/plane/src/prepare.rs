@@ -11,6 +11,7 @@ use crate::namespace;
 use crate::resource::table::BUILT_IN;
 use crate::resource::{Generation, Origin, Resource};
 use crate::schema::Schema;
+use crate::service;
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
     let expected_version = resource.gvr.api_version();
     match resource.is_custom() {
         true => check_custom_kind(resource, object, &given_version, &given_kind)?,
-        false => check_built_in_kind(resource, &given_version, &given_kind)?,
+        false => check_built_in_kind(resource, object, &given_version, &given_kind)?,
     }
     object["apiVersion"] = json!(expected_version);
     object["kind"] = json!(resource.kind);
@@ -145,7 +146,7 @@ fn check_custom_kind(resource: &Resource, object: &Value, version: &str, kind: &
     Ok(())
 }
 
-fn check_built_in_kind(resource: &Resource, version: &str, kind: &str) -> Result<(), ApiError> {
+fn check_built_in_kind(resource: &Resource, object: &Value, version: &str, kind: &str) -> Result<(), ApiError> {
     let expected = resource.gvr.api_version();
     let version = if version.is_empty() { &expected } else { version };
     let kind = if kind.is_empty() { &resource.kind } else { kind };
@@ -154,10 +155,13 @@ fn check_built_in_kind(resource: &Resource, version: &str, kind: &str) -> Result
     }
     let package = version.rsplit('/').next().unwrap_or("");
     let ours = resource.gvr.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
-    let is_known = BUILT_IN.values().any(|other| other.kind == kind && other.gvr.api_version() == version);
-    let problem = match is_known {
-        true => format!("converting ({package}.{kind}) to ({ours}.{}): unknown conversion", resource.kind),
-        false => {
+    let other = BUILT_IN.values().find(|other| other.kind == kind && other.gvr.api_version() == version);
+    if let Some(other) = other {
+        builtin::decode(&other.gvr, &mut object.clone())?;
+    }
+    let problem = match other {
+        Some(_) => format!("converting ({package}.{kind}) to ({ours}.{}): unknown conversion", resource.kind),
+        None => {
             format!("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"")
         }
     };
@@ -179,8 +183,8 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A new object, before it has a name: what callers may not decide.
-pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, created_at: &str) {
+/// A new object, before it has a name: what callers may not decide. The number is its own.
+pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, number: u64, created_at: &str) {
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         meta::of(object).remove(field);
     }
@@ -202,6 +206,9 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, creat
     }
     if crd::is_definition(resource) {
         crd::begin(object);
+    }
+    if resource.is("", "services") {
+        service::prepare(object, number);
     }
     if resource.is("", "pods") {
         object["status"]["phase"] = json!("Pending");
@@ -228,6 +235,9 @@ fn keep_status(resource: &Resource, object: &mut Value, old: &Value) {
     }
     if resource.is("", "namespaces") {
         namespace::prepare(object, Some(old));
+    }
+    if resource.is("", "services") {
+        service::update(object, old);
     }
 }
 

@@ -74,6 +74,11 @@ impl State {
         format!("00000000-0000-4000-8000-{:012x}", self.uids)
     }
 
+    /// How many uids there are.
+    pub(crate) fn uids(&self) -> u64 {
+        self.uids
+    }
+
     /// Five characters of those that generated names end in, new for 27^5 names.
     pub(crate) fn next_suffix(&mut self) -> String {
         const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

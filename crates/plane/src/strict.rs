@@ -13,7 +13,8 @@ use crate::verbs::write_options::{UnknownFields, unknown_fields};
 /// Reads an object that a caller sent or that a patch made.
 pub(crate) fn read(ask: &Ask<'_>, mut object: Value) -> Result<Value, ApiError> {
     let sent = object.clone();
-    let unknown = prepare::read(ask.resource, &mut object).map_err(|refusal| blamed(ask, &sent, refusal))?;
+    let mut unknown = prepare::read(ask.resource, &mut object).map_err(|refusal| blamed(ask, &sent, refusal))?;
+    unknown.sort();
     match unknown_fields(ask.call) {
         UnknownFields::Refused if !unknown.is_empty() => {
             let refusal = prepare::unhandled(ask.resource, &ask.resource.kind, &strict_problem(&unknown));

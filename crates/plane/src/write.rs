@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::admission::{self, Operation};
 use crate::builtin;
+use crate::builtin::check::event::{self, Group};
 use crate::call::AsOf;
 use crate::convert;
 use crate::crd;
@@ -16,6 +17,7 @@ use crate::namespace;
 use crate::prepare::{self, Part};
 use crate::resource::{Origin, Resource};
 use crate::schema::{self, Schema};
+use crate::service;
 use crate::settle;
 use crate::state::State;
 use crate::store::{Entry, key};
@@ -134,12 +136,24 @@ pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&V
         Origin::BuiltIn => builtin::check(&resource.stored, new, old),
         Origin::Custom { schema } => custom_problems(resource, schema, part, new, old),
     });
-    if crd::is_definition(resource) {
-        problems.extend(schema::check_definition(new));
-    }
+    problems.extend(special_problems(resource, new, old));
     match problems.is_empty() {
         true => Ok(()),
         false => Err(ApiError::invalid(&resource.gvr.group, &resource.kind, meta::name(new), &problems)),
+    }
+}
+
+/// What only some kinds are asked for.
+fn special_problems(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
+    match (resource.shelf.group.as_str(), resource.shelf.plural.as_str(), old) {
+        ("apiextensions.k8s.io", "customresourcedefinitions", Some(old)) => crd::check_change(new, old),
+        ("apiextensions.k8s.io", "customresourcedefinitions", None) => schema::check_definition(new),
+        ("", "services", Some(old)) => service::check_change(new, old),
+        ("", "events", old) => {
+            let group = if resource.gvr.group.is_empty() { Group::Core } else { Group::Events };
+            event::check(group, new, old)
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -3,8 +3,10 @@
 //! volumes, security contexts, affinities and resources.
 
 mod autoscaler;
+pub(crate) mod event;
 mod metadata;
 mod pod;
+mod registration;
 mod various;
 mod workload;
 
@@ -23,6 +25,7 @@ pub fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldProbl
     let kind = shape.short_name();
     let mut problems = metadata::check(kind, new, old);
     problems.extend(match kind {
+        "APIService" => registration::api_service(new),
         "ConfigMap" => various::config_map(new, old),
         "Deployment" => workload::deployment(new, old),
         "HorizontalPodAutoscaler" => autoscaler::check(new, old),
@@ -30,9 +33,11 @@ pub fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldProbl
         "Pod" => pod::spec(&new["spec"], "spec"),
         "PodDisruptionBudget" => various::disruption_budget(&new["spec"]),
         "ReplicaSet" => workload::replica_set(new, old),
+        "RoleBinding" | "ClusterRoleBinding" => registration::role_binding(new, old),
         "Secret" => various::secret(new, old),
         "Service" => various::service(&new["spec"]),
         "StatefulSet" => workload::stateful_set(new, old),
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => registration::webhooks(new),
         _ => Vec::new(),
     });
     problems

@@ -1,5 +1,7 @@
 //! What a caller can read.
 
+use serde_json::json;
+
 use crate::answer::Shape;
 use crate::error::ApiError;
 
@@ -13,12 +15,23 @@ pub(crate) enum Wants {
     AggregatedDiscovery,
 }
 
+/// Whether the API server writes this at all, in whatever form.
+fn is_written(entry: &str) -> bool {
+    const WRITTEN: [&str; 5] =
+        ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/*", "*/*"];
+    WRITTEN.contains(&entry.split(';').next().unwrap_or("").trim())
+}
+
 impl Wants {
     pub(crate) fn read(accept: &str) -> Result<Self, ApiError> {
         if accept.trim().is_empty() {
             return Ok(Self::Json);
         }
         accept.split(',').find_map(Self::one).ok_or_else(|| {
+            if !accept.split(',').any(is_written) {
+                let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+                return ApiError { details: Some(json!({})), ..ApiError::new(406, "NotAcceptable", message) };
+            }
             let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
             ApiError::new(406, "NotAcceptable", message)
         })

@@ -21,10 +21,10 @@ pub(super) async fn call(
 ) -> Result<Call, ApiError> {
     let query = request.uri().query().unwrap_or("").as_bytes();
     let params: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
-    let verb = verb(request.method(), &target, &params, content_type(&request))?;
+    let verb = verb(request.method(), resource, &target, &params, content_type(&request))?;
     verbs::check_scope(resource, target.namespace.as_deref(), verb)?;
     let body = body(verb, resource, &target, request).await?;
-    let Target { resource, namespace, name, subresource } = target;
+    let Target { resource, namespace, name, subresource, .. } = target;
     Ok(Call { user: user.to_owned(), verb, resource, namespace, name, subresource, params, body })
 }
 
@@ -32,14 +32,25 @@ fn content_type(request: &Request<Body>) -> &str {
     header(request.headers(), &CONTENT_TYPE).split(';').next().unwrap_or("").trim()
 }
 
-fn verb(method: &Method, target: &Target, params: &[(String, String)], content_type: &str) -> Result<Verb, ApiError> {
-    let watches = params.iter().any(|(key, value)| key == "watch" && matches!(value.as_str(), "true" | "1"));
+fn verb(
+    method: &Method,
+    resource: &Resource,
+    target: &Target,
+    params: &[(String, String)],
+    content_type: &str,
+) -> Result<Verb, ApiError> {
+    let watches =
+        target.is_watch || params.iter().any(|(key, value)| key == "watch" && matches!(value.as_str(), "true" | "1"));
     match (method, &target.name, &target.subresource) {
         (&Method::GET, None, _) if watches => Ok(Verb::Watch),
         (&Method::GET, None, _) => Ok(Verb::List),
         (&Method::GET, Some(_), _) => Ok(Verb::Get),
         (&Method::POST, None, None) | (&Method::POST, Some(_), Some(_)) => {
             json_only(content_type).map(|()| Verb::Create)
+        }
+        (&Method::POST, Some(_), None) if resource.is_custom() => json_only(content_type).map(|()| Verb::Create),
+        (&Method::PUT | &Method::PATCH, None, None) if resource.is_custom() => {
+            Err(ApiError::bad_request("name must be provided"))
         }
         (&Method::PUT, Some(_), _) => json_only(content_type).map(|()| Verb::Update),
         (&Method::PATCH, Some(_), _) => patch_kind(content_type).map(Verb::Patch),
@@ -62,13 +73,13 @@ fn patch_kind(content_type: &str) -> Result<PatchKind, ApiError> {
         "application/merge-patch+json" => Ok(PatchKind::Merge),
         "application/strategic-merge-patch+json" => Ok(PatchKind::StrategicMerge),
         "application/apply-patch+yaml" => Ok(PatchKind::Apply),
-        _ => Err(unknown_format(&[
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/strategic-merge-patch+json",
-            "application/apply-patch+yaml",
-            "application/apply-patch+cbor",
-        ])),
+        _ => {
+            let message = "415: Unsupported Media Type";
+            Err(ApiError {
+                details: Some(serde_json::json!({})),
+                ..ApiError::new(415, "UnsupportedMediaType", message)
+            })
+        }
     }
 }
 

@@ -66,7 +66,7 @@ fn name(ask: &Ask<'_>, object: &mut Value) -> Result<(), ApiError> {
         meta::set_text(object, "name", &name);
     }
     let uid = state.next_uid();
-    prepare::creation(ask.resource, object, &uid, &created_at);
+    prepare::creation(ask.resource, object, &uid, state.uids(), &created_at);
     Ok(())
 }
 
