@@ -156,10 +156,17 @@ fn resource(definition: &Value, version: &Value, stored: &Value) -> Option<Resou
         put: PutRules { creates: false, unconditional: false },
         has_status: !version["subresources"]["status"].is_null(),
         scale: scale(&version["subresources"]["scale"]),
+        selectable: selectable(version),
         returns_deleted: false,
         origin: Origin::Custom { schema: Arc::new(schema(version)?) },
         shelf: defined,
     })
+}
+
+/// The fields that a version lets be selected by: `spec.color`.
+fn selectable(version: &Value) -> Vec<String> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    fields.filter_map(|field| field["jsonPath"].as_str()?.strip_prefix('.')).map(str::to_owned).collect()
 }
 
 fn schema(version: &Value) -> Option<Schema> {

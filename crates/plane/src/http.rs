@@ -59,9 +59,9 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
         return page_not_found();
     }
     let as_of = request.extensions().get::<AsOf>().copied().unwrap_or_default();
-    match read::call(user, &resource, target, request).await {
+    let warnings = Warnings::default();
+    match read::call(user, &resource, target, request, &warnings).await {
         Ok(call) => {
-            let warnings = Warnings::default();
             let answered = answered(plane, &call, as_of, wants.shape(), &warnings).await;
             warned(answered.unwrap_or_else(|refusal| refused(&refusal)), warnings)
         }

@@ -146,6 +146,8 @@ pub(crate) struct Resource {
     pub(crate) put: PutRules,
     pub(crate) has_status: bool,
     pub(crate) scale: Option<ScalePaths>,
+    /// Fields that may be selected by, beside those that every kind of its sort has.
+    pub(crate) selectable: Vec<String>,
     /// A DELETE answers with the object instead of a `Status`.
     pub(crate) returns_deleted: bool,
     pub(crate) origin: Origin,

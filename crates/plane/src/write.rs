@@ -139,7 +139,7 @@ pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&V
     problems.extend(special_problems(resource, new, old));
     match problems.is_empty() {
         true => Ok(()),
-        false => Err(ApiError::invalid(&resource.gvr.group, &resource.kind, meta::name(new), &problems)),
+        false => Err(ApiError::invalid(&resource.shelf.group, &resource.kind, meta::name(new), &problems)),
     }
 }
 

@@ -1,4 +1,6 @@
-//! What Go says of bytes that are no JSON.
+//! What Go says of bytes that are no JSON, and of fields that are there twice.
+
+use std::collections::BTreeSet;
 
 /// Reads JSON, or says what Go's parser says of the first byte that cannot be.
 pub(crate) fn parse(bytes: &[u8]) -> Result<serde_json::Value, String> {
@@ -9,17 +11,29 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<serde_json::Value, String> {
     })
 }
 
+/// The paths of fields that JSON has more than once: `data.k`.
+pub(crate) fn duplicates(bytes: &[u8]) -> Vec<String> {
+    let mut scan = Scan::new(bytes);
+    match scan.document() {
+        Ok(()) => scan.duplicates,
+        Err(_) => Vec::new(),
+    }
+}
+
 /// Where a scan is.
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The names and indexes of what is being scanned.
+    path: Vec<String>,
+    duplicates: Vec<String>,
 }
 
 type Scanned = Result<(), String>;
 
 impl<'a> Scan<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, path: Vec::new(), duplicates: Vec::new() }
     }
 
     fn document(&mut self) -> Scanned {
@@ -51,14 +65,22 @@ impl<'a> Scan<'a> {
         if self.peek()? == b'}' {
             return self.step();
         }
+        let mut names = BTreeSet::new();
         loop {
             self.skip_blanks();
+            let start = self.at;
             if self.peek()? != b'"' {
                 return self.refuse("looking for beginning of object key string");
             }
             self.string()?;
+            let name = self.name(start);
             self.expect(b':', "after object key")?;
+            self.path.push(format!(".{name}"));
+            if !names.insert(name) {
+                self.duplicates.push(self.path.concat().trim_start_matches('.').to_owned());
+            }
             self.value()?;
+            self.path.pop();
             self.skip_blanks();
             match self.peek()? {
                 b',' => self.step()?,
@@ -74,8 +96,10 @@ impl<'a> Scan<'a> {
         if self.peek()? == b']' {
             return self.step();
         }
-        loop {
+        for index in 0.. {
+            self.path.push(format!("[{index}]"));
             self.value()?;
+            self.path.pop();
             self.skip_blanks();
             match self.peek()? {
                 b',' => self.step()?,
@@ -83,6 +107,12 @@ impl<'a> Scan<'a> {
                 _ => return self.refuse("after array element"),
             }
         }
+        Ok(())
+    }
+
+    /// The string that began there and ends here.
+    fn name(&self, start: usize) -> String {
+        serde_json::from_slice(&self.bytes[start..self.at]).unwrap_or_default()
     }
 
     fn string(&mut self) -> Scanned {
@@ -224,6 +254,7 @@ mod tests {
             assert_eq!(parse(text.as_bytes()).unwrap_err(), expected, "{text}");
         }
         assert_eq!(parse(&[0x9e]).unwrap_err(), "invalid character '\\u009e' looking for beginning of value");
+        assert_eq!(duplicates(br#"{"a":1,"b":[{"c":1,"c":2}],"a":{}}"#), ["b[0].c", "a"]);
         assert!(parse(b" {\"a\":[1.5e3,true,null,\"\\u0041\"]} ").is_ok());
     }
 }

@@ -1,5 +1,6 @@
 //! From a request, whose path is read, to a call.
 
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use kube::client::Body;
@@ -10,22 +11,28 @@ use super::{header, json};
 use crate::builtin::decode::json_kind;
 use crate::call::{Call, PatchKind, Verb};
 use crate::error::ApiError;
+use crate::prepare;
 use crate::resource::Resource;
-use crate::verbs;
+use crate::verbs::write_options::{self, UnknownFields};
+use crate::verbs::{self, Warnings};
 
 pub(super) async fn call(
     user: &str,
     resource: &Resource,
     target: Target,
     request: Request<Body>,
+    warnings: &Warnings,
 ) -> Result<Call, ApiError> {
     let query = request.uri().query().unwrap_or("").as_bytes();
     let params: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
     let verb = verb(request.method(), resource, &target, &params, content_type(&request))?;
     verbs::check_scope(resource, target.namespace.as_deref(), verb)?;
-    let body = body(verb, resource, &target, request).await?;
-    let Target { resource, namespace, name, subresource, .. } = target;
-    Ok(Call { user: user.to_owned(), verb, resource, namespace, name, subresource, params, body })
+    let Target { resource: gvr, namespace, name, subresource, .. } = target;
+    let mut call =
+        Call { user: user.to_owned(), verb, resource: gvr, namespace, name, subresource, params, body: None };
+    let sent = sent(&call, resource, request, warnings).await?;
+    call.body = body(&call, resource, &sent)?;
+    Ok(call)
 }
 
 fn content_type(request: &Request<Body>) -> &str {
@@ -89,22 +96,39 @@ pub(crate) fn unknown_format(known: &[&str]) -> ApiError {
     ApiError::new(415, "UnsupportedMediaType", message)
 }
 
-/// The body of a request, read.
-async fn body(
-    verb: Verb,
-    resource: &Resource,
-    target: &Target,
-    request: Request<Body>,
-) -> Result<Option<Value>, ApiError> {
+/// A body, as it was sent.
+struct Sent {
+    bytes: Bytes,
+    is_yaml: bool,
+}
+
+/// Takes the body off a request. Fields that are there twice are told, or refused.
+async fn sent(call: &Call, resource: &Resource, request: Request<Body>, warnings: &Warnings) -> Result<Sent, ApiError> {
     let is_yaml = content_type(&request).ends_with("yaml");
     let bytes = request.into_body().collect_bytes().await.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    let kind = if target.subresource.as_deref() == Some("scale") { "Scale" } else { &resource.kind };
-    let parsed = if is_yaml { yaml(&bytes) } else { json::parse(&bytes) };
-    match (verb, parsed) {
+    let twice = if matches!(call.verb, Verb::Create | Verb::Update) { json::duplicates(&bytes) } else { Vec::new() };
+    let told: Vec<String> = twice.iter().map(|field| format!("duplicate field {field:?}")).collect();
+    match write_options::unknown_fields(call) {
+        UnknownFields::Refused if !told.is_empty() => {
+            let problem = format!("strict decoding error: {}", told.join(", "));
+            return Err(prepare::unhandled(resource, &resource.kind, &problem));
+        }
+        UnknownFields::Warned => told.into_iter().for_each(|text| warnings.add(text)),
+        _ => {}
+    }
+    Ok(Sent { bytes, is_yaml })
+}
+
+/// The body of a request, read.
+fn body(call: &Call, resource: &Resource, sent: &Sent) -> Result<Option<Value>, ApiError> {
+    let Sent { bytes, is_yaml } = sent;
+    let kind = if call.subresource.as_deref() == Some("scale") { "Scale" } else { &resource.kind };
+    let parsed = if *is_yaml { yaml(bytes) } else { json::parse(bytes) };
+    match (call.verb, parsed) {
         (Verb::Get | Verb::List | Verb::Watch, _) => Ok(None),
         (Verb::Delete | Verb::DeleteCollection, _) if bytes.is_empty() => Ok(None),
         (Verb::Create | Verb::Update, Ok(value)) if !value.is_object() => {
-            Err(unrecognized(kind, &not_an_object(&value), &bytes))
+            Err(unrecognized(kind, &not_an_object(&value), bytes))
         }
         (_, Ok(value)) => Ok(Some(value)),
         (Verb::Patch(PatchKind::Apply), Err(problem)) => {
@@ -114,7 +138,7 @@ async fn body(
         (Verb::Delete | Verb::DeleteCollection, Err(problem)) => {
             Err(ApiError::bad_request(format!("couldn't get version/kind; json parse error: {problem}")))
         }
-        (Verb::Create | Verb::Update, Err(problem)) => Err(unrecognized(kind, &problem, &bytes)),
+        (Verb::Create | Verb::Update, Err(problem)) => Err(unrecognized(kind, &problem, bytes)),
     }
 }
 

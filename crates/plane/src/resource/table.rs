@@ -126,6 +126,7 @@ fn row(group: &str, version: &str, plural: &str, kind: &str, scope: Scope) -> Re
         put: PutRules { creates: false, unconditional: true },
         has_status: false,
         scale: None,
+        selectable: Vec::new(),
         returns_deleted: false,
         origin: Origin::BuiltIn,
     }

@@ -31,9 +31,13 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    pub(crate) fn read(call: &Call) -> Result<Self, ApiError> {
+    pub(crate) fn read(ask: &Ask<'_>) -> Result<Self, ApiError> {
+        let (call, selectable) = (ask.call, &ask.resource.selectable);
         let labels = call.param("labelSelector").map(LabelSelector::parse).transpose()?;
-        let fields = call.param("fieldSelector").map(|text| FieldSelector::parse(text, &call.resource)).transpose()?;
+        let fields = call
+            .param("fieldSelector")
+            .map(|text| FieldSelector::parse_with(text, &call.resource, selectable))
+            .transpose()?;
         Ok(Self { labels, fields })
     }
 
@@ -87,7 +91,7 @@ struct Page {
 
 pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiError> {
     check_options(ask.call)?;
-    let selected = Selected::read(ask.call)?;
+    let selected = Selected::read(ask)?;
     let wanted = version(ask.call.param("resourceVersion"))
         .map_err(|refusal| ApiError::bad_request(format!("invalid resource version: {}", refusal.message)))?;
     wait_for(ask.plane, wanted).await?;

@@ -80,7 +80,7 @@ impl Watch {
         let wanted = Wanted {
             resource: ask.resource.clone(),
             namespace: ask.namespace().map(str::to_owned),
-            selected: list::Selected::read(ask.call)?,
+            selected: list::Selected::read(ask)?,
             shape,
             bookmarks,
         };

@@ -115,12 +115,21 @@ pub(super) fn remove(object: &mut Value, place: &[Step]) {
                 }
             }
         }
+        // Without its key, an item is none.
+        ([Step::Item(key, value), Step::Field(name)], Value::Array(items)) if name == key => {
+            items.retain(|item| !is_item(item, key, value));
+        }
         ([Step::Item(key, value), rest @ ..], Value::Array(items)) => {
-            items.iter_mut().filter(|item| item[*key].to_string() == *value).for_each(|item| remove(item, rest));
+            items.iter_mut().filter(|item| is_item(item, key, value)).for_each(|item| remove(item, rest));
             items.retain(|item| !is_empty(item));
         }
         _ => {}
     }
+}
+
+fn is_item(item: &Value, key: &str, value: &str) -> bool {
+    let found = item[key].to_string();
+    found == value
 }
 
 fn is_empty(value: &Value) -> bool {
