@@ -5,6 +5,8 @@
 
 #[path = "cluster/crd_parity.rs"]
 mod crd_parity;
+#[path = "cluster/hpa_timelines.rs"]
+mod hpa_timelines;
 #[path = "cluster/keda.rs"]
 mod keda;
 #[path = "cluster/prometheus.rs"]

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kedge_operator::patience::Patience;
 use kedge_operator::{BoardSource, Clock, Election, KubeReads, Operator, Settings, Terms, credentials};
 use kedge_plane::controllers::{self, Controllers};
-use kedge_plane::{Gvr, Options, Plane};
+use kedge_plane::{Call, Gvr, Options, Plane, Verb};
 use kedge_scalers::Registry;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -99,7 +99,7 @@ impl Lab {
     /// The controllers of the cluster; they go on until dropped.
     pub async fn control(self) {
         let settings = controllers::Settings { start_up: START_UP, ..controllers::Settings::default() };
-        Controllers::new(self.0.plane.clone(), settings).run().await;
+        Controllers::new(&self.0.plane, settings).run().await;
     }
 
     /// Starts processes anew that ended. Goes on until dropped.
@@ -238,9 +238,25 @@ async fn prepared(begins_at: DateTime<Utc>) -> Plane {
     let wall = move || begins_at + TimeDelta::from_std(from.elapsed()).unwrap_or(TimeDelta::MAX);
     let plane = Plane::new(Options { wall: Arc::new(wall), ..Options::default() });
     for object in objects() {
-        plane.install(object.clone()).await.expect("what every run begins with");
+        install(&plane, object).await;
     }
     plane
+}
+
+async fn install(plane: &Plane, object: &Value) {
+    let (group, version) = object["apiVersion"].as_str().and_then(|text| text.split_once('/')).unwrap_or(("", "v1"));
+    let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
+    let call = Call {
+        user: "administrator".to_owned(),
+        verb: Verb::Create,
+        resource: Gvr::new(group, version, &plural),
+        namespace: None,
+        name: None,
+        subresource: None,
+        params: Vec::new(),
+        body: Some(object.clone()),
+    };
+    plane.call(call).await.expect("what every run begins with");
 }
 
 fn objects() -> &'static [Value] {

@@ -4,7 +4,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`workloads`] | Deployments, ReplicaSets and StatefulSets, their pods, and what is left when an owner goes |
+//! | [`workloads`] | Deployments, ReplicaSets and StatefulSets, and their pods |
 //! | [`hpa`] | HorizontalPodAutoscalers, by the exact model of the real controller |
 //! | `hand` | how a controller reads and writes |
 //!

@@ -67,13 +67,9 @@ pub(crate) fn begin(definition: &mut Value) {
 }
 
 /// Said of a definition that is deleted.
-pub(crate) fn mark_terminating(resource: &Resource, definition: &mut Value, now: DateTime<Utc>) {
-    if is_definition(resource) {
-        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-        set_condition(definition, "Terminating", "InstanceDeletionPending", message, now);
-        // It is marked in a way of its own.
-        meta::of(definition).remove("deletionGracePeriodSeconds");
-    }
+pub(crate) fn mark_terminating(definition: &mut Value, now: DateTime<Utc>) {
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(definition, "Terminating", "InstanceDeletionPending", message, now);
 }
 
 /// What a change of a definition means.

@@ -51,6 +51,7 @@ fn version() -> Value {
     json!({
         "major": "1", "minor": "36", "gitVersion": "v1.36.3", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "gc", "platform": "linux/amd64",
+        "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
     })
 }
 
@@ -122,9 +123,13 @@ fn resources(plane: &Plane, group: &str, version: &str) -> Option<Value> {
     let served = served(plane);
     let resources = served.get(group)?.get(version)?;
     let listed: Vec<Value> = resources.iter().flat_map(|resource| rows(resource)).collect();
-    Some(
-        json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version(group, version), "resources": listed }),
-    )
+    let mut list =
+        json!({ "kind": "APIResourceList", "groupVersion": group_version(group, version), "resources": listed });
+    // The core group's list does not say.
+    if !group.is_empty() {
+        list["apiVersion"] = json!("v1");
+    }
+    Some(list)
 }
 
 fn verbs(resource: &Resource) -> Vec<&'static str> {
@@ -236,7 +241,11 @@ fn discovered_version(plane: &Plane, group: &str, version: &str) -> Value {
 
 fn discovered_resource(resource: &Resource) -> Value {
     let kind = |group: &str, version: &str, kind: &str| json!({ "group": group, "version": version, "kind": kind });
-    let (group, version) = (resource.gvr.group.as_str(), resource.gvr.version.as_str());
+    // Built-in kinds say it only where it is another group.
+    let (group, version) = match resource.is_custom() {
+        true => (resource.gvr.group.as_str(), resource.gvr.version.as_str()),
+        false => ("", ""),
+    };
     let below: Vec<Value> = resource
         .subresources()
         .into_iter()

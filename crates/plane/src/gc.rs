@@ -76,10 +76,10 @@ fn collect(state: &mut State, place: &Place, now: DateTime<Utc>) {
     }
     let has_dependents = !state.store.owners().dependents(meta::uid(&object)).is_empty();
     let propagation = match owners.contains(&Owner::Waiting) && has_dependents {
-        true => Some(Propagation::Foreground),
-        false => Some(by_finalizers(&object)),
+        true => Propagation::Foreground,
+        false => by_finalizers(&object),
     };
-    removal::remove(state, entry(&resource, &object, now), &object, Manner { propagation, grace_seconds: None });
+    removal::remove(state, entry(&resource, &object, now), &object, Manner::propagating(propagation));
 }
 
 fn by_finalizers(object: &Value) -> Propagation {

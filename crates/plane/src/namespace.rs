@@ -111,12 +111,7 @@ fn empty(state: &mut State, namespace: &str, now: DateTime<Utc>) {
             by: CONTROLLERS,
             at: now,
         };
-        removal::remove(
-            state,
-            entry,
-            &object,
-            Manner { propagation: Some(Propagation::Background), grace_seconds: None },
-        );
+        removal::remove(state, entry, &object, Manner::propagating(Propagation::Background));
     }
 }
 

@@ -32,6 +32,12 @@ pub(crate) struct Manner {
     pub(crate) propagation: Option<Propagation>,
 }
 
+impl Manner {
+    pub(crate) fn propagating(propagation: Propagation) -> Self {
+        Self { propagation: Some(propagation), ..Self::default() }
+    }
+}
+
 /// What a deletion came to.
 #[derive(Clone, Debug)]
 pub(crate) enum Removed {
@@ -45,13 +51,16 @@ pub(crate) fn remove(state: &mut State, entry: Entry<'_>, object: &Arc<Value>, m
     if entry.resource.is("", "namespaces") {
         return remove_namespace(state, entry, object);
     }
+    if crd::is_definition(entry.resource) {
+        return remove_definition(state, entry, object);
+    }
     let grace = match graceful(entry.resource, object, manner, entry.at) {
         Grace::Pending => return Removed::Going(object.clone()),
         Grace::None => None,
         Grace::Marked(marks) => Some(marks),
     };
     let mut marked = Value::clone(object);
-    set_finalizers(entry.resource, &mut marked, manner.propagation);
+    set_finalizers(&mut marked, manner.propagation);
     let finalizers_pending = meta::finalizers(&marked).next().is_some();
     let seconds = match grace {
         Some(Marks { at, seconds }) => {
@@ -64,7 +73,6 @@ pub(crate) fn remove(state: &mut State, entry: Entry<'_>, object: &Arc<Value>, m
         }
         None => return gone(state, entry, object),
     };
-    crd::mark_terminating(entry.resource, &mut marked, entry.at);
     let kept = if marked == **object { object.clone() } else { state.store.put(entry, marked) };
     match finalizers_pending || seconds > 0 {
         true => Removed::Going(kept),
@@ -85,6 +93,19 @@ fn remove_namespace(state: &mut State, entry: Entry<'_>, object: &Arc<Value>) ->
     meta::set_text(&mut marked, "deletionTimestamp", &stamp(entry.at));
     marked["status"]["phase"] = json!("Terminating");
     Removed::Going(state.store.put(entry, marked))
+}
+
+/// A definition waits until its objects are gone.
+fn remove_definition(state: &mut State, entry: Entry<'_>, object: &Arc<Value>) -> Removed {
+    let mut marked = Value::clone(object);
+    if !meta::is_deleting(object) {
+        meta::set_text(&mut marked, "deletionTimestamp", &stamp(entry.at));
+    }
+    let others = meta::without_finalizer(object, crd::CLEANUP).into_iter();
+    meta::set_finalizers(&mut marked, others.chain([crd::CLEANUP.to_owned()]).collect());
+    crd::mark_terminating(&mut marked, entry.at);
+    let kept = if marked == **object { object.clone() } else { state.store.put(entry, marked) };
+    Removed::Going(kept)
 }
 
 struct Marks {
@@ -138,7 +159,7 @@ fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
 }
 
 fn mark(object: &mut Value, at: DateTime<Utc>, seconds: i64) {
-    if !meta::is_deleting(object) && meta::generation(object) > 0 && object["kind"] != "CustomResourceDefinition" {
+    if !meta::is_deleting(object) && meta::generation(object) > 0 {
         meta::set(object, "generation", json!(meta::generation(object) + 1));
     }
     let at = stamp(at);
@@ -148,8 +169,8 @@ fn mark(object: &mut Value, at: DateTime<Utc>, seconds: i64) {
     meta::set(object, "deletionGracePeriodSeconds", json!(seconds));
 }
 
-/// Orphaning and foreground deletion are finalizers; a definition has one of its own.
-fn set_finalizers(resource: &Resource, object: &mut Value, propagation: Option<Propagation>) {
+/// Orphaning and foreground deletion are finalizers.
+fn set_finalizers(object: &mut Value, propagation: Option<Propagation>) {
     let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
     if let Some(propagation) = propagation {
         finalizers.retain(|name| name != ORPHAN && name != FOREGROUND);
@@ -158,9 +179,6 @@ fn set_finalizers(resource: &Resource, object: &mut Value, propagation: Option<P
             Propagation::Foreground => finalizers.push(FOREGROUND.to_owned()),
             Propagation::Orphan => finalizers.push(ORPHAN.to_owned()),
         }
-    }
-    if crd::is_definition(resource) && !finalizers.iter().any(|name| name == crd::CLEANUP) {
-        finalizers.push(crd::CLEANUP.to_owned());
     }
     meta::set_finalizers(object, finalizers);
 }

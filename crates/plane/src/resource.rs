@@ -177,6 +177,7 @@ impl Resource {
         let folder = match plural.as_str() {
             "services" | "endpoints" if group.is_empty() => format!("services/{}", plural.replace("services", "specs")),
             "nodes" if group.is_empty() => "minions".to_owned(),
+            "replicationcontrollers" => "controllers".to_owned(),
             _ if has_group => format!("{group}/{plural}"),
             _ => plural.clone(),
         };
@@ -198,6 +199,9 @@ impl Resource {
         }
         if self.is("", "serviceaccounts") {
             all.push("token");
+        }
+        if self.is_custom() {
+            all.reverse();
         }
         all
     }

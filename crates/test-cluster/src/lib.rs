@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`tools`] | the programs, built once from the pinned Go modules in `go/` into a cache |
 //! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
+//! | [`external_metrics`] | a process beside a cluster, registered as its external metrics API |
 //! | [`operator`] | an operator beside a cluster, registered as its external metrics API |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
@@ -29,6 +30,7 @@
 
 pub mod balancer;
 pub mod cluster;
+pub mod external_metrics;
 pub mod operator;
 pub mod ports;
 pub mod process;

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
+use crate::external_metrics::{self, Certificate, METRICS_API};
 use crate::ports::Port;
 use crate::process::Group;
 use crate::wait::wait_for;
@@ -23,8 +22,6 @@ pub const IDENTITY: &str = "system:serviceaccount:kedge:kedge";
 
 /// The name of its process, and of its log.
 const PROGRAM: &str = "kedge";
-
-const METRICS_API: &str = "v1beta1.external.metrics.k8s.io";
 
 /// A running operator. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -54,7 +51,7 @@ impl RunningOperator {
         let port = Port::reserve()?;
         let authority = register(cluster, port.number)?;
         let mut operator = Self::run(cluster, program, launch, port, &authority)?;
-        await_registered(cluster, &mut operator.group).await?;
+        external_metrics::until_available(cluster, || operator.group.check()).await?;
         Ok(operator)
     }
 
@@ -72,7 +69,7 @@ impl RunningOperator {
         let started = started.map(|(launch, port)| Self::run(cluster, program, launch, port, &authority));
         let mut operators = started.collect::<anyhow::Result<Vec<_>>>()?;
         for operator in &mut operators {
-            await_registered(cluster, &mut operator.group).await?;
+            external_metrics::until_available(cluster, || operator.group.check()).await?;
         }
         Ok((operators, balancer))
     }
@@ -129,7 +126,7 @@ impl RunningOperator {
         let poke = format!("looked-after-kedge={}", std::process::id());
         cluster.kubectl(["annotate", "--overwrite", "apiservice", METRICS_API, &poke])?;
         cluster.kubectl(["annotate", "apiservice", METRICS_API, "looked-after-kedge-"])?;
-        await_registered(cluster, &mut self.group).await
+        external_metrics::until_available(cluster, || self.group.check()).await
     }
 
     /// What it tells of itself: its own metrics.
@@ -158,12 +155,6 @@ impl RunningOperator {
     }
 }
 
-/// A serving certificate that signs itself, PEM.
-struct Certificate {
-    chain: String,
-    key: String,
-}
-
 /// What is answered in plain HTTP, head and all.
 async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut connection = TcpStream::connect(address).await?;
@@ -174,44 +165,15 @@ async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// Returns when the API server reads metrics from where it was told to.
-async fn await_registered(cluster: &Cluster, group: &mut Group) -> anyhow::Result<()> {
-    let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
-    wait_for("the metrics API is available", Duration::from_secs(30), async || {
-        group.check().map_err(|error| error.to_string())?;
-        let asked = cluster.kubectl(["get", "apiservice", METRICS_API, "--output", available]);
-        match asked.as_deref() {
-            Ok("True") => Ok(()),
-            other => Err(format!("{other:?}")),
-        }
-    })
-    .await
-}
-
-/// Makes a certificate, tells the API server where the metrics are, and makes the operator's account.
+/// Tells the API server where the metrics are, and makes the operator's account.
 fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let made = rcgen::generate_simple_self_signed(vec!["kedge-metrics.kedge.svc".to_owned()])?;
-    let certificate = Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
+    let certificate = external_metrics::register(cluster, port)?;
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
-        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         { "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "kedge", "namespace": "kedge" } },
         {
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "kedge" },
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
             "subjects": [{ "kind": "ServiceAccount", "name": "kedge", "namespace": "kedge" }],
-        },
-        {
-            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "kedge-metrics", "namespace": "kedge" },
-            "spec": { "type": "ExternalName", "externalName": "localhost" },
-        },
-        {
-            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-            "metadata": { "name": METRICS_API },
-            "spec": {
-                "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-                "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
-                "caBundle": STANDARD.encode(&certificate.chain),
-            },
         },
     ]});
     cluster.apply(&objects)?;

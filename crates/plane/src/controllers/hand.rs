@@ -1,7 +1,7 @@
 //! How a controller reads and writes: typed objects, under a name of its own.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
@@ -16,6 +16,8 @@ use crate::call::{Call, Verb};
 use crate::error::ApiError;
 use crate::plane::Plane;
 use crate::resource::Gvr;
+
+pub(crate) static PODS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "pods"));
 
 /// After how long a refused write is tried again, if nothing changes before.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);

@@ -1,10 +1,9 @@
-//! Deployments, ReplicaSets and StatefulSets get their pods, pods come to run, and what belongs to a deleted owner goes
-//! with it.
+//! Deployments, ReplicaSets and StatefulSets get their pods, and pods come to run. That pods go with their owners is the
+//! plane's own doing.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `index` | who owns what, kept from the log of changes |
-//! | `garbage` | the end of what has lost its owners |
 //! | `deployments` | a ReplicaSet for each template, and the status over all of them |
 //! | `replica_sets` | pods by number, and which of them go first |
 //! | `stateful_sets` | pods by ordinal |
@@ -16,7 +15,6 @@
 //! go on; no progress deadline passes; revisions have no objects of their own and no annotations; no volume claims.
 
 mod deployments;
-mod garbage;
 mod index;
 mod kubelet;
 mod pods;
@@ -31,19 +29,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::hand::{Hand, Key, RETRY_PAUSE, wait};
+use super::hand::{Hand, Key, PODS, RETRY_PAUSE, wait};
 use crate::error::ApiError;
 use crate::plane::Plane;
 use crate::resource::Gvr;
 use crate::store::{Change, Happened};
-use garbage::Garbage;
 use index::Index;
 use kubelet::Kubelet;
 
 static DEPLOYMENTS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "deployments"));
 static REPLICA_SETS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "replicasets"));
 static STATEFUL_SETS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "statefulsets"));
-static PODS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "pods"));
 
 /// The kinds that make pods, in the order in which they are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +82,6 @@ pub struct Workloads {
     replica_sets: Hand,
     stateful_sets: Hand,
     kubelet: Kubelet,
-    garbage: Garbage,
     index: Index,
     /// The last revision that was looked at.
     seen: u64,
@@ -106,7 +101,6 @@ impl Workloads {
             replica_sets: hand("system:serviceaccount:kube-system:replicaset-controller"),
             stateful_sets: hand("system:serviceaccount:kube-system:statefulset-controller"),
             kubelet: Kubelet::new(hand("system:node:node-0"), start_up),
-            garbage: Garbage::new(hand("system:serviceaccount:kube-system:generic-garbage-collector")),
             index: Index::default(),
             seen: 0,
             dirty: BTreeSet::new(),
@@ -142,7 +136,6 @@ impl Workloads {
     fn note(&mut self, change: &Change) {
         let key = Key::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
         self.index.note(change, &key);
-        self.garbage.note(change, &key, &self.index);
         self.touch(&change.resource, &key, &change.after);
         if change.resource == *PODS {
             self.kubelet.note(&key, (change.happened != Happened::Deleted).then_some(&*change.after));
@@ -181,7 +174,6 @@ impl Workloads {
     }
 
     async fn act(&mut self) {
-        self.garbage.collect().await;
         if let Some((_, again)) = self.failed.take_if(|(at, _)| *at <= Instant::now()) {
             self.dirty.extend(again);
         }
@@ -206,6 +198,6 @@ impl Workloads {
     /// When there is something to do though nothing changes.
     fn next_at(&self) -> Option<Instant> {
         let again = self.failed.as_ref().map(|(at, _)| *at);
-        [again, self.kubelet.next_at(), self.garbage.next_at()].into_iter().flatten().min()
+        [again, self.kubelet.next_at()].into_iter().flatten().min()
     }
 }

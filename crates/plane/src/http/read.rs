@@ -80,13 +80,15 @@ fn patch_kind(content_type: &str) -> Result<PatchKind, ApiError> {
         "application/merge-patch+json" => Ok(PatchKind::Merge),
         "application/strategic-merge-patch+json" => Ok(PatchKind::StrategicMerge),
         "application/apply-patch+yaml" => Ok(PatchKind::Apply),
-        _ => {
-            let message = "415: Unsupported Media Type";
-            Err(ApiError {
-                details: Some(serde_json::json!({})),
-                ..ApiError::new(415, "UnsupportedMediaType", message)
-            })
-        }
+        _ => Err(unsupported()),
+    }
+}
+
+/// What the router says.
+fn unsupported() -> ApiError {
+    ApiError {
+        details: Some(serde_json::json!({})),
+        ..ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     }
 }
 

@@ -52,8 +52,10 @@ fn check(ask: &Ask<'_>, wanted: &Value) -> Result<(), ApiError> {
     if let (Some(kind), Some(version)) = (wanted["kind"].as_str(), wanted["apiVersion"].as_str())
         && (kind, version) != ("Scale", "autoscaling/v1")
     {
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let why = format!("converting ({version}.{kind}) to (autoscaling.Scale): unknown conversion");
         return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a Scale: no kind {kind:?} is registered for version {version:?}"
+            "{kind} in version {version:?} cannot be handled as a Scale: {why}"
         )));
     }
     write::check_name(ask, wanted)?;

@@ -67,7 +67,8 @@ pub(crate) fn manner(call: &Call) -> Manner {
         (Some("Orphan"), _) | (None, Some(Value::Bool(true))) => Some(Propagation::Orphan),
         _ => None,
     };
-    Manner { grace_seconds: call.option("gracePeriodSeconds").and_then(|seconds| seconds.as_i64()), propagation }
+    let grace_seconds = call.option("gracePeriodSeconds").and_then(|seconds| seconds.as_i64());
+    Manner { grace_seconds, propagation }
 }
 
 /// Which object is meant by its name.

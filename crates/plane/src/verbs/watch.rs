@@ -251,6 +251,10 @@ fn check_options(call: &Call) -> Result<(), ApiError> {
     if matching.is_some() && initial.is_none() {
         forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
     }
+    if let Some(other) = matching.filter(|matching| *matching != "NotOlderThan") {
+        let message = format!("Unsupported value: {other:?}: supported values: \"NotOlderThan\"");
+        problems.push(FieldProblem::new("FieldValueNotSupported", "resourceVersionMatch", message));
+    }
     match problems.is_empty() {
         true => Ok(()),
         false => Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &problems)),

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kedge_core::hpa::model::defaults::fill_defaults;
 use kedge_core::hpa::model::metric::MetricReading;
 use kedge_core::hpa::model::reconcile::Subject;
 use kedge_core::hpa::model::samples::{ContainerUsage, PodSamples, PodUsage, sample_container, sample_pods};
 use kedge_core::milli::Milli;
 use kedge_core::quantity::Quantity;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::request::{get, segment, selecting};
 use crate::controllers::hand::Hand;
+use crate::labels;
 
 /// Asks for every entry, one after another. `selector` is that of the target's pods.
 pub(super) async fn read(hand: &Hand, subject: Subject<'_>, selector: &str) -> Vec<MetricReading> {
@@ -43,7 +43,7 @@ async fn read_one(hand: &Hand, namespace: &str, selector: &str, metric: &MetricS
 
 async fn external(hand: &Hand, namespace: &str, source: &ExternalMetricSource) -> Result<Vec<Milli>, String> {
     let name = &source.metric.name;
-    let query = source.metric.selector.as_ref().map(print_selector).unwrap_or_default();
+    let query = source.metric.selector.as_ref().map(|selector| labels::text(&json!(selector))).unwrap_or_default();
     // HPA: the client turns the name into lower case.
     let resource = segment(&name.to_lowercase());
     let base = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{resource}");
@@ -116,47 +116,9 @@ fn parse_go_duration(text: &str) -> Option<TimeDelta> {
     Some(TimeDelta::nanoseconds((seconds * 1e9).round() as i64))
 }
 
-/// A selector as queries carry it: requirements by key, values in order.
-fn print_selector(selector: &LabelSelector) -> String {
-    let labels = selector.match_labels.iter().flatten();
-    let labels = labels.map(|(key, value)| (key.as_str(), format!("{key}={value}")));
-    let expressions = selector.match_expressions.iter().flatten().map(|one| (one.key.as_str(), print_requirement(one)));
-    let mut requirements: Vec<_> = labels.chain(expressions).collect();
-    requirements.sort_by_key(|(key, _)| *key);
-    requirements.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
-}
-
-fn print_requirement(requirement: &LabelSelectorRequirement) -> String {
-    let LabelSelectorRequirement { key, operator, values } = requirement;
-    let mut values = values.clone().unwrap_or_default();
-    values.sort();
-    let values = values.join(",");
-    match operator.as_str() {
-        "In" => format!("{key} in ({values})"),
-        "NotIn" => format!("{key} notin ({values})"),
-        "DoesNotExist" => format!("!{key}"),
-        _ => key.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn selectors_are_printed_by_key() {
-        let selector = serde_json::from_value(json!({
-            "matchLabels": { "b": "2", "d": "4" },
-            "matchExpressions": [
-                { "key": "c", "operator": "NotIn", "values": ["z", "y"] },
-                { "key": "a", "operator": "DoesNotExist" },
-                { "key": "e", "operator": "Exists" },
-            ],
-        }));
-        assert_eq!(print_selector(&selector.unwrap()), "!a,b=2,c notin (y,z),d=4,e");
-    }
 
     #[test]
     fn go_durations_are_read() {

@@ -1,7 +1,7 @@
 //! One look at one autoscaler: what there is to see is read, the model decides, and what it says is written.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,15 +13,14 @@ use kedge_core::hpa::model::reconcile::{
 };
 use kedge_core::hpa::model::settings::Settings;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::AUTOSCALERS;
 use super::report::Reporter;
 use super::target::{Target, Targets};
-use crate::call::{Call, Verb};
-use crate::controllers::hand::{Hand, Key};
-use crate::error::ApiError;
+use crate::controllers::hand::{Hand, Key, PODS};
 use crate::plane::Plane;
-use crate::resource::Gvr;
+use crate::selector::LabelSelector;
 
 /// What passes work with.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub(super) struct Desk {
     targets: Targets,
     reporter: Reporter,
     /// The selector of each autoscaler that there is, as its last pass has found it.
-    selectors: Mutex<BTreeMap<Key, Option<String>>>,
+    selectors: Mutex<BTreeMap<Key, Option<LabelSelector>>>,
 }
 
 /// What was seen besides the scale.
@@ -83,7 +82,9 @@ impl Desk {
         {
             around = self.look_around(key, target, scale, subject).await;
         }
-        let seen = Observation { now: self.plane().now(), scale, readings: &around.readings, pods: &around.pods };
+        // Windows and periods count less than seconds, which the plane's own stamps do not.
+        let now = (self.plane().options().wall)();
+        let seen = Observation { now, scale, readings: &around.readings, pods: &around.pods };
         let outcome = match (reconcile(subject, &seen, memory, &self.settings), target) {
             (Step::Write(rescale), Ok(target)) => {
                 let written = self.targets.write(target, rescale.replicas()).await;
@@ -108,54 +109,43 @@ impl Desk {
             scale.selection = Selection::Missing;
             return Surroundings::default();
         }
-        let pods = match self.pods(&key.namespace, selector).await {
-            Ok(pods) => pods,
+        let parsed = match LabelSelector::parse(selector) {
+            Ok(parsed) => parsed,
             Err(error) => {
                 scale.selection = Selection::Unreadable { error: error.message };
                 return Surroundings::default();
             }
         };
-        scale.selection = self.check_shared(key, selector);
-        let mut around = Surroundings { pods: pods.iter().map(ObservedPod::from).collect(), readings: Vec::new() };
-        if scale.selection == Selection::Clear || pods.is_empty() {
+        let mut pods = self.plane().objects(&PODS, Some(&key.namespace));
+        pods.retain(|pod| parsed.matches(pod));
+        scale.selection = self.check_shared(key, selector, parsed, &pods);
+        let observed = pods.iter().filter_map(|pod| Pod::deserialize(&**pod).ok());
+        let mut around =
+            Surroundings { pods: observed.map(|pod| ObservedPod::from(&pod)).collect(), readings: Vec::new() };
+        if scale.selection == Selection::Clear {
             around.readings = super::metrics::read(&self.hand, subject, selector).await;
         }
         around
     }
 
-    async fn pods(&self, namespace: &str, selector: &str) -> Result<Vec<Pod>, ApiError> {
-        let call = Call {
-            user: self.hand.user().to_owned(),
-            verb: Verb::List,
-            resource: Gvr::new("", "v1", "pods"),
-            namespace: Some(namespace.to_owned()),
-            name: None,
-            subresource: None,
-            params: vec![("labelSelector".to_owned(), selector.to_owned())],
-            body: None,
-        };
-        let list = self.plane().call(call).await?;
-        let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(items.iter().filter_map(|pod| Pod::deserialize(pod).ok()).collect())
-    }
-
-    /// Remembers the selector, and whether others select the same pods.
-    fn check_shared(&self, key: &Key, selector: &str) -> Selection {
+    /// Remembers the selector, and looks who else selects one of these pods.
+    fn check_shared(&self, key: &Key, selector: &str, parsed: LabelSelector, pods: &[Arc<Value>]) -> Selection {
         let mut selectors = self.selectors();
         if let Some(known) = selectors.get_mut(key) {
-            *known = Some(selector.to_owned());
+            *known = Some(parsed);
         }
-        let is_rival = |(other, known): &(&Key, &Option<String>)| {
-            other.namespace == key.namespace && known.as_deref() == Some(selector)
+        let selects = |(other, known): &(&Key, &Option<LabelSelector>)| {
+            let known = known.as_ref().filter(|_| other.namespace == key.namespace);
+            known.is_some_and(|known| pods.iter().any(|pod| known.matches(pod)))
         };
-        let autoscalers: Vec<String> = selectors.iter().filter(is_rival).map(|(other, _)| other.to_string()).collect();
+        let autoscalers: Vec<String> = selectors.iter().filter(selects).map(|(other, _)| other.to_string()).collect();
         match autoscalers.len() {
             0 | 1 => Selection::Clear,
             _ => Selection::Shared { selector: selector.to_owned(), autoscalers },
         }
     }
 
-    fn selectors(&self) -> MutexGuard<'_, BTreeMap<Key, Option<String>>> {
+    fn selectors(&self) -> MutexGuard<'_, BTreeMap<Key, Option<LabelSelector>>> {
         self.selectors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

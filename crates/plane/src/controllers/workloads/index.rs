@@ -53,6 +53,6 @@ pub(super) fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-pub(super) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
+fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     owners(object).iter().filter_map(|owner| owner["uid"].as_str())
 }

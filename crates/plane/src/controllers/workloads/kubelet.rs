@@ -12,8 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::PODS;
-use crate::controllers::hand::{Grace, Hand, Key, Part, RETRY_PAUSE};
+use crate::controllers::hand::{Grace, Hand, Key, PODS, Part, RETRY_PAUSE};
 use crate::error::ApiError;
 
 #[derive(Debug)]

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
-use super::PODS;
 use super::index::Index;
-use crate::controllers::hand::{Hand, Key, controller_of};
+use crate::controllers::hand::{Hand, Key, PODS, controller_of};
 
 /// The pods that an owner controls, whatever state they are in, by name.
 pub(super) fn controlled(hand: &Hand, index: &Index, owner: &ObjectMeta) -> Vec<Pod> {

@@ -6,10 +6,10 @@ use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::REPLICA_SETS;
 use super::index::Index;
 use super::pods::{build, controlled, count, is_active, is_ending, is_ready, key, label, phase, ready_since};
-use super::{PODS, REPLICA_SETS};
-use crate::controllers::hand::{Grace, Hand, Key, Part, owned_by};
+use crate::controllers::hand::{Grace, Hand, Key, PODS, Part, owned_by};
 use crate::error::ApiError;
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";

@@ -3,10 +3,10 @@
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetStatus};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 
+use super::STATEFUL_SETS;
 use super::index::Index;
 use super::pods::{build, controlled, count, is_active, is_ending, is_ready, key, label, template_hash};
-use super::{PODS, STATEFUL_SETS};
-use crate::controllers::hand::{Grace, Hand, Key, Part, owned_by};
+use crate::controllers::hand::{Grace, Hand, Key, PODS, Part, owned_by};
 use crate::error::ApiError;
 
 const REVISION: &str = "controller-revision-hash";

@@ -1,0 +1,65 @@
+//! A process beside a cluster, registered with it as its external metrics API.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::cluster::Cluster;
+use crate::wait::wait_for;
+
+/// The name of the API, as an `APIService`.
+pub const METRICS_API: &str = "v1beta1.external.metrics.k8s.io";
+
+/// A serving certificate that signs itself, PEM.
+#[derive(Clone)]
+pub struct Certificate {
+    pub chain: String,
+    pub key: String,
+}
+
+impl std::fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Certificate(***)")
+    }
+}
+
+/// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
+/// that is to be shown there.
+pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
+    let made = rcgen::generate_simple_self_signed(vec!["kedge-metrics.kedge.svc".to_owned()])?;
+    let certificate = Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
+    let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
+        {
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "kedge-metrics", "namespace": "kedge" },
+            "spec": { "type": "ExternalName", "externalName": "localhost" },
+        },
+        {
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": { "name": METRICS_API },
+            "spec": {
+                "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+                "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
+                "caBundle": STANDARD.encode(&certificate.chain),
+            },
+        },
+    ]});
+    cluster.apply(&objects)?;
+    Ok(certificate)
+}
+
+/// Returns when the API server reads metrics from where it was told to; fails when `check` does.
+pub async fn until_available(cluster: &Cluster, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
+    wait_for("the metrics API is available", Duration::from_secs(30), async || {
+        check().map_err(|error| error.to_string())?;
+        let asked = cluster.kubectl(["get", "apiservice", METRICS_API, "--output", available]);
+        match asked.as_deref() {
+            Ok("True") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await
+}

@@ -1,0 +1,195 @@
+//! The external metrics API, which answers by the scripts. A question waits until the pods are settled, so that what the
+//! controller sees besides the answer is known; and until no window or period ends near an instant that it remembers,
+//! so that it does not matter how long it takes to act on the answer.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use kedge_metrics_api::source::MetricFuture;
+use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
+use tokio::time::{Instant, sleep};
+
+use super::script::{Answer, Deed, Step, Timeline};
+use super::stage::Scene;
+
+/// How long the controller may take to act on an answer, if nothing shows how long it took.
+pub(super) const REACTION_MAX: Duration = Duration::from_millis(300);
+
+/// How long after an answer somebody may do something: the pass is over, and the next has not begun.
+const AFTER_PASS: Duration = Duration::from_millis(200);
+
+/// How long after a deed the watches have told of it.
+const AFTER_DEED: Duration = Duration::from_millis(300);
+
+/// What happened in one story, in its order.
+#[derive(Clone, Debug)]
+pub(super) struct Story {
+    pub(super) timeline: Timeline,
+    pub(super) happened: Vec<(DateTime<Utc>, Happening)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Happening {
+    Told {
+        metric: String,
+        answer: Answer,
+        /// How many pods there were, all of them ready.
+        pods: i32,
+    },
+    Done(Deed),
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub(super) enum Next {
+    Over,
+    Wait,
+    Act(Deed),
+}
+
+#[derive(Debug)]
+pub(super) struct Board {
+    scene: Scene,
+    progress: Mutex<BTreeMap<String, Progress>>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    story: Story,
+    step: usize,
+    /// Metrics of this step that were told already.
+    told: Vec<String>,
+    /// The passes so far, from the answer to the last write: what the controller remembers is from in between.
+    passes: Vec<(Instant, Instant)>,
+    step_began_at: Instant,
+    quiet_until: Instant,
+}
+
+impl Board {
+    pub(super) fn new(timelines: &[Timeline], scene: Scene) -> Self {
+        let now = Instant::now();
+        let progress = |timeline: &Timeline| {
+            let story = Story { timeline: timeline.clone(), happened: Vec::new() };
+            let progress =
+                Progress { story, step: 0, told: Vec::new(), passes: Vec::new(), step_began_at: now, quiet_until: now };
+            (timeline.name.to_owned(), progress)
+        };
+        Self { scene, progress: Mutex::new(timelines.iter().map(progress).collect()) }
+    }
+
+    /// Its HPA is there.
+    pub(super) fn begin(&self, name: &str) {
+        let mut all = self.lock();
+        all.get_mut(name).expect("every story has its progress").step_began_at = Instant::now();
+    }
+
+    pub(super) fn next(&self, name: &str) -> Next {
+        let mut all = self.lock();
+        let progress = all.get_mut(name).expect("every story has its progress");
+        let since = progress.step_began_at.elapsed();
+        match progress.story.timeline.steps.get(progress.step) {
+            None => Next::Over,
+            Some(Step::Do(deed)) if since > AFTER_PASS => Next::Act(deed.clone()),
+            Some(Step::Pause(pause)) if since > *pause => {
+                progress.advance();
+                Next::Wait
+            }
+            Some(_) => Next::Wait,
+        }
+    }
+
+    pub(super) fn acted(&self, name: &str, deed: Deed) {
+        let mut all = self.lock();
+        let progress = all.get_mut(name).expect("every story has its progress");
+        progress.story.happened.push((Utc::now(), Happening::Done(deed)));
+        progress.quiet_until = Instant::now() + AFTER_DEED;
+        progress.advance();
+    }
+
+    pub(super) fn stories(&self) -> Vec<Story> {
+        self.lock().values().map(|progress| progress.story.clone()).collect()
+    }
+
+    /// The answer to a question, if its time has come.
+    fn answer(&self, name: &str, metric: &str) -> Option<Answer> {
+        let (pods, written_at) = (self.scene.settled(name), self.scene.hpa_changed_at(name));
+        let mut all = self.lock();
+        let progress = all.get_mut(name)?;
+        let steps = progress.story.timeline.steps.get(progress.step);
+        let Some(step) = steps else { return Some(Answer::Refusal("the story is over")) };
+        let Step::Tell(answers) = step else { return None };
+        let (answers, pods) = (answers.clone(), pods?);
+        if progress.told.is_empty() {
+            progress.close_last_pass(written_at);
+            if !progress.is_clear() {
+                return None;
+            }
+            let now = Instant::now();
+            progress.passes.push((now, now + REACTION_MAX));
+        }
+        let (_, answer) = answers.iter().find(|(known, _)| *known == metric)?;
+        progress.told.push(metric.to_owned());
+        let told = Happening::Told { metric: metric.to_owned(), answer: answer.clone(), pods };
+        progress.story.happened.push((Utc::now(), told));
+        if progress.told.len() == answers.len() {
+            progress.advance();
+        }
+        Some(answer.clone())
+    }
+
+    async fn read(&self, name: &str, metric: &str) -> Result<Vec<MetricValue>, MetricError> {
+        let answer = loop {
+            match self.answer(name, metric) {
+                Some(answer) => break answer,
+                None => sleep(Duration::from_millis(10)).await,
+            }
+        };
+        let value = |value: String| MetricValue { name: metric.to_owned(), value, at: Utc::now() };
+        match answer {
+            Answer::Series(values) => Ok(values.into_iter().map(value).collect()),
+            Answer::Refusal(text) => Err(MetricError::Unavailable(text.to_owned())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Progress>> {
+        self.progress.lock().expect("nobody panics holding it")
+    }
+}
+
+impl MetricSource for Board {
+    fn read<'a>(&'a self, request: MetricRequest<'a>) -> MetricFuture<'a> {
+        Box::pin(self.read(request.scaled_object, request.metric))
+    }
+}
+
+impl Progress {
+    fn advance(&mut self) {
+        self.step += 1;
+        self.told.clear();
+        self.step_began_at = Instant::now();
+    }
+
+    /// A new question means that the pass before is over.
+    fn close_last_pass(&mut self, written_at: Option<Instant>) {
+        if let (Some((told_at, over_at)), Some(written_at)) = (self.passes.last_mut(), written_at)
+            && written_at > *told_at
+        {
+            *over_at = written_at;
+        }
+    }
+
+    /// Whether an answer now would be acted on while nothing that is remembered comes to the end of a window or period.
+    fn is_clear(&self) -> bool {
+        let now = Instant::now();
+        if now < self.quiet_until {
+            return false;
+        }
+        let lengths = self.story.timeline.lengths();
+        let mut ages = self.passes.iter().map(|(told_at, over_at)| (now - *over_at, now + REACTION_MAX - *told_at));
+        !ages.any(|(least, most)| {
+            lengths.iter().map(|length| Duration::from_secs(*length)).any(|length| least <= length && length <= most)
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! What the real controller was shown, shown to the plane's at the same instants.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kedge_core::hpa::model::reconcile::Outcome;
+use kedge_core::hpa::model::settings::Settings;
+use kedge_core::hpa::model::status::StatusWrite;
+use kedge_plane::controllers::HpaController;
+use kedge_plane::{Options, Plane};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use super::record::{Pass, Record};
+use super::script::{Answer, Deed, NAMESPACE, Timeline};
+use super::stage::{DOWNSCALE_WINDOW, act};
+
+/// What both controllers did in one pass, where it is not the same.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Difference {
+    pub(super) timeline: &'static str,
+    pub(super) pass: usize,
+    pub(super) what: &'static str,
+    pub(super) real: Value,
+    pub(super) plane: Value,
+}
+
+/// A plane on which one timeline is played again.
+struct Rehearsal<'a> {
+    timeline: &'a Timeline,
+    client: kube::Client,
+    controller: HpaController,
+    now: Arc<Mutex<DateTime<Utc>>>,
+    /// What each metric is at present.
+    told: Arc<Mutex<BTreeMap<String, Answer>>>,
+    pods: i32,
+}
+
+pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
+    let Some(first) = record.passes.first() else { return Ok(Vec::new()) };
+    let mut rehearsal = Rehearsal::begin(&record.timeline, first.begun_at - TimeDelta::seconds(1)).await?;
+    let mut deeds = record.deeds.iter().peekable();
+    let mut differences = Vec::new();
+    for (number, pass) in record.passes.iter().enumerate() {
+        while let Some((at, deed)) = deeds.next_if(|(at, _)| *at < pass.begun_at) {
+            rehearsal.act(*at, deed).await?;
+        }
+        let seen = rehearsal.show(pass).await?;
+        let compared = seen.into_iter().filter(|(_, real, plane)| real != plane);
+        let timeline = record.timeline.name;
+        differences.extend(compared.map(|(what, real, plane)| Difference { timeline, pass: number, what, real, plane }));
+    }
+    Ok(differences)
+}
+
+impl<'a> Rehearsal<'a> {
+    async fn begin(timeline: &'a Timeline, at: DateTime<Utc>) -> anyhow::Result<Self> {
+        let now = Arc::new(Mutex::new(at));
+        let clock = now.clone();
+        let wall = Arc::new(move || *clock.lock().expect("nobody panics holding it"));
+        let plane = Plane::new(Options { wall, ..Options::default() });
+        let told = Arc::<Mutex<BTreeMap<String, Answer>>>::default();
+        serve(&plane, told.clone()).await?;
+        let settings = Settings {
+            downscale_stabilization: TimeDelta::seconds(DOWNSCALE_WINDOW.into()),
+            ..Settings::default()
+        };
+        let client = plane.client("system:admin");
+        let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } }))?;
+        Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        let deployment: Deployment = serde_json::from_value(timeline.deployment())?;
+        Api::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &deployment).await?;
+        act(&client, timeline, &Deed::Create).await?;
+        let controller = HpaController::new(&plane, settings);
+        Ok(Self { timeline, client, controller, now, told, pods: 0 })
+    }
+
+    async fn act(&mut self, at: DateTime<Utc>, deed: &Deed) -> anyhow::Result<()> {
+        self.set_time(at);
+        act(&self.client, self.timeline, deed).await?;
+        if matches!(deed, Deed::Delete) {
+            // The pass that finds nothing.
+            self.controller.pass(NAMESPACE, self.timeline.name).await;
+        }
+        Ok(())
+    }
+
+    /// Shows a pass to the controller; what it is, what the real one did, and what this one did.
+    async fn show(&mut self, pass: &Pass) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let before = deployments.get(self.timeline.name).await?;
+        let replicas = before.spec.and_then(|spec| spec.replicas).unwrap_or_default();
+        let status = json!({ "status": { "replicas": number(&pass.scale["status"]["replicas"]) } });
+        deployments.patch_status(self.timeline.name, &PatchParams::default(), &Patch::Merge(status)).await?;
+        self.set_pods(pass.pods.unwrap_or(self.pods)).await?;
+        *self.told.lock().expect("nobody panics holding it") = pass.answers.iter().cloned().collect();
+        self.set_time(pass.told_at.unwrap_or(pass.begun_at));
+        let outcome = self.controller.pass(NAMESPACE, self.timeline.name).await;
+        let outcome = outcome.ok_or_else(|| anyhow::anyhow!("no such autoscaler"))?;
+        let written = outcome.rescaled_to.map(i64::from);
+        Ok(vec![
+            ("replicas before", number(&pass.scale["spec"]["replicas"]), json!(replicas)),
+            ("replicas written", json!(pass.written), json!(written)),
+            ("status", pass.status.clone().map(without_times).unwrap_or_default(), status_written(&outcome)?),
+        ])
+    }
+
+    fn set_time(&self, at: DateTime<Utc>) {
+        *self.now.lock().expect("nobody panics holding it") = at;
+    }
+
+    /// Makes there be so many pods, all of them ready.
+    async fn set_pods(&mut self, wanted: i32) -> anyhow::Result<()> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
+        for number in self.pods..wanted {
+            let pod: Pod = serde_json::from_value(json!({
+                "metadata": { "name": format!("pod-{number}"), "labels": { "app": self.timeline.name } },
+                "spec": { "containers": [{ "name": "main", "image": "main" }] },
+            }))?;
+            pods.create(&PostParams::default(), &pod).await?;
+            let ready = json!({ "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] } });
+            pods.patch_status(&format!("pod-{number}"), &PatchParams::default(), &Patch::Merge(ready)).await?;
+        }
+        for number in wanted..self.pods {
+            pods.delete(&format!("pod-{number}"), &DeleteParams::default().grace_period(0)).await?;
+        }
+        self.pods = wanted;
+        Ok(())
+    }
+}
+
+/// Zero is left out on the wire.
+fn number(value: &Value) -> Value {
+    json!(value.as_i64().unwrap_or_default())
+}
+
+fn status_written(outcome: &Outcome) -> anyhow::Result<Value> {
+    match outcome.status_write {
+        StatusWrite::Needed => Ok(without_times(serde_json::to_value(&outcome.status)?)),
+        StatusWrite::Spared => Ok(Value::Null),
+    }
+}
+
+/// A status without the times in it, and without what says nothing.
+fn without_times(mut status: Value) -> Value {
+    if let Some(fields) = status.as_object_mut() {
+        fields.remove("lastScaleTime");
+        fields.retain(|_, value| !value.is_null());
+    }
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        if let Some(fields) = condition.as_object_mut() {
+            fields.remove("lastTransitionTime");
+        }
+    }
+    status
+}

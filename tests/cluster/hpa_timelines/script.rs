@@ -1,0 +1,175 @@
+//! What a timeline is made of: a Deployment, an HPA over it, and what happens, step by step. The controller's questions
+//! for metrics move it on.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// What the controller is told for autoscalers without a window of their own, in seconds.
+pub(super) const DOWNSCALE_WINDOW: u32 = 4;
+
+/// The period of the policies that the API server fills in, in seconds.
+const DEFAULT_PERIOD: u64 = 15;
+
+pub(super) const NAMESPACE: &str = "timelines";
+
+/// The label by which the metrics API is told whose metric is meant.
+const OWNER_LABEL: &str = "scaledobject.keda.sh/name";
+
+/// One Deployment with one HPA, both of this name.
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    pub(super) name: &'static str,
+    /// What the Deployment begins with.
+    pub(super) replicas: i32,
+    /// The HPA's, without its target.
+    pub(super) spec: Value,
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// What one pass is told of each metric.
+    Tell(Vec<(&'static str, Answer)>),
+    Do(Deed),
+    /// Nothing happens for a while.
+    Pause(Duration),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Series(Vec<String>),
+    Refusal(&'static str),
+}
+
+/// What somebody does to the objects.
+#[derive(Clone, Debug)]
+pub(super) enum Deed {
+    /// Merges this into the HPA's spec; a list replaces a list.
+    Change(Value),
+    /// Scales the Deployment.
+    Scale(i32),
+    /// Deletes the HPA.
+    Delete,
+    /// Creates it as it was in the beginning.
+    Create,
+}
+
+/// A timeline with one metric, `load`.
+pub(super) fn timeline(name: &'static str, replicas: i32, spec: Value) -> Timeline {
+    Timeline { name, replicas, spec, steps: Vec::new() }
+}
+
+impl Timeline {
+    /// Tells `load`, pass by pass.
+    pub(super) fn tell<T: ToString>(mut self, values: impl IntoIterator<Item = T>) -> Self {
+        let step = |value: T| Step::Tell(vec![("load", Answer::Series(vec![value.to_string()]))]);
+        self.steps.extend(values.into_iter().map(step));
+        self
+    }
+
+    /// Tells `load` the same a few times, but for a thousandth: so there is something to write into the status, and the
+    /// record knows when each pass was over.
+    pub(super) fn hold(self, value: i64, passes: i64) -> Self {
+        let less = |pass: i64| if value > 0 { format!("{}m", value * 1000 - pass) } else { value.to_string() };
+        self.tell((0..passes).map(less))
+    }
+
+    /// Tells whatever of whichever metrics, once.
+    pub(super) fn answer<const N: usize>(mut self, answers: [(&'static str, Answer); N]) -> Self {
+        self.steps.push(Step::Tell(answers.to_vec()));
+        self
+    }
+
+    pub(super) fn then(mut self, deed: Deed) -> Self {
+        self.steps.push(Step::Do(deed));
+        self
+    }
+
+    pub(super) fn pause(mut self, seconds: u64) -> Self {
+        self.steps.push(Step::Pause(Duration::from_secs(seconds)));
+        self
+    }
+
+    /// All windows and periods that the controller looks at in this timeline.
+    pub(super) fn lengths(&self) -> BTreeSet<u64> {
+        let mut lengths = BTreeSet::from([u64::from(DOWNSCALE_WINDOW), DEFAULT_PERIOD]);
+        collect_lengths(&self.spec, &mut lengths);
+        for step in &self.steps {
+            if let Step::Do(Deed::Change(spec)) = step {
+                collect_lengths(spec, &mut lengths);
+            }
+        }
+        lengths
+    }
+
+    pub(super) fn deployment(&self) -> Value {
+        let labels = json!({ "app": self.name });
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": self.name, "namespace": NAMESPACE },
+            "spec": {
+                "replicas": self.replicas, "selector": { "matchLabels": labels },
+                "template": {
+                    "metadata": { "labels": labels },
+                    "spec": { "containers": [{ "name": "main", "image": "main" }] },
+                },
+            },
+        })
+    }
+
+    pub(super) fn hpa(&self) -> Value {
+        let mut spec = own(self.spec.clone(), self.name);
+        spec["scaleTargetRef"] = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": self.name });
+        json!({
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": { "name": self.name, "namespace": NAMESPACE }, "spec": spec,
+        })
+    }
+}
+
+fn collect_lengths(value: &Value, lengths: &mut BTreeSet<u64>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let is_length = matches!(key.as_str(), "stabilizationWindowSeconds" | "periodSeconds");
+        lengths.extend(value.as_u64().filter(|_| is_length));
+        collect_lengths(value, lengths);
+        value.as_array().into_iter().flatten().for_each(|item| collect_lengths(item, lengths));
+    }
+}
+
+/// A spec, or a part of one, whose metrics say whose they are.
+pub(super) fn own(mut spec: Value, name: &str) -> Value {
+    for metric in spec["metrics"].as_array_mut().into_iter().flatten() {
+        metric["external"]["metric"]["selector"] = json!({ "matchLabels": { OWNER_LABEL: name } });
+    }
+    if spec["metrics"].is_null() {
+        spec.as_object_mut().expect("a spec is an object").remove("metrics");
+    }
+    spec
+}
+
+/// An External metric with a target per replica.
+pub(super) fn average(metric: &str, target: &str) -> Value {
+    external(metric, json!({ "type": "AverageValue", "averageValue": target }))
+}
+
+/// An External metric with a target for all replicas together.
+pub(super) fn value(metric: &str, target: &str) -> Value {
+    external(metric, json!({ "type": "Value", "value": target }))
+}
+
+fn external(metric: &str, target: Value) -> Value {
+    json!({ "type": "External", "external": { "metric": { "name": metric }, "target": target } })
+}
+
+pub(super) fn series<const N: usize>(values: [&str; N]) -> Answer {
+    Answer::Series(values.map(str::to_owned).to_vec())
+}
+
+pub(super) fn amount(value: impl ToString) -> Answer {
+    Answer::Series(vec![value.to_string()])
+}
+
+pub(super) fn refusal() -> Answer {
+    Answer::Refusal("the source is away")
+}

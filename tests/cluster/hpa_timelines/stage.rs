@@ -1,0 +1,278 @@
+//! The real cluster: its objects, whether pods are as many as wanted, and what is done to objects on the way.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::try_join_all;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::core::v1::Pod;
+use kedge_metrics_api::{KubeReviewer, Parts, Readiness, ServingCertificate, Trust};
+use kedge_test_cluster::{Cluster, external_metrics};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::board::{Board, Next};
+use super::record::{self, Record};
+use super::script::{DOWNSCALE_WINDOW, Deed, NAMESPACE, Timeline, own};
+
+const SYNC_PERIOD: Duration = Duration::from_millis(1000);
+
+/// How long pods must have been as they are before they count as settled: the controller hears of them, too.
+const QUIET: Duration = Duration::from_millis(120);
+
+/// How long after one story the next begins, lest all do the same at the same time.
+const STAGGER: Duration = Duration::from_millis(100);
+
+/// Longer than any story takes.
+const STORY_LIMIT: Duration = Duration::from_secs(90);
+
+/// What the audit log holds: everything that the controller reads and writes of scales, and its statuses.
+const AUDIT_POLICY: &str = r#"
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: RequestResponse
+  users: ["system:serviceaccount:kube-system:horizontal-pod-autoscaler"]
+  resources:
+  - {group: apps, resources: [deployments/scale]}
+  - {group: autoscaling, resources: [horizontalpodautoscalers/status]}
+- level: None
+"#;
+
+/// A cluster whose metrics API is the test's own.
+pub(super) struct Stage {
+    cluster: Cluster,
+    client: kube::Client,
+    _policy: tempfile::TempDir,
+}
+
+impl Stage {
+    pub(super) async fn open(name: &str) -> anyhow::Result<Self> {
+        let policy = tempfile::tempdir()?;
+        let path: PathBuf = policy.path().join("audit-policy.yaml");
+        std::fs::write(&path, AUDIT_POLICY)?;
+        let cluster = Cluster::builder(name)
+            .nodes(2)
+            .hpa_sync_period(SYNC_PERIOD)
+            .apiserver_flag(format!("--audit-policy-file={}", path.display()))
+            .controller_manager_flag(format!("--horizontal-pod-autoscaler-downscale-stabilization={DOWNSCALE_WINDOW}s"))
+            // Answers are held back, and nobody is to wait for somebody else's.
+            .controller_manager_flag("--concurrent-horizontal-pod-autoscaler-syncs=100")
+            .start()
+            .await?;
+        cluster.kubectl(["create", "namespace", NAMESPACE])?;
+        let client = cluster.client().await?;
+        Ok(Self { cluster, client, _policy: policy })
+    }
+
+    /// Plays all timelines at once, and answers with what the controller saw and did.
+    pub(super) async fn perform(&self, timelines: &[Timeline]) -> anyhow::Result<Vec<Record>> {
+        let scene = Scene::watch(&self.client).await?;
+        let board = Arc::new(Board::new(timelines, scene.clone()));
+        let server = self.serve(board.clone()).await?;
+        let deployments: Vec<_> = timelines.iter().map(Timeline::deployment).collect();
+        self.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": deployments }))?;
+        for timeline in timelines {
+            until(&format!("{} has its pods", timeline.name), || scene.settled(timeline.name).is_some()).await?;
+        }
+        let begins = (0..).map(|number| STAGGER * number);
+        let stories = timelines.iter().zip(begins).map(|(timeline, begins)| self.tell(timeline, &board, begins));
+        tokio::time::timeout(STORY_LIMIT, try_join_all(stories)).await??;
+        // The last pass of each comes to its end.
+        sleep(Duration::from_secs(1)).await;
+        server.abort();
+        record::read(&self.cluster.audit_log(), board.stories())
+    }
+
+    async fn serve(&self, board: Arc<Board>) -> anyhow::Result<JoinHandle<()>> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let certificate = external_metrics::register(&self.cluster, listener.local_addr()?.port())?;
+        let readiness = Readiness::new();
+        readiness.mark_ready();
+        let parts = Parts {
+            source: board,
+            reviewer: Arc::new(KubeReviewer::new(self.client.clone())),
+            trust: Trust::fetch(&self.client).await?,
+            certificate: ServingCertificate::from_pem(certificate.chain.as_bytes(), certificate.key.as_bytes())?,
+            readiness,
+        };
+        let settings = kedge_metrics_api::Settings {
+            request_limit: Duration::from_secs(40),
+            reads_max: 1000,
+            ..kedge_metrics_api::Settings::default()
+        };
+        let server = tokio::spawn(async {
+            kedge_metrics_api::serve(listener, settings, parts, std::future::pending()).await.expect("it serves");
+        });
+        external_metrics::until_available(&self.cluster, || Ok(())).await?;
+        Ok(server)
+    }
+
+    /// Begins a story, and does what is to be done in it until it is over.
+    async fn tell(&self, timeline: &Timeline, board: &Board, begins: Duration) -> anyhow::Result<()> {
+        sleep(begins).await;
+        act(&self.client, timeline, &Deed::Create).await?;
+        board.begin(timeline.name);
+        loop {
+            match board.next(timeline.name) {
+                Next::Over => return Ok(()),
+                Next::Wait => sleep(Duration::from_millis(20)).await,
+                Next::Act(deed) => {
+                    act(&self.client, timeline, &deed).await?;
+                    board.acted(timeline.name, deed);
+                }
+            }
+        }
+    }
+}
+
+/// Does it, on whichever cluster.
+pub(super) async fn act(client: &kube::Client, timeline: &Timeline, deed: &Deed) -> anyhow::Result<()> {
+    let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(client.clone(), NAMESPACE);
+    let name = timeline.name;
+    match deed {
+        Deed::Create => {
+            hpas.create(&PostParams::default(), &serde_json::from_value(timeline.hpa())?).await?;
+        }
+        Deed::Delete => {
+            hpas.delete(name, &Default::default()).await?;
+        }
+        Deed::Change(spec) => {
+            let patch = Patch::Merge(json!({ "spec": own(spec.clone(), name) }));
+            hpas.patch(name, &PatchParams::default(), &patch).await?;
+        }
+        Deed::Scale(replicas) => {
+            let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+            let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+            deployments.patch(name, &PatchParams::default(), &patch).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
+    let look = async || if is_so() { Ok(()) } else { Err("it is not so yet") };
+    kedge_test_cluster::wait::wait_for(what, Duration::from_secs(60), look).await
+}
+
+/// What is known of the Deployments and pods, kept by watches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scene(Arc<Mutex<Seen>>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    deployments: BTreeMap<String, Deployment>,
+    /// By the name of the Deployment, then their own.
+    pods: BTreeMap<String, BTreeMap<String, Pod>>,
+    changed_at: BTreeMap<String, Instant>,
+    /// When each HPA was last written.
+    hpa_changed_at: BTreeMap<String, Instant>,
+}
+
+impl Scene {
+    async fn watch(client: &kube::Client) -> anyhow::Result<Self> {
+        let scene = Self::default();
+        let (deployments, pods, hpas) = (scene.clone(), scene.clone(), scene.clone());
+        follow(Api::<Deployment>::namespaced(client.clone(), NAMESPACE), move |deployment, _| {
+            deployments.note_deployment(deployment);
+        })
+        .await?;
+        follow(Api::<Pod>::namespaced(client.clone(), NAMESPACE), move |pod, is_gone| pods.note_pod(pod, is_gone))
+            .await?;
+        follow(Api::<HorizontalPodAutoscaler>::namespaced(client.clone(), NAMESPACE), move |hpa, _| {
+            hpas.lock().hpa_changed_at.insert(hpa.metadata.name.unwrap_or_default(), Instant::now());
+        })
+        .await?;
+        Ok(scene)
+    }
+
+    /// When the HPA was last written.
+    pub(super) fn hpa_changed_at(&self, name: &str) -> Option<Instant> {
+        self.lock().hpa_changed_at.get(name).copied()
+    }
+
+    /// The number of pods, once the Deployment has as many as it asks for, all ready, and none besides.
+    pub(super) fn settled(&self, name: &str) -> Option<i32> {
+        let seen = self.lock();
+        let deployment = seen.deployments.get(name)?;
+        let status = deployment.status.clone().unwrap_or_default();
+        let wanted = deployment.spec.as_ref()?.replicas?;
+        let pods = seen.pods.get(name);
+        let counts = [
+            status.replicas.unwrap_or_default(),
+            status.ready_replicas.unwrap_or_default(),
+            i32::try_from(pods.map_or(0, BTreeMap::len)).ok()?,
+        ];
+        let are_ready = pods.into_iter().flatten().all(|(_, pod)| is_ready(pod));
+        let is_quiet = seen.changed_at.get(name)?.elapsed() > QUIET;
+        let is_current = status.observed_generation == deployment.metadata.generation;
+        (is_quiet && is_current && are_ready && counts == [wanted; 3]).then_some(wanted)
+    }
+
+    fn note_deployment(&self, deployment: Deployment) {
+        let name = deployment.metadata.name.clone().unwrap_or_default();
+        let mut seen = self.lock();
+        seen.changed_at.insert(name.clone(), Instant::now());
+        seen.deployments.insert(name, deployment);
+    }
+
+    fn note_pod(&self, pod: Pod, is_gone: bool) {
+        let owner = pod.metadata.labels.as_ref().and_then(|labels| labels.get("app")).cloned().unwrap_or_default();
+        let name = pod.metadata.name.clone().unwrap_or_default();
+        let mut seen = self.lock();
+        seen.changed_at.insert(owner.clone(), Instant::now());
+        let pods = seen.pods.entry(owner).or_default();
+        if is_gone {
+            pods.remove(&name);
+        } else {
+            pods.insert(name, pod);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().expect("nobody panics holding it")
+    }
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut ready = conditions.filter(|condition| condition.type_ == "Ready" && condition.status == "True");
+    pod.metadata.deletion_timestamp.is_none() && ready.next().is_some()
+}
+
+/// Tells every version of every object from now on, in another task.
+async fn follow<K>(api: Api<K>, tell: impl Fn(K, bool) + Send + 'static) -> anyhow::Result<()>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned + kube::Resource + Send + 'static,
+{
+    let mut last = api.list(&ListParams::default()).await?.metadata.resource_version.unwrap_or_default();
+    tokio::spawn(async move {
+        loop {
+            let Ok(stream) = api.watch(&WatchParams::default().timeout(290), &last).await else { return };
+            let mut stream = std::pin::pin!(stream);
+            while let Some(Ok(event)) = stream.next().await {
+                match event {
+                    WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                        last = object.meta().resource_version.clone().unwrap_or_default();
+                        tell(object, false);
+                    }
+                    WatchEvent::Deleted(object) => {
+                        last = object.meta().resource_version.clone().unwrap_or_default();
+                        tell(object, true);
+                    }
+                    WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
+                }
+            }
+        }
+    });
+    Ok(())
+}
