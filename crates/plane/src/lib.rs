@@ -9,7 +9,7 @@
 //! | [`call`], `answer` | one request, read; one answer, unwritten |
 //! | [`error`] | refusals, as the API server words them |
 //! | `verbs`, `subresource` | what each verb does, and what lies below objects |
-//! | `prepare`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
+//! | `prepare`, `newborn`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
 //! | `settle`, `gc`, `namespace`, `crd`, `service`, `aggregate` | what follows from a write without anybody asking |
 //! | `admission`, `backend`, [`review`] | webhooks and other servers that are called back; reviews |
 //! | `discovery` | what is served |
@@ -46,6 +46,7 @@ mod http;
 mod labels;
 mod meta;
 mod namespace;
+mod newborn;
 mod options;
 pub mod patch;
 pub mod plane;

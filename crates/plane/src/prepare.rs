@@ -8,6 +8,7 @@ use crate::crd;
 use crate::error::{ApiError, FieldProblem};
 use crate::meta;
 use crate::namespace;
+use crate::newborn;
 use crate::resource::table::BUILT_IN;
 use crate::resource::{Generation, Origin, Resource};
 use crate::schema::Schema;
@@ -46,12 +47,12 @@ pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<Vec<String
     name_kind(resource, object)?;
     let unknown = match &resource.origin {
         Origin::BuiltIn => builtin::decode(&resource.gvr, object)?,
-        Origin::Custom { schema } => read_custom(resource, schema, object)?,
+        Origin::Custom { schema, .. } => read_custom(resource, schema, object)?,
     };
     tidy_metadata(object);
     match &resource.origin {
         Origin::BuiltIn => builtin::complete(&resource.gvr, object),
-        Origin::Custom { schema } => schema.default(object),
+        Origin::Custom { schema, .. } => schema.default(object),
     }
     if crd::is_definition(resource) {
         crd::complete(object);
@@ -97,7 +98,7 @@ pub(crate) fn unhandled(resource: &Resource, given_kind: &str, problem: &str) ->
 }
 
 /// Prunes without the fields that every object has.
-fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
+pub(crate) fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
     let Some(map) = object.as_object_mut() else { return };
     let kept = ["apiVersion", "kind", "metadata"].map(|field| (field, map.remove(field)));
     prune(object);
@@ -199,6 +200,7 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, numbe
         map.remove("status");
         if !resource.is_custom() {
             builtin::decode(&resource.stored, object).expect("it was decoded already");
+            builtin::complete(&resource.stored, object);
         }
     }
     if resource.is("", "namespaces") {
@@ -210,8 +212,10 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, numbe
     if resource.is("", "services") {
         service::prepare(object, number);
     }
-    if resource.is("", "pods") {
-        object["status"]["phase"] = json!("Pending");
+    match (resource.gvr.group.as_str(), resource.gvr.plural.as_str()) {
+        ("", "pods") => newborn::pod(object),
+        ("batch", "jobs") => newborn::job(object),
+        _ => {}
     }
 }
 

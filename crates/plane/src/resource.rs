@@ -125,6 +125,8 @@ pub(crate) enum Origin {
     /// The definition is of the name `plural.group`.
     Custom {
         schema: Arc<Schema>,
+        /// That of the version in which objects are stored, where there are several.
+        stored: Option<Arc<Schema>>,
     },
 }
 

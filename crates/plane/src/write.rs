@@ -60,9 +60,9 @@ fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, new: Value) -> 
     }
     check_version(ask, &mut new, old)?;
     let mut new = convert::to_stored(ask.resource, new);
-    warn_of_finalizers(ask, &new, Some(old));
     prepare::update(ask.resource, part, &mut new, old);
     check(ask.resource, part, &new, Some(old))?;
+    warn_of_finalizers(ask, &new, Some(old));
     Ok(new)
 }
 
@@ -134,9 +134,9 @@ pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&V
     let mut problems = old.map(|old| common_problems(resource, new, old)).unwrap_or_default();
     problems.extend(match &resource.origin {
         Origin::BuiltIn => builtin::check(&resource.stored, new, old),
-        Origin::Custom { schema } => custom_problems(resource, schema, part, new, old),
+        Origin::Custom { schema, .. } => custom_problems(resource, schema, part, new, old),
     });
-    problems.extend(special_problems(resource, new, old));
+    problems.extend(special_problems(resource, part, new, old));
     match problems.is_empty() {
         true => Ok(()),
         false => Err(ApiError::invalid(&resource.shelf.group, &resource.kind, meta::name(new), &problems)),
@@ -144,10 +144,11 @@ pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&V
 }
 
 /// What only some kinds are asked for.
-fn special_problems(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
+fn special_problems(resource: &Resource, part: Part, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
     match (resource.shelf.group.as_str(), resource.shelf.plural.as_str(), old) {
         ("apiextensions.k8s.io", "customresourcedefinitions", Some(old)) => crd::check_change(new, old),
         ("apiextensions.k8s.io", "customresourcedefinitions", None) => schema::check_definition(new),
+        ("apps", "deployments", Some(_)) if part == Part::Status => builtin::check_deployment_status(new),
         ("", "services", Some(old)) => service::check_change(new, old),
         ("", "events", old) => {
             let group = if resource.gvr.group.is_empty() { Group::Core } else { Group::Events };

@@ -32,8 +32,8 @@ pub(crate) async fn create(ask: &Ask<'_>, object: Value) -> Result<Arc<Value>, A
     place(ask, &mut object)?;
     let mut object = convert::to_stored(ask.resource, object);
     name(ask, &mut object)?;
-    write::warn_of_finalizers(ask, &object, None);
     write::check(ask.resource, Part::Main, &object, None)?;
+    write::warn_of_finalizers(ask, &object, None);
     admission::review(ask, Operation::Create, Some(&object), None).await?;
     Ok(convert::to_served(ask.resource, &store(ask, object)?))
 }

@@ -92,6 +92,11 @@ impl Preconditions {
             );
             Err(ApiError::conflict(&qualified, meta::name(object), &why))
         };
+        if let Some(uid) = self.uid.as_ref().filter(|uid| resource.is("", "namespaces") && *uid != meta::uid(object)) {
+            let found = meta::uid(object);
+            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
+            return Err(ApiError::conflict(&resource.group_resource(), meta::name(object), &why));
+        }
         match (&self.uid, &self.version) {
             (Some(uid), _) if uid != meta::uid(object) => {
                 refuse("UID", uid, meta::uid(object), "deleted and then recreated")

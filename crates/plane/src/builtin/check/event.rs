@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Problems, each, immutable, invalid, required, text};
+use super::{Problems, check_metadata, each, immutable, invalid, required, text};
 use crate::builtin::format;
 
 /// The group in which an event is written.
@@ -18,8 +18,14 @@ pub(crate) fn check(group: Group, new: &Value, old: Option<&Value>) -> Problems 
     let mut problems = if new["eventTime"].is_null() { old_style(new) } else { new_style(group, new) };
     match (group, old) {
         (Group::Core, _) => {}
-        (Group::Events, None) => problems.extend(created(new)),
-        (Group::Events, Some(old)) => problems.extend(updated(new, old)),
+        (Group::Events, None) => {
+            problems.extend(check_metadata(new, true, None));
+            problems.extend(created(new));
+        }
+        (Group::Events, Some(old)) => {
+            problems.extend(check_metadata(new, true, Some(old)));
+            problems.extend(updated(new, old));
+        }
     }
     problems
 }
