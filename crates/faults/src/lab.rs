@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures::FutureExt;
 use kedge_operator::patience::Patience;
 use kedge_operator::{BoardSource, Clock, Election, KubeReads, Operator, Settings, Terms, credentials};
 use kedge_plane::controllers::{self, Controllers};
@@ -66,7 +67,7 @@ impl Drop for Replica {
 impl Lab {
     /// A cluster with our CRDs, on which nothing has happened yet.
     pub async fn new(scenario: &Scenario, journal: Arc<Journal>) -> Self {
-        let plane = prepared(scenario.begins_at).await;
+        let plane = prepared(scenario.begins_at);
         let inner = Inner {
             plane,
             sources: Sources::new(),
@@ -233,17 +234,18 @@ pub fn leases() -> Gvr {
 }
 
 /// A cluster with our CRDs, namespaces and the metrics API registered.
-async fn prepared(begins_at: DateTime<Utc>) -> Plane {
+fn prepared(begins_at: DateTime<Utc>) -> Plane {
+    static TEMPLATE: LazyLock<Plane> = LazyLock::new(|| {
+        let plane = Plane::new(Options { wall: Arc::new(|| DateTime::UNIX_EPOCH), ..Options::default() });
+        objects().iter().for_each(|object| install(&plane, object));
+        plane
+    });
     let from = Instant::now();
     let wall = move || begins_at + TimeDelta::from_std(from.elapsed()).unwrap_or(TimeDelta::MAX);
-    let plane = Plane::new(Options { wall: Arc::new(wall), ..Options::default() });
-    for object in objects() {
-        install(&plane, object).await;
-    }
-    plane
+    TEMPLATE.fork(Options { wall: Arc::new(wall), history: usize::MAX, ..Options::default() })
 }
 
-async fn install(plane: &Plane, object: &Value) {
+fn install(plane: &Plane, object: &Value) {
     let (group, version) = object["apiVersion"].as_str().and_then(|text| text.split_once('/')).unwrap_or(("", "v1"));
     let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
     let call = Call {
@@ -256,22 +258,20 @@ async fn install(plane: &Plane, object: &Value) {
         params: Vec::new(),
         body: Some(object.clone()),
     };
-    plane.call(call).await.expect("what every run begins with");
+    let done = plane.call(call).now_or_never().expect("no other server has to be asked");
+    done.expect("what every run begins with");
 }
 
-fn objects() -> &'static [Value] {
-    static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-        let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-        let service = json!({
-            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-            "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
-            "spec": {
-                "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-                "service": { "name": "kedge", "namespace": HOME }, "insecureSkipTLSVerify": true,
-            },
-        });
-        let crds = CRDS.iter().map(|text| serde_saphyr::from_str(text).expect("a CRD"));
-        [namespace(NAMESPACE), namespace(HOME), service].into_iter().chain(crds).collect()
+fn objects() -> Vec<Value> {
+    let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
+        "spec": {
+            "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "service": { "name": "kedge", "namespace": HOME }, "insecureSkipTLSVerify": true,
+        },
     });
-    &OBJECTS
+    let crds = CRDS.iter().map(|text| serde_saphyr::from_str(text).expect("a CRD"));
+    [namespace(NAMESPACE), namespace(HOME), service].into_iter().chain(crds).collect()
 }

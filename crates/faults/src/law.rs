@@ -111,7 +111,9 @@ impl Evidence {
         self.changes_of("Deployment").filter(|change| change.name == NAME).filter_map(move |change| {
             let (from, to) = (replicas(change.before.as_ref()?), replicas(&change.after));
             let entry = self.entries.iter().find(|entry| entry.is_write() && entry.revision == change.revision);
-            let issued_at = entry.map_or_else(|| self.instant(change), |entry| entry.issued_at);
+            // Objects are stamped with whole seconds: the HPA controller wrote at the end of that one at the latest.
+            let stamped = self.instant(change) + Duration::from_secs(1);
+            let issued_at = entry.map_or(stamped, |entry| entry.issued_at);
             (from != to).then_some(Step { change, from, to, entry, issued_at })
         })
     }
@@ -176,8 +178,11 @@ pub fn is_operator(user: &str) -> bool {
     user.starts_with("kedge-")
 }
 
+/// The revision of a plane on which nothing was written.
+const FIRST: u64 = 1;
+
 fn all_changes(plane: &Plane) -> Vec<Change> {
-    plane.changes_since(0).expect("the log of a run is whole")
+    plane.changes_since(FIRST).expect("the log of a run is whole")
 }
 
 /// A step in words.

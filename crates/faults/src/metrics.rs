@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Uri};
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 use kedge_operator::BoardSource;
 use kedge_plane::Backend;
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 /// What answers requests of the group, given who is there to answer.
 pub fn backend(board: impl Fn() -> Option<Arc<BoardSource>> + Send + Sync + 'static) -> Backend {
     Backend::new(move |request: Request<Body>| {
-        let board = board();
+        let (board, uri) = (board(), request.uri().clone());
         async move {
             let board = board.ok_or_else(|| "nobody is there".to_owned())?;
-            Ok(answer(&board, &request).await)
+            Ok(answer(&board, uri).await)
         }
     })
 }
 
-async fn answer(board: &BoardSource, request: &Request<Body>) -> Response<Body> {
-    let parts: Vec<&str> = request.uri().path().trim_matches('/').split('/').collect();
+async fn answer(board: &BoardSource, uri: Uri) -> Response<Body> {
+    let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
     let [_, _, _, "namespaces", namespace, metric] = parts.as_slice() else {
         return with(404, &json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404 }));
     };
-    let query = request.uri().query().unwrap_or_default();
+    let query = uri.query().unwrap_or_default();
     let selector = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "labelSelector");
     let selector = selector.map_or(String::new(), |(_, selector)| selector.into_owned());
     let scaled_object = selector.rsplit_once('=').map_or("", |(_, name)| name);

@@ -107,6 +107,7 @@ async fn settle(scenario: &Scenario, lab: &Lab, journal: &Journal, wanted: Optio
         return Vec::new();
     };
     let deadline = Instant::now() + scenario.settles + LONGER;
+    tokio::time::sleep(scenario.waits).await;
     let (mut written, mut since) = (journal.counts().writes, Instant::now());
     loop {
         tokio::time::sleep(Duration::from_secs(15)).await;

@@ -25,6 +25,8 @@ pub struct Scenario {
     /// What time it is when it begins.
     pub begins_at: DateTime<Utc>,
     pub steps: Vec<Step>,
+    /// How long after the last step nothing is judged yet: what happens then happens by itself.
+    pub waits: Duration,
     /// How long after the last step everything is as it stays, if nothing goes wrong.
     pub settles: Duration,
     pub expects: Expectations,

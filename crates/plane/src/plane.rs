@@ -56,6 +56,14 @@ impl Plane {
         plane
     }
 
+    /// Another plane that begins as this one is now. Nobody is behind it: backends are registered anew.
+    pub fn fork(&self, options: Options) -> Self {
+        let state = self.state().alone(options.history);
+        let told = watch::Sender::new(state.store.revision());
+        let shared = Shared { options, state: Mutex::new(state), told, backends: Backends::default() };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// A client whose requests are this user's.
     pub fn client(&self, user: &str) -> kube::Client {
         kube::Client::new(transport::Transport::new(self.clone(), user), "default")

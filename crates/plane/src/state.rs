@@ -15,7 +15,7 @@ use crate::store::{Entry, Store};
 pub(crate) const CONTROLLERS: &str = "system:kube-controller-manager";
 
 /// Everything that changes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) store: Store,
     /// The custom resources, as their definitions say.
@@ -42,6 +42,13 @@ impl State {
             uids: 0,
             suffixes: 0,
         }
+    }
+
+    /// The same, with nobody behind it.
+    pub(crate) fn alone(&self, history: usize) -> Self {
+        let mut copy = Self { hosts: BTreeSet::new(), ..self.clone() };
+        copy.store.remember(history);
+        copy
     }
 
     pub(crate) fn create_first_namespaces(&mut self, now: DateTime<Utc>) {

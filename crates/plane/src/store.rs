@@ -76,7 +76,7 @@ pub(crate) struct Entry<'a> {
 }
 
 /// All objects, and the log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Store {
     revision: u64,
     /// Changes up to this revision are forgotten.
@@ -102,6 +102,11 @@ impl Store {
             shelves: BTreeMap::new(),
             owners: Owners::default(),
         }
+    }
+
+    /// From now on the log remembers so many changes.
+    pub(crate) fn remember(&mut self, changes: usize) {
+        self.log_max = changes;
     }
 
     pub(crate) fn revision(&self) -> u64 {

@@ -10,11 +10,14 @@ use crate::fault::Fault;
 /// How late a step may be: two polls, and what a process that was away needs to begin again.
 const LATE_MAX: Duration = Duration::from_secs(130);
 
+/// The time between two polls: activity that only the HPA controller asked about in between does not count.
+const POLL: Duration = Duration::from_secs(30);
+
 pub(super) fn not_early(evidence: &Evidence) -> Vec<String> {
     let Some(cooldown) = judged(evidence) else { return Vec::new() };
     let broken = asleep(evidence).filter_map(|step| {
         let quiet_for = step.issued_at.duration_since(last_active(evidence, step.issued_at)?);
-        let early = quiet_for + Duration::from_secs(1) < cooldown;
+        let early = quiet_for + POLL + Duration::from_secs(1) < cooldown;
         early.then(|| format!("{} only {} s after it was last active", told(evidence, &step), quiet_for.as_secs()))
     });
     broken.collect()

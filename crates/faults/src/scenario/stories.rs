@@ -55,6 +55,7 @@ fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
         operators: 1,
         begins_at,
         steps,
+        waits: Duration::ZERO,
         settles: Duration::from_secs(700),
         expects: Expectations::default(),
     }
@@ -282,5 +283,6 @@ fn daylight_saving() -> Scenario {
         at(0, Act::Apply(deployment(1))),
         at(1, Act::Apply(scaled_object(json!([cron("30 1 * * *", "5 3 * * *", 4)]), json!({})))),
     ];
-    Scenario { begins_at, settles: Duration::from_secs(3300), ..scenario("daylight-saving", steps) }
+    let (waits, settles) = (Duration::from_secs(2700), Duration::from_secs(3300));
+    Scenario { begins_at, waits, settles, ..scenario("daylight-saving", steps) }
 }

@@ -8,7 +8,7 @@ use super::Place;
 use crate::meta;
 
 /// Two indexes, kept with every write.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Owners {
     places: BTreeMap<String, Place>,
     dependents: BTreeMap<String, BTreeSet<Place>>,
