@@ -30,12 +30,13 @@ mod verdict;
 #[path = "parity/wishes.rs"]
 mod wishes;
 
-use std::io::Write;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
 use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_tests::page::say;
+use kedge_tests::pattern::is_chosen;
 use kedge_tests::{files, programs};
 
 use crate::api::Kube;
@@ -51,7 +52,8 @@ const AT_ONCE: usize = 16;
 #[tokio::test(flavor = "multi_thread")]
 async fn kedge_does_what_keda_is_seen_to_do() {
     let listed = Listed::read(&files::workspace().join("docs/differences-from-keda.md"));
-    let mut cases = chosen(Case::read_all());
+    let mut cases = Case::read_all();
+    cases.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
     assert!(!cases.is_empty(), "no case is called so: see tests/parity/keda/cases");
     // The longest first, so that none is left over at the end.
     cases.sort_by_key(|case| std::cmp::Reverse(case.steps.len()));
@@ -77,41 +79,4 @@ async fn play_all(stage: &Stage, cases: &[Case]) -> Tally {
         tally.add(verdict);
     }
     tally
-}
-
-/// The cases whose name fits a pattern in `KEDGE_PARITY_ONLY`; all, if that is not set.
-fn chosen(cases: Vec<Case>) -> Vec<Case> {
-    let patterns = std::env::var("KEDGE_PARITY_ONLY").unwrap_or_else(|_| "*".into());
-    cases.into_iter().filter(|case| patterns.split(',').any(|pattern| fits(&case.name, pattern))).collect()
-}
-
-/// Whether a name fits a pattern, in which `*` stands for anything.
-fn fits(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name == pattern,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
-            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| fits(&name[at..], rest))
-        }),
-    }
-}
-
-/// Prints a line at once: what `println!` prints, the test harness keeps back until the end.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
-}
-
-#[test]
-fn a_star_stands_for_anything() {
-    let rows = [
-        ("cron-active", "*", true),
-        ("cron-active", "cron-*", true),
-        ("cron-active", "*-active", true),
-        ("cron-active", "c*n*e", true),
-        ("cron-active", "cron-active", true),
-        ("cron-active", "cron", false),
-        ("cron-active", "cron-*-x", false),
-    ];
-    for (name, pattern, expected) in rows {
-        assert_eq!(fits(name, pattern), expected, "{name} {pattern}");
-    }
 }

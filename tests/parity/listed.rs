@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use kedge_tests::files;
-
+use kedge_tests::page::{cells, code};
 use serde_json::Value;
 
 use crate::compare::{Difference, written};
@@ -153,10 +153,9 @@ impl Section {
 
 fn row(id: &str, line: &str) -> Result<Row, String> {
     let problem = |what: &str| format!("{id}: {what} in `{line}`");
-    // A bar within a cell is written `\|`; no text here holds the other character.
-    let line_without_bars = line.replace("\\|", "\u{1}");
-    let cells: Vec<String> = line_without_bars.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect();
-    let [before, case, step, path, keda, kedge, after] = &cells[..] else { return Err(problem("not five cells")) };
+    let [before, case, step, path, keda, kedge, after] = &cells(line)[..] else {
+        return Err(problem("not five cells"));
+    };
     if !before.is_empty() || !after.is_empty() || step.is_empty() {
         return Err(problem("not five cells"));
     }
@@ -168,13 +167,6 @@ fn row(id: &str, line: &str) -> Result<Row, String> {
     let case = code(case).ok_or(problem("the case is not code"))?;
     let path = code(path).ok_or(problem("the place is not code"))?;
     Ok(Row { id: id.to_owned(), case, step: step.clone(), path, keda, kedge })
-}
-
-/// The text of a cell that is code: within backticks, or within double ones and blanks where it has backticks itself.
-fn code(cell: &str) -> Option<String> {
-    let double = cell.strip_prefix("`` ").and_then(|rest| rest.strip_suffix(" ``"));
-    let single = || cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).filter(|text| !text.contains('`'));
-    double.or_else(single).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]

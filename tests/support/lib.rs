@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`files`] | the folders that tests read |
+//! | [`page`] | tables of pages that tests read and users too |
+//! | [`pattern`] | names chosen by patterns |
 //! | [`csv`] | golden tables |
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
@@ -25,6 +27,8 @@ pub mod files;
 pub mod guarded;
 pub mod history;
 pub mod leak;
+pub mod page;
+pub mod pattern;
 pub mod programs;
 pub mod schema;
 pub mod snapshot;

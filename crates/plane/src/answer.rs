@@ -108,7 +108,12 @@ impl Serialize for ShapedList<'_> {
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("kind", kind)?;
         map.serialize_entry("apiVersion", api_version)?;
-        map.serialize_entry("metadata", &list.metadata)?;
+        let mut metadata = list.metadata.clone();
+        // Custom resources say that it does not go on.
+        if shape == Shape::Full && list.naming == ItemNaming::Named && metadata["continue"].is_null() {
+            metadata["continue"] = json!("");
+        }
+        map.serialize_entry("metadata", &metadata)?;
         let items: Vec<_> =
             list.items.iter().map(|object| ShapedObject { object, shape, naming: list.naming }).collect();
         map.serialize_entry("items", &items)?;

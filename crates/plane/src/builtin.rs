@@ -15,6 +15,7 @@ pub mod defaults;
 pub(crate) mod format;
 pub(crate) mod shape;
 
+pub(crate) use check::check_deployment_status;
 pub use check::{check, check_metadata};
 pub use decode::decode;
 pub use defaults::complete;

@@ -58,6 +58,15 @@ impl Call {
         Some(matches!(self.param(name)?, "true" | "1"))
     }
 
+    /// An option of a deletion, from the body or else from the query.
+    pub(crate) fn option(&self, name: &str) -> Option<Value> {
+        let given = self.body.as_ref().and_then(|body| body.get(name)).filter(|value| !value.is_null()).cloned();
+        given.or_else(|| {
+            let text = self.param(name)?;
+            Some(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+        })
+    }
+
     /// Whether nothing shall be stored.
     pub fn is_dry_run(&self) -> bool {
         self.params.iter().any(|(key, value)| key == "dryRun" && value == "All")

@@ -5,16 +5,32 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::resource::Resource;
+use crate::prepare::aside;
+use crate::resource::{Origin, Resource};
+use crate::schema::Schema;
 
 mod event;
 
 /// A stored object, in the version that is served.
 pub(crate) fn to_served(resource: &Resource, stored: &Arc<Value>) -> Arc<Value> {
+    if let Origin::Custom { schema, stored: Some(by_stored) } = &resource.origin {
+        return Arc::new(read_by(resource, schema, by_stored, Value::clone(stored)));
+    }
     match is_stored_as_served(resource, stored) {
         true => stored.clone(),
         false => Arc::new(converted(resource, Value::clone(stored))),
     }
+}
+
+/// What is stored may have been written in any version: it is read by the schema of the stored one, and shown by that of
+/// the one that is asked for.
+fn read_by(resource: &Resource, schema: &Schema, by_stored: &Schema, mut object: Value) -> Value {
+    aside(&mut object, |content| by_stored.prune(content));
+    by_stored.default(&mut object);
+    if resource.stored != resource.gvr {
+        aside(&mut object, |content| schema.prune(content));
+    }
+    converted(resource, object)
 }
 
 fn is_stored_as_served(resource: &Resource, stored: &Value) -> bool {

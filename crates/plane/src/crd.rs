@@ -1,16 +1,16 @@
 //! Custom resource definitions: what they make served, what is written into their status, and how they go.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::error::FieldProblem;
 use crate::meta;
 use crate::removal::{self, Manner};
-use crate::resource::{
-    Generation, GroupResource, Gvr, Kept, Naming, Origin, PutRules, Resource, ScalePaths, Scope, Selector,
-};
-use crate::schema::Schema;
+use crate::resource::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
+use crate::schema::{self, Schema};
 use crate::state::{CONTROLLERS, State, stamp};
 use crate::store::{Change, Entry, Happened, key};
 use crate::write;
@@ -40,8 +40,29 @@ pub(crate) fn complete(definition: &mut Value) {
     }
 }
 
-/// What a definition's status begins with.
-pub(crate) fn prepare(definition: &mut Value) {
+/// What is wrong with a definition that is changed: some things must stay.
+pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldProblem> {
+    let of_name = |problem: &FieldProblem| problem.field == "metadata.name";
+    let mut problems: Vec<_> = schema::check_definition(new).into_iter().filter(|problem| !of_name(problem)).collect();
+    let established = old["status"]["conditions"].as_array().into_iter().flatten();
+    let is_established = established.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True");
+    let fixed: &[&str] = if is_established {
+        &["/scope", "/names/kind", "/group", "/names/plural"]
+    } else {
+        &["/group", "/names/plural"]
+    };
+    for path in fixed {
+        let (now, before) = (new["spec"].pointer(path), old["spec"].pointer(path));
+        if now != before {
+            let field = format!("spec{}", path.replace('/', "."));
+            problems.push(FieldProblem::invalid(field, now.unwrap_or(&Value::Null), "field is immutable"));
+        }
+    }
+    problems
+}
+
+/// What the status of a new definition says before anybody has looked at it.
+pub(crate) fn begin(definition: &mut Value) {
     definition["status"] = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" } });
     remember_stored(definition);
 }
@@ -49,24 +70,50 @@ pub(crate) fn prepare(definition: &mut Value) {
 /// Said of a definition that is deleted.
 pub(crate) fn mark_terminating(definition: &mut Value, now: DateTime<Utc>) {
     let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-    set_condition(definition, "Terminating", "InstanceDeletionPending", message, now);
+    set_condition(definition, "Terminating", ("True", "InstanceDeletionPending", message), now);
 }
 
 /// What a change of a definition means.
 pub(crate) fn follow(state: &mut State, change: &Change, now: DateTime<Utc>) {
     let definition = &change.after;
-    if change.happened == Happened::Deleted {
-        return forget(state, definition);
+    match change.happened {
+        Happened::Deleted => {
+            state.customs_since.remove(&defined(definition));
+            forget(state, definition);
+            return offer_names(state, definition, now);
+        }
+        Happened::Added => drop(state.customs_since.insert(defined(definition), change.revision)),
+        Happened::Modified => {}
     }
     if change.before.as_ref().is_none_or(|before| before["spec"] != definition["spec"]) {
         forget(state, definition);
-        state
-            .customs
-            .extend(resources(definition).into_iter().map(|resource| (resource.gvr.clone(), Arc::new(resource))));
+        serve(state, definition);
     }
     match meta::is_deleting(definition) {
         true => empty(state, definition, now),
         false => accept(state, definition, now),
+    }
+}
+
+/// Serves what a definition defines, unless its names are others'.
+fn serve(state: &mut State, definition: &Value) {
+    let taken = names_of_others(state, definition);
+    let (_, conflict) = acceptable(&definition["spec"]["names"], &Value::Null, &taken);
+    if conflict.is_none() || condition(definition, "Established") == Some("True") {
+        let served = resources(definition).into_iter().map(|resource| (resource.gvr.clone(), Arc::new(resource)));
+        state.customs.extend(served);
+    }
+}
+
+/// Names that are free again may be what another definition of the group waits for.
+fn offer_names(state: &mut State, gone: &Value, now: DateTime<Utc>) {
+    let is_waiting = |other: &&Arc<Value>| {
+        other["spec"]["group"] == gone["spec"]["group"] && condition(other, "NamesAccepted") == Some("False")
+    };
+    let waiting: Vec<Arc<Value>> = state.store.shelf(&shelf()).values().filter(is_waiting).cloned().collect();
+    for other in waiting {
+        serve(state, &other);
+        accept(state, &other, now);
     }
 }
 
@@ -84,6 +131,11 @@ pub(crate) fn follow_object(state: &mut State, change: &Change, now: DateTime<Ut
 fn defined(definition: &Value) -> GroupResource {
     let spec = &definition["spec"];
     GroupResource::new(spec["group"].as_str().unwrap_or(""), spec["names"]["plural"].as_str().unwrap_or(""))
+}
+
+/// The revision since which a custom resource is there; 0 for built-in kinds.
+pub(crate) fn defined_at(state: &State, resource: &Resource) -> u64 {
+    state.customs_since.get(&resource.shelf).copied().unwrap_or(0)
 }
 
 fn forget(state: &mut State, definition: &Value) {
@@ -119,14 +171,26 @@ fn resource(definition: &Value, version: &Value, stored: &Value) -> Option<Resou
         scope: if spec["scope"] == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
         kept: Kept::Stored,
         generation: Generation::Content,
-        naming: Naming::Subdomain,
         put: PutRules { creates: false, unconditional: false },
         has_status: !version["subresources"]["status"].is_null(),
         scale: scale(&version["subresources"]["scale"]),
+        selectable: selectable(version),
         returns_deleted: false,
-        origin: Origin::Custom { schema: Arc::new(schema(version)?) },
+        origin: Origin::Custom { schema: Arc::new(schema(version)?), stored: stored_schema(spec, stored) },
         shelf: defined,
     })
+}
+
+/// The fields that a version lets be selected by: `spec.color`.
+fn selectable(version: &Value) -> Vec<String> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    fields.filter_map(|field| field["jsonPath"].as_str()?.strip_prefix('.')).map(str::to_owned).collect()
+}
+
+/// The schema that stored objects are read by, where they may have been written by another.
+fn stored_schema(spec: &Value, stored: &Value) -> Option<Arc<Schema>> {
+    let several = spec["versions"].as_array().is_some_and(|versions| versions.len() > 1);
+    several.then(|| schema(stored).map(Arc::new)).flatten()
 }
 
 fn schema(version: &Value) -> Option<Schema> {
@@ -143,14 +207,77 @@ fn scale(scale: &Value) -> Option<ScalePaths> {
     })
 }
 
-/// Names are accepted at once; nobody else has them.
+/// Names are accepted at once, unless others of the group have them.
 fn accept(state: &mut State, definition: &Arc<Value>, now: DateTime<Utc>) {
     let mut accepted = Value::clone(definition);
-    accepted["status"]["acceptedNames"] = definition["spec"]["names"].clone();
-    set_condition(&mut accepted, "NamesAccepted", "NoConflicts", "no conflicts found", now);
-    set_condition(&mut accepted, "Established", "InitialNamesAccepted", "the initial names have been accepted", now);
+    let taken = names_of_others(state, definition);
+    let (names, conflict) = acceptable(&definition["spec"]["names"], &definition["status"]["acceptedNames"], &taken);
+    accepted["status"]["acceptedNames"] = names;
+    match conflict {
+        None => {
+            set_condition(&mut accepted, "NamesAccepted", ("True", "NoConflicts", "no conflicts found"), now);
+            let established = ("True", "InitialNamesAccepted", "the initial names have been accepted");
+            set_condition(&mut accepted, "Established", established, now);
+        }
+        Some((reason, message)) => {
+            set_condition(&mut accepted, "NamesAccepted", ("False", reason, &message), now);
+            if condition(&accepted, "Established").is_none() {
+                set_condition(
+                    &mut accepted,
+                    "Established",
+                    ("False", "NotAccepted", "not all names are accepted"),
+                    now,
+                );
+            }
+        }
+    }
     remember_stored(&mut accepted);
     replace(state, definition, accepted, now);
+}
+
+/// The names that other definitions of the group have: of resources, and of kinds.
+fn names_of_others(state: &State, definition: &Value) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut resources, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    for other in state.store.shelf(&shelf()).values() {
+        let names = &other["status"]["acceptedNames"];
+        if meta::name(other) == meta::name(definition) || other["spec"]["group"] != definition["spec"]["group"] {
+            continue;
+        }
+        let texts = [&names["plural"], &names["singular"]].into_iter().filter_map(Value::as_str);
+        resources.extend(texts.chain(meta::texts(&names["shortNames"])).map(str::to_owned));
+        kinds.extend([&names["kind"], &names["listKind"]].into_iter().filter_map(Value::as_str).map(str::to_owned));
+    }
+    (resources, kinds)
+}
+
+/// Those of the wanted names that are free, and what is said of the last that is not.
+fn acceptable(
+    wanted: &Value,
+    before: &Value,
+    (resources, kinds): &(BTreeSet<String>, BTreeSet<String>),
+) -> (Value, Option<(&'static str, String)>) {
+    const SINGLE: [(&str, &str); 4] = [
+        ("plural", "PluralConflict"),
+        ("singular", "SingularConflict"),
+        ("kind", "KindConflict"),
+        ("listKind", "ListKindConflict"),
+    ];
+    let mut names = wanted.clone();
+    let mut conflict = None;
+    for (field, reason) in SINGLE {
+        let taken = if field.to_lowercase().contains("kind") { kinds } else { resources };
+        let Some(name) = wanted[field].as_str().filter(|name| taken.contains(*name)) else { continue };
+        conflict = Some((reason, format!("{name:?} is already in use")));
+        names[field] = before[field].clone();
+    }
+    if let Some(name) = meta::texts(&wanted["shortNames"]).find(|name| resources.contains(*name)) {
+        conflict = Some(("ShortNamesConflict", format!("{name:?} is already in use")));
+        names["shortNames"] = before["shortNames"].clone();
+    }
+    if let Some(names) = names.as_object_mut() {
+        names.retain(|_, value| !value.is_null());
+    }
+    (names, conflict)
 }
 
 /// A version once stored in stays listed.
@@ -200,17 +327,29 @@ fn replace(state: &mut State, old: &Arc<Value>, new: Value, now: DateTime<Utc>) 
     write::replace(state, entry, old, new);
 }
 
-/// Sets a condition to true, unless it is.
-fn set_condition(definition: &mut Value, kind: &str, reason: &str, message: &str, now: DateTime<Utc>) {
+/// The state of a condition.
+fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a str> {
+    let conditions = definition["status"]["conditions"].as_array()?;
+    conditions.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
+}
+
+/// Sets a condition: its state, reason and message. One that is in that state stays as it is.
+fn set_condition(
+    definition: &mut Value,
+    kind: &str,
+    (status, reason, message): (&str, &str, &str),
+    now: DateTime<Utc>,
+) {
+    if condition(definition, kind) == Some(status) {
+        return;
+    }
     if !definition["status"]["conditions"].is_array() {
         definition["status"]["conditions"] = json!([]);
     }
     let Some(conditions) = definition["status"]["conditions"].as_array_mut() else { return };
-    if !conditions.iter().any(|condition| condition["type"] == kind && condition["status"] == "True") {
-        conditions.retain(|condition| condition["type"] != kind);
-        let at = stamp(now);
-        conditions.push(
-            json!({ "type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at }),
-        );
-    }
+    conditions.retain(|condition| condition["type"] != kind);
+    let at = stamp(now);
+    conditions.push(
+        json!({ "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at }),
+    );
 }

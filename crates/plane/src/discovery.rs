@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::{Method, Response};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::aggregate;
 use crate::http::{AnswerBody, Wants, json, response};
@@ -16,13 +19,13 @@ use crate::resource::{Kept, Resource, group_version};
 type Served = BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>>;
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// In the order in which they are told for custom resources.
+/// Custom resources list them in another order.
 const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
-/// Whether the API server itself serves the version of the group.
-pub(crate) fn is_built_in(group: &str, version: &str) -> bool {
-    BUILT_IN.keys().any(|gvr| gvr.group == group && gvr.version == version)
+/// Whether the API server itself serves the group.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    BUILT_IN.keys().any(|gvr| gvr.group == group)
 }
 
 /// Answers the paths of discovery; none for all others.
@@ -140,12 +143,21 @@ fn verbs(resource: &Resource) -> Vec<&'static str> {
     }
 }
 
+/// What tells versions of stored objects apart.
+fn storage_hash(resource: &Resource) -> String {
+    let named = format!("{}/{}/{}", resource.stored.group, resource.stored.version, resource.kind);
+    STANDARD.encode(&Sha256::digest(named.as_bytes())[..8])
+}
+
 /// A resource and its subresources.
 fn rows(resource: &Resource) -> Vec<Value> {
     let namespaced = resource.is_namespaced();
     let mut row = json!({
         "name": resource.gvr.plural, "singularName": resource.singular, "namespaced": namespaced, "kind": resource.kind, "verbs": verbs(resource),
     });
+    if resource.kept == Kept::Stored {
+        row["storageVersionHash"] = json!(storage_hash(resource));
+    }
     for (field, texts) in [("shortNames", &resource.short_names), ("categories", &resource.categories)] {
         if !texts.is_empty() {
             row[field] = json!(texts);

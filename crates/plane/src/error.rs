@@ -36,6 +36,13 @@ impl FieldProblem {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
     }
 
+    /// `FieldValueNotSupported`.
+    pub fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let supported: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
+        let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
     fn cause(&self) -> Value {
         json!({ "reason": self.reason, "message": self.message, "field": self.field })
     }
@@ -159,6 +166,14 @@ impl ApiError {
         let details = json!({ "causes": causes, "retryAfterSeconds": 1 });
         let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
         Self { details: Some(details), ..Self::new(504, "Timeout", message) }
+    }
+
+    /// What a patch made of an object cannot be read.
+    pub fn invalid_patch(made: &str, problem: &str) -> Self {
+        let problem = FieldProblem::invalid("patch", &Value::from(made), problem);
+        let mut refusal = Self::invalid("", "", "", std::slice::from_ref(&problem));
+        refusal.details = Some(json!({ "causes": [problem.cause()] }));
+        refusal
     }
 
     /// The object itself is wrong. The kind is written with its group: `Deployment.apps`.

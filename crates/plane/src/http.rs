@@ -1,8 +1,8 @@
 //! HTTP in and out: from a request to a call, from an answer to bytes.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use http::{Request, Response};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, WARNING};
+use http::{Method, Request, Response};
 use http_body_util::{Either, Full, StreamBody};
 use kube::client::Body;
 use serde_json::Value;
@@ -13,10 +13,12 @@ use crate::call::{AsOf, Call, Verb};
 use crate::discovery;
 use crate::error::ApiError;
 use crate::plane::Plane;
+use crate::resource::Resource;
 use crate::verbs::watch::Frames;
-use crate::verbs::{self, Ask, watch};
+use crate::verbs::{self, Ask, Warnings, watch};
 
 mod accept;
+pub(crate) mod json;
 mod path;
 mod read;
 
@@ -44,25 +46,60 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     {
         return aggregate::forward(plane, group, version, user, request).await;
     }
-    let Some(target) = path::Target::read(uri.path()) else { return page_not_found() };
-    let found = plane.state().resource(&target.resource);
-    let Some(resource) = found else {
-        let is_ours = discovery::is_built_in(&target.resource.group, &target.resource.version);
+    let Some(target) = path::Target::read(uri.path()) else {
+        let is_ours = path::group_version(uri.path()).is_some_and(|(group, _)| discovery::is_built_in(group));
         return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
     };
+    let found = plane.state().resource(&target.resource);
+    let Some(resource) = found else {
+        let is_ours = discovery::is_built_in(&target.resource.group);
+        return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
+    };
+    if resource.is_custom() && !is_served(&resource, &target, &method) {
+        return page_not_found();
+    }
     let as_of = request.extensions().get::<AsOf>().copied().unwrap_or_default();
-    match read::call(user, &resource, target, request).await {
-        Ok(call) => answered(plane, &call, as_of, wants.shape()).await.unwrap_or_else(|refusal| refused(&refusal)),
+    let warnings = Warnings::default();
+    match read::call(user, &resource, target, request, &warnings).await {
+        Ok(call) => {
+            let answered = answered(plane, &call, as_of, wants.shape(), &warnings).await;
+            warned(answered.unwrap_or_else(|refusal| refused(&refusal)), warnings)
+        }
         Err(refusal) => refused(&refusal),
     }
 }
 
-async fn answered(plane: &Plane, call: &Call, as_of: AsOf, shape: Shape) -> Result<Response<AnswerBody>, ApiError> {
+/// Custom resources are served in namespaces or without, and across namespaces only lists are.
+fn is_served(resource: &Resource, target: &path::Target, method: &Method) -> bool {
+    match (resource.is_namespaced(), &target.namespace) {
+        (true, None) => target.name.is_none() && method == Method::GET,
+        (false, Some(_)) => false,
+        _ => true,
+    }
+}
+
+/// The answer, with what the caller is warned of.
+fn warned(mut answer: Response<AnswerBody>, warnings: Warnings) -> Response<AnswerBody> {
+    for text in warnings.into_texts() {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {text:?}")) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
+}
+
+async fn answered(
+    plane: &Plane,
+    call: &Call,
+    as_of: AsOf,
+    shape: Shape,
+    warnings: &Warnings,
+) -> Result<Response<AnswerBody>, ApiError> {
     if call.verb == Verb::Watch {
         let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
-        return Ok(streamed(watch::start(&Ask { plane, call, resource: &resource }, shape)?));
+        return Ok(streamed(watch::start(&Ask { plane, call, resource: &resource, warnings }, shape)?));
     }
-    let answer = verbs::answer(plane, call, as_of).await?;
+    let answer = verbs::answer(plane, call, as_of, warnings).await?;
     Ok(response(answer.code, "application/json", answer.to_bytes(shape)))
 }
 

@@ -9,8 +9,8 @@
 //! | [`call`], `answer` | one request, read; one answer, unwritten |
 //! | [`error`] | refusals, as the API server words them |
 //! | `verbs`, `subresource` | what each verb does, and what lies below objects |
-//! | `prepare`, `names`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
-//! | `settle`, `gc`, `namespace`, `crd`, `aggregate` | what follows from a write without anybody asking |
+//! | `prepare`, `newborn`, `strict`, `write`, `removal` | how an object comes in, is checked, is changed, and goes |
+//! | `settle`, `gc`, `namespace`, `crd`, `service`, `aggregate` | what follows from a write without anybody asking |
 //! | `admission`, `backend`, [`review`] | webhooks and other servers that are called back; reviews |
 //! | `discovery` | what is served |
 //! | [`resource`] | the kinds of objects there are |
@@ -45,8 +45,8 @@ mod gc;
 mod http;
 mod labels;
 mod meta;
-mod names;
 mod namespace;
+mod newborn;
 mod options;
 pub mod patch;
 pub mod plane;
@@ -56,6 +56,7 @@ pub mod resource;
 pub mod review;
 pub mod schema;
 pub mod selector;
+mod service;
 mod settle;
 mod state;
 pub mod store;

@@ -25,17 +25,24 @@ pub(crate) fn shelf() -> GroupResource {
 
 /// What the API server writes into a namespace itself.
 pub(crate) fn prepare(object: &mut Value, old: Option<&Value>) {
-    let name = meta::name(object).to_owned();
     match old {
         Some(old) => {
             meta::copy_top(object, old, "spec");
             meta::copy_top(object, old, "status");
         }
         None => {
-            object["spec"] = json!({ "finalizers": [FINALIZER] });
+            let given = meta::texts(&object["spec"]["finalizers"]).filter(|name| *name != FINALIZER);
+            let finalizers: Vec<String> = [FINALIZER].into_iter().chain(given).map(str::to_owned).collect();
+            object["spec"] = json!({ "finalizers": finalizers });
             object["status"] = json!({ "phase": "Active" });
         }
     }
+    label(object);
+}
+
+/// Every namespace is labelled with its name.
+pub(crate) fn label(object: &mut Value) {
+    let name = meta::name(object).to_owned();
     meta::of(object).entry("labels").or_insert_with(|| json!({}))["kubernetes.io/metadata.name"] = json!(name);
 }
 

@@ -21,6 +21,7 @@ use crate::settle;
 use crate::state::State;
 use crate::store::{Change, key, within};
 use crate::transport;
+use crate::verbs::Warnings;
 
 pub use crate::options::{Authenticate, Authorize, Options, Wall};
 
@@ -83,7 +84,7 @@ impl Plane {
         if call.verb == Verb::Watch {
             return Err(ApiError::bad_request("a watch needs a connection"));
         }
-        Ok(crate::verbs::answer(self, &call, AsOf::default()).await?.into_value(Shape::Full))
+        Ok(crate::verbs::answer(self, &call, AsOf::default(), &Warnings::default()).await?.into_value(Shape::Full))
     }
 
     /// An object as it is now.

@@ -8,8 +8,11 @@ use crate::crd;
 use crate::error::{ApiError, FieldProblem};
 use crate::meta;
 use crate::namespace;
+use crate::newborn;
 use crate::resource::table::BUILT_IN;
 use crate::resource::{Generation, Origin, Resource};
+use crate::schema::Schema;
+use crate::service;
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,30 +41,64 @@ const METADATA: [&str; 13] = [
     "uid",
 ];
 
-/// Reads what a caller sent: says what it is, drops what nobody knows, fills in what is left out.
-pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+/// Reads what a caller sent: says what it is, drops what nobody knows, fills in what is left out. Gives back the paths of
+/// what was dropped because nobody knows it.
+pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<Vec<String>, ApiError> {
     name_kind(resource, object)?;
-    if matches!(resource.origin, Origin::BuiltIn) {
-        builtin::decode(&resource.gvr, object)?;
-    }
+    let unknown = match &resource.origin {
+        Origin::BuiltIn => builtin::decode(&resource.gvr, object)?,
+        Origin::Custom { schema, .. } => read_custom(resource, schema, object)?,
+    };
     tidy_metadata(object);
     match &resource.origin {
-        Origin::BuiltIn => {
-            builtin::complete(&resource.gvr, object);
-            if crd::is_definition(resource) {
-                crd::complete(object);
+        Origin::BuiltIn => builtin::complete(&resource.gvr, object),
+        Origin::Custom { schema, .. } => schema.default(object),
+    }
+    if crd::is_definition(resource) {
+        crd::complete(object);
+    }
+    Ok(unknown)
+}
+
+fn read_custom(resource: &Resource, schema: &Schema, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    let mut unknown = match object.get_mut("metadata") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(metadata) => builtin::decode::decode_metadata(metadata)
+            .map_err(|problem| unhandled(resource, &resource.kind, &problem))?,
+    };
+    with_whole_numbers(object);
+    aside(object, |content| {
+        unknown.extend(schema.unknown_fields(content));
+        schema.prune(content);
+    });
+    unknown.sort();
+    Ok(unknown)
+}
+
+/// Numbers without a fraction are whole, however they are written.
+fn with_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(whole) =
+                number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15)
+            {
+                *value = json!(whole as i64);
             }
         }
-        Origin::Custom { schema } => {
-            aside(object, |content| schema.prune(content));
-            schema.default(object);
-        }
+        Value::Array(items) => items.iter_mut().for_each(with_whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(with_whole_numbers),
+        _ => {}
     }
-    Ok(())
+}
+
+/// The refusal of something that cannot be read as an object of the resource.
+pub(crate) fn unhandled(resource: &Resource, given_kind: &str, problem: &str) -> ApiError {
+    let (version, kind) = (&resource.gvr.version, &resource.kind);
+    ApiError::bad_request(format!("{given_kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
 }
 
 /// Prunes without the fields that every object has.
-fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
+pub(crate) fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
     let Some(map) = object.as_object_mut() else { return };
     let kept = ["apiVersion", "kind", "metadata"].map(|field| (field, map.remove(field)));
     prune(object);
@@ -74,57 +111,62 @@ fn aside(object: &mut Value, prune: impl FnOnce(&mut Value)) {
 
 /// Built-in kinds may leave out what they are; custom ones may not, and nobody may say something else.
 fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
-    let (kind, expected) = (&resource.kind, resource.gvr.api_version());
-    let text = |field: &str| object[field].as_str().unwrap_or("");
-    let (given, given_kind) = (text("apiVersion"), text("kind"));
-    if !object.is_object() || resource.is_custom() && given_kind.is_empty() {
-        let what = format!("Object 'Kind' is missing in '{object}' ({object})");
-        return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): {what}"
-        )));
+    if !object.is_object() {
+        return Err(ApiError::bad_request("the object provided is unrecognized (must be an object)"));
     }
-    if !resource.is_custom() && !given_kind.is_empty() {
-        check_registered(resource, given, given_kind)?;
+    let text = |field: &str| object[field].as_str().unwrap_or("").to_owned();
+    let (given_version, given_kind) = (text("apiVersion"), text("kind"));
+    let expected_version = resource.gvr.api_version();
+    match resource.is_custom() {
+        true => check_custom_kind(resource, object, &given_version, &given_kind)?,
+        false => check_built_in_kind(resource, object, &given_version, &given_kind)?,
     }
-    if !given.is_empty() && given != expected {
-        let message =
-            format!("the API version in the data ({given}) does not match the expected API version ({expected})");
-        return Err(ApiError::bad_request(message));
-    }
-    if !given_kind.is_empty() && given_kind != kind {
-        let problem = FieldProblem::invalid("kind", &json!(given_kind), &format!("must be {kind}"));
-        return Err(ApiError::invalid(&resource.gvr.group, given_kind, meta::name(object), &[problem]));
-    }
-    object["apiVersion"] = json!(expected);
-    object["kind"] = json!(kind);
+    object["apiVersion"] = json!(expected_version);
+    object["kind"] = json!(resource.kind);
     Ok(())
 }
 
-/// Another built-in kind cannot be converted to this one; what is no kind at all is not known.
-fn check_registered(resource: &Resource, given: &str, given_kind: &str) -> Result<(), ApiError> {
-    let kind = &resource.kind;
-    if given_kind == kind && (given.is_empty() || given == resource.gvr.api_version()) {
-        return Ok(());
+fn check_custom_kind(resource: &Resource, object: &Value, version: &str, kind: &str) -> Result<(), ApiError> {
+    let expected = resource.gvr.api_version();
+    if kind.is_empty() {
+        let sent = object.to_string();
+        let summary =
+            if sent.len() > 30 { format!("{} ...", &sent[..sent.floor_char_boundary(30)]) } else { sent.clone() };
+        let must = format!("the object provided is unrecognized (must be of type {})", resource.kind);
+        return Err(ApiError::bad_request(format!("{must}: Object 'Kind' is missing in '{sent}' ({summary})")));
     }
-    let version = given.rsplit('/').next().unwrap_or(given);
-    let is_known =
-        |other: &Resource| other.kind == given_kind && (given.is_empty() || other.gvr.api_version() == given);
-    let why = match BUILT_IN.values().any(|other| is_known(other)) {
-        true if given_kind == kind => return Ok(()),
-        true => format!(
-            "converting ({version}.{given_kind}) to ({}.{kind}): unknown conversion",
-            internal_package(&resource.gvr.group)
-        ),
-        false => format!(
-            "no kind {given_kind:?} is registered for version {given:?} in scheme \"pkg/runtime/scheme.go:111\""
-        ),
-    };
-    Err(ApiError::bad_request(format!("{given_kind} in version {version:?} cannot be handled as a {kind}: {why}")))
+    if version != expected {
+        let message =
+            format!("the API version in the data ({version}) does not match the expected API version ({expected})");
+        return Err(ApiError::bad_request(message));
+    }
+    if kind != resource.kind {
+        let problem = FieldProblem::invalid("kind", &json!(kind), &format!("must be {}", resource.kind));
+        return Err(ApiError::invalid(&resource.gvr.group, kind, meta::name(object), &[problem]));
+    }
+    Ok(())
 }
 
-/// What the API server calls its own types of a group.
-pub(crate) fn internal_package(group: &str) -> &str {
-    if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
+fn check_built_in_kind(resource: &Resource, object: &Value, version: &str, kind: &str) -> Result<(), ApiError> {
+    let expected = resource.gvr.api_version();
+    let version = if version.is_empty() { &expected } else { version };
+    let kind = if kind.is_empty() { &resource.kind } else { kind };
+    if version == expected && kind == resource.kind {
+        return Ok(());
+    }
+    let package = version.rsplit('/').next().unwrap_or("");
+    let ours = resource.gvr.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    let other = BUILT_IN.values().find(|other| other.kind == kind && other.gvr.api_version() == version);
+    if let Some(other) = other {
+        builtin::decode(&other.gvr, &mut object.clone())?;
+    }
+    let problem = match other {
+        Some(_) => format!("converting ({package}.{kind}) to ({ours}.{}): unknown conversion", resource.kind),
+        None => {
+            format!("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+        }
+    };
+    Err(unhandled(resource, kind, &problem))
 }
 
 /// Unknown and empty metadata is not kept.
@@ -132,7 +174,7 @@ fn tidy_metadata(object: &mut Value) {
     meta::of(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
 }
 
-pub(crate) fn is_empty(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -142,8 +184,8 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A new object, before it has a name: what callers may not decide.
-pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, created_at: &str) {
+/// A new object, before it has a name: what callers may not decide. The number is its own.
+pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, number: u64, created_at: &str) {
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         meta::of(object).remove(field);
     }
@@ -152,38 +194,28 @@ pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, creat
     if resource.generation != Generation::Absent {
         meta::set(object, "generation", json!(1));
     }
-    set_first_status(resource, object);
+    if resource.has_status
+        && let Some(map) = object.as_object_mut()
+    {
+        map.remove("status");
+        if !resource.is_custom() {
+            builtin::decode(&resource.stored, object).expect("it was decoded already");
+            builtin::complete(&resource.stored, object);
+        }
+    }
     if resource.is("", "namespaces") {
         namespace::prepare(object, None);
     }
     if crd::is_definition(resource) {
-        crd::prepare(object);
+        crd::begin(object);
     }
-}
-
-/// A status that is a subresource is not the caller's. Built-in kinds begin with the fields that are always written.
-fn set_first_status(resource: &Resource, object: &mut Value) {
-    let Some(map) = object.as_object_mut().filter(|_| resource.has_status) else { return };
-    map.remove("status");
-    if !resource.is_custom() {
-        map.insert("status".to_owned(), first_status(&resource.gvr.plural));
+    if resource.is("", "services") {
+        service::prepare(object, number);
     }
-}
-
-fn first_status(plural: &str) -> Value {
-    match plural {
-        "pods" => json!({ "phase": "Pending" }),
-        "services" => json!({ "loadBalancer": {} }),
-        "replicasets" | "replicationcontrollers" => json!({ "replicas": 0 }),
-        "statefulsets" => json!({ "replicas": 0, "availableReplicas": 0 }),
-        "daemonsets" => {
-            json!({ "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0 })
-        }
-        "horizontalpodautoscalers" => json!({ "desiredReplicas": 0, "currentMetrics": null }),
-        "poddisruptionbudgets" => {
-            json!({ "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0 })
-        }
-        _ => json!({}),
+    match (resource.gvr.group.as_str(), resource.gvr.plural.as_str()) {
+        ("", "pods") => newborn::pod(object),
+        ("batch", "jobs") => newborn::job(object),
+        _ => {}
     }
 }
 
@@ -207,6 +239,9 @@ fn keep_status(resource: &Resource, object: &mut Value, old: &Value) {
     }
     if resource.is("", "namespaces") {
         namespace::prepare(object, Some(old));
+    }
+    if resource.is("", "services") {
+        service::update(object, old);
     }
 }
 
@@ -233,6 +268,7 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     let finalizers = object["spec"]["finalizers"].take();
     meta::copy_top(object, old, "spec");
     meta::copy_top(object, old, "status");
+    namespace::label(object);
     match finalizers.as_array().is_some_and(|list| !list.is_empty()) {
         true => object["spec"]["finalizers"] = finalizers,
         false => drop(object["spec"].as_object_mut().and_then(|spec| spec.remove("finalizers"))),

@@ -30,8 +30,6 @@ pub(crate) enum Propagation {
 pub(crate) struct Manner {
     pub(crate) grace_seconds: Option<i64>,
     pub(crate) propagation: Option<Propagation>,
-    /// What `orphanDependents` said, if it was used.
-    pub(crate) orphans: Option<bool>,
 }
 
 impl Manner {

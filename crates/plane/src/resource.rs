@@ -99,15 +99,6 @@ pub(crate) struct PutRules {
     pub(crate) unconditional: bool,
 }
 
-/// How names are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
-    Subdomain,
-    Label,
-    /// Anything that fits into a path: RBAC.
-    PathSegment,
-}
-
 /// Where a resource keeps its replicas; dotted paths below the object, e.g. `.spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
@@ -134,6 +125,8 @@ pub(crate) enum Origin {
     /// The definition is of the name `plural.group`.
     Custom {
         schema: Arc<Schema>,
+        /// That of the version in which objects are stored, where there are several.
+        stored: Option<Arc<Schema>>,
     },
 }
 
@@ -152,10 +145,11 @@ pub(crate) struct Resource {
     pub(crate) scope: Scope,
     pub(crate) kept: Kept,
     pub(crate) generation: Generation,
-    pub(crate) naming: Naming,
     pub(crate) put: PutRules,
     pub(crate) has_status: bool,
     pub(crate) scale: Option<ScalePaths>,
+    /// Fields that may be selected by, beside those that every kind of its sort has.
+    pub(crate) selectable: Vec<String>,
     /// A DELETE answers with the object instead of a `Status`.
     pub(crate) returns_deleted: bool,
     pub(crate) origin: Origin,
@@ -178,7 +172,22 @@ impl Resource {
         self.gvr.group == group && self.gvr.plural == plural
     }
 
-    /// The subresources that are served, in the order of discovery: by name for built-in kinds, the status first for custom ones.
+    /// Where the API server would keep an object in etcd, which some of its messages name.
+    pub(crate) fn storage_key(&self, namespace: Option<&str>, name: &str) -> String {
+        let GroupResource { group, plural } = &self.shelf;
+        let has_group = self.is_custom() || matches!(group.as_str(), "apiextensions.k8s.io" | "apiregistration.k8s.io");
+        let folder = match plural.as_str() {
+            "services" | "endpoints" if group.is_empty() => format!("services/{}", plural.replace("services", "specs")),
+            "nodes" if group.is_empty() => "minions".to_owned(),
+            "replicationcontrollers" => "controllers".to_owned(),
+            _ if has_group => format!("{group}/{plural}"),
+            _ => plural.clone(),
+        };
+        let namespace = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        format!("/registry/{folder}/{namespace}{name}")
+    }
+
+    /// The subresources that are served, in the order of discovery.
     pub(crate) fn subresources(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
         if self.is("", "namespaces") {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Answer, Content};
 use crate::call::Verb;
-use crate::error::ApiError;
+use crate::error::{ApiError, FieldProblem};
 use crate::verbs::Ask;
 
 /// Who somebody is.
@@ -41,16 +41,33 @@ pub(crate) fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let mut review = ask.call.body.clone().ok_or_else(|| ApiError::bad_request("the request has no body"))?;
+    review["apiVersion"] = json!(ask.resource.gvr.api_version());
+    review["kind"] = json!(ask.resource.kind);
     if review["metadata"].is_null() {
         review["metadata"] = json!({});
     }
-    review["apiVersion"] = json!(ask.resource.gvr.api_version());
-    review["kind"] = json!(ask.resource.kind);
+    check(ask, &review["spec"])?;
     review["status"] = match ask.resource.kind.as_str() {
         "TokenReview" => authenticated(ask, &review["spec"]),
         _ => allowed(ask, &review["spec"]),
     };
     Ok(Answer { code: 201, content: Content::Other(review) })
+}
+
+/// Who asks about access asks about something.
+fn check(ask: &Ask<'_>, spec: &Value) -> Result<(), ApiError> {
+    let is_about_access = ask.resource.gvr.group == "authorization.k8s.io";
+    let subjects = ["resourceAttributes", "nonResourceAttributes"].iter().filter(|kind| !spec[**kind].is_null());
+    if !is_about_access || subjects.count() == 1 {
+        return Ok(());
+    }
+    let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    let problem = FieldProblem::invalid("spec.resourceAttributes", &spec["resourceAttributes"], detail);
+    let mut refusal = ApiError::invalid(&ask.resource.gvr.group, "", "", &[problem]);
+    if let Some(details) = refusal.details.as_mut().and_then(Value::as_object_mut) {
+        details.remove("kind");
+    }
+    Err(refusal)
 }
 
 fn authenticated(ask: &Ask<'_>, spec: &Value) -> Value {

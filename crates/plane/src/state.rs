@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) store: Store,
     /// The custom resources, as their definitions say.
     pub(crate) customs: BTreeMap<Gvr, Arc<Resource>>,
+    /// The revision at which each was defined.
+    pub(crate) customs_since: BTreeMap<GroupResource, u64>,
     /// What each manager last applied, by uid and manager.
     pub(crate) applied: BTreeMap<(String, String), Value>,
     /// The hosts at which somebody answers.
@@ -34,6 +36,7 @@ impl State {
         Self {
             store: Store::new(history),
             customs: BTreeMap::new(),
+            customs_since: BTreeMap::new(),
             applied: BTreeMap::new(),
             hosts: BTreeSet::new(),
             uids: 0,
@@ -76,6 +79,11 @@ impl State {
     pub(crate) fn next_uid(&mut self) -> String {
         self.uids += 1;
         format!("00000000-0000-4000-8000-{:012x}", self.uids)
+    }
+
+    /// How many uids there are.
+    pub(crate) fn uids(&self) -> u64 {
+        self.uids
     }
 
     /// Five characters of those that generated names end in, new for 27^5 names.

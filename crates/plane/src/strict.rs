@@ -1,49 +1,40 @@
-//! `fieldValidation=Strict`: fields that would be dropped are refused.
+//! Reading what a caller sent, and what becomes of that which cannot be read: fields that nobody knows are dropped with a
+//! warning, or refused if that is wished; what a patch made of an object is refused as the patch's fault.
 
 use serde_json::Value;
 
+use crate::builtin::decode::strict_problem;
+use crate::call::Verb;
 use crate::error::ApiError;
 use crate::prepare;
 use crate::verbs::Ask;
+use crate::verbs::write_options::{UnknownFields, unknown_fields};
 
-/// Reads what a caller sent, and refuses what nobody knows if that is wished.
+/// Reads an object that a caller sent or that a patch made.
 pub(crate) fn read(ask: &Ask<'_>, mut object: Value) -> Result<Value, ApiError> {
-    if ask.call.param("fieldValidation") != Some("Strict") {
-        prepare::read(ask.resource, &mut object)?;
-        return Ok(object);
-    }
     let sent = object.clone();
-    prepare::read(ask.resource, &mut object)?;
-    let mut unknown = Vec::new();
-    note_unknown(&sent, &object, "", &mut unknown);
-    if unknown.is_empty() {
-        return Ok(object);
+    let mut unknown = prepare::read(ask.resource, &mut object).map_err(|refusal| blamed(ask, &sent, refusal))?;
+    unknown.sort();
+    match unknown_fields(ask.call) {
+        UnknownFields::Refused if !unknown.is_empty() => {
+            let refusal = prepare::unhandled(ask.resource, &ask.resource.kind, &strict_problem(&unknown));
+            Err(blamed(ask, &sent, refusal))
+        }
+        UnknownFields::Warned => {
+            unknown.iter().for_each(|field| ask.warnings.add(format!("unknown field {field:?}")));
+            Ok(object)
+        }
+        _ => Ok(object),
     }
-    let (kind, version) = (&ask.resource.kind, &ask.resource.gvr.version);
-    let fields = unknown.iter().map(|field| format!("unknown field {field:?}")).collect::<Vec<_>>().join(", ");
-    Err(ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {fields}"
-    )))
 }
 
-/// Notes what was sent and is not there. What is empty may be left out, and some metadata is never kept.
-fn note_unknown(sent: &Value, read: &Value, path: &str, unknown: &mut Vec<String>) {
-    match (sent, read) {
-        (Value::Object(sent), Value::Object(read)) => {
-            for (field, value) in sent.iter().filter(|(_, value)| !prepare::is_empty(value)) {
-                let below = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
-                match read.get(field) {
-                    Some(kept) => note_unknown(value, kept, &below, unknown),
-                    None if matches!(below.as_str(), "metadata.managedFields" | "metadata.selfLink") => {}
-                    None => unknown.push(below),
-                }
-            }
+/// What makes an object unreadable is, after a patch, wrong with the patch.
+fn blamed(ask: &Ask<'_>, sent: &Value, refusal: ApiError) -> ApiError {
+    match (ask.call.verb, refusal.message.split_once(" cannot be handled as a ")) {
+        (Verb::Patch(_), Some((_, rest))) => {
+            let problem = rest.split_once(": ").map_or(rest, |(_, problem)| problem);
+            ApiError::invalid_patch(&sent.to_string(), problem)
         }
-        (Value::Array(sent), Value::Array(read)) => {
-            for (index, (sent, read)) in sent.iter().zip(read).enumerate() {
-                note_unknown(sent, read, &format!("{path}[{index}]"), unknown);
-            }
-        }
-        _ => {}
+        _ => refusal,
     }
 }

@@ -1,6 +1,6 @@
 //! From a call to the verb that answers it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::aggregate;
 use crate::answer::Answer;
@@ -21,6 +21,24 @@ pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod update;
 pub(crate) mod watch;
+pub(crate) mod write_options;
+
+/// What the caller is warned of, each thing once.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(Mutex<Vec<String>>);
+
+impl Warnings {
+    pub(crate) fn add(&self, text: String) {
+        let mut texts = self.0.lock().expect("nobody panics while holding it");
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        self.0.into_inner().expect("nobody panics while holding it")
+    }
+}
 
 /// One call to one resource, both known.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +46,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) plane: &'a Plane,
     pub(crate) call: &'a Call,
     pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) warnings: &'a Warnings,
 }
 
 impl<'a> Ask<'a> {
@@ -47,13 +66,14 @@ impl<'a> Ask<'a> {
 }
 
 /// Answers everything but watches.
-pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf) -> Result<Answer, ApiError> {
+pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf, warnings: &Warnings) -> Result<Answer, ApiError> {
     if aggregate::is_remote(plane, &call.resource.group, &call.resource.version) {
         return aggregate::call(plane, call).await;
     }
     let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
-    let ask = Ask { plane, call, resource: &resource };
+    let ask = Ask { plane, call, resource: &resource, warnings };
     check_scope(&resource, call.namespace.as_deref(), call.verb)?;
+    write_options::check(call)?;
     match call.subresource.as_deref() {
         None if resource.kept == Kept::Asked => review::answer(&ask),
         None => whole(&ask, as_of).await,

@@ -7,19 +7,22 @@ use serde_json::{Value, json};
 
 use crate::admission::{self, Operation};
 use crate::builtin;
+use crate::builtin::check::event::{self, Group};
 use crate::call::AsOf;
 use crate::convert;
+use crate::crd;
 use crate::error::{ApiError, FieldProblem};
 use crate::meta;
-use crate::names;
 use crate::namespace;
 use crate::prepare::{self, Part};
 use crate::resource::{Origin, Resource};
-use crate::schema;
+use crate::schema::{self, Schema};
+use crate::service;
 use crate::settle;
 use crate::state::State;
 use crate::store::{Entry, key};
 use crate::strict;
+use crate::subresource::scale;
 use crate::verbs::{Ask, get};
 
 /// How a uid that is not the object's is refused.
@@ -58,8 +61,21 @@ fn drafted(ask: &Ask<'_>, part: Part, uid: UidRule, old: &Value, new: Value) -> 
     check_version(ask, &mut new, old)?;
     let mut new = convert::to_stored(ask.resource, new);
     prepare::update(ask.resource, part, &mut new, old);
-    check(ask.resource, &new, Some(old))?;
+    check(ask.resource, part, &new, Some(old))?;
+    warn_of_finalizers(ask, &new, Some(old));
     Ok(new)
+}
+
+/// Finalizers of custom resources that anybody might use.
+pub(crate) fn warn_of_finalizers(ask: &Ask<'_>, new: &Value, old: Option<&Value>) {
+    const STANDARD: [&str; 2] = ["foregroundDeletion", "orphan"];
+    let is_plain = |name: &&str| !name.contains('/') && !STANDARD.contains(name);
+    let is_new = |name: &&str| old.is_none_or(|old| !meta::has_finalizer(old, name));
+    for name in meta::finalizers(new).filter(is_plain).filter(is_new).filter(|_| ask.resource.is_custom()) {
+        ask.warnings.add(format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
+        ));
+    }
 }
 
 pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), ApiError> {
@@ -75,9 +91,9 @@ pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), ApiError> 
         )));
     }
     match (meta::namespace(object), ask.namespace()) {
-        (Some(given), Some(asked)) if given != asked => Err(ApiError::bad_request(format!(
-            "the namespace of the object ({given}) does not match the namespace on the request ({asked})"
-        ))),
+        (Some(given), Some(asked)) if given != asked => Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
         _ => Ok(()),
     }
 }
@@ -87,27 +103,12 @@ fn check_uid(ask: &Ask<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     match wanted.is_empty() || wanted == found {
         true => Ok(()),
         false => {
-            let key = format!("{}/{}", registry(ask.resource), key(ask.namespace(), ask.name()));
-            let failed = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+            let key = ask.resource.storage_key(ask.namespace(), ask.name());
             let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {failed}"
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
             );
             Err(ApiError::conflict(&ask.resource.group_resource(), ask.name(), &why))
         }
-    }
-}
-
-/// Where the API server keeps the objects of a resource; messages show it.
-fn registry(resource: &Resource) -> String {
-    let plural = &resource.shelf.plural;
-    match (resource.shelf.group.as_str(), plural.as_str()) {
-        ("", "services") => "/registry/services/specs".to_owned(),
-        ("", "endpoints") => "/registry/services/endpoints".to_owned(),
-        ("", "nodes") => "/registry/minions".to_owned(),
-        ("", "replicationcontrollers") => "/registry/controllers".to_owned(),
-        (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), _) => format!("/registry/{group}/{plural}"),
-        (group, _) if resource.is_custom() => format!("/registry/{group}/{plural}"),
-        _ => format!("/registry/{plural}"),
     }
 }
 
@@ -129,22 +130,63 @@ fn check_version(ask: &Ask<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
 }
 
 /// Everything that is wrong with an object.
-pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
-    let mut problems = names::check(resource, new);
-    // The API server checks this twice, and so names it twice.
-    let changes = old.map_or_else(Vec::new, |old| names::check_change(new, old));
-    problems.extend(changes.iter().chain(&changes).cloned());
+pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+    let mut problems = old.map(|old| common_problems(resource, new, old)).unwrap_or_default();
     problems.extend(match &resource.origin {
         Origin::BuiltIn => builtin::check(&resource.stored, new, old),
-        Origin::Custom { schema } => schema.validate(new, old),
+        Origin::Custom { schema, .. } => custom_problems(resource, schema, part, new, old),
     });
-    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        problems.extend(schema::check_definition(new));
-    }
+    problems.extend(special_problems(resource, part, new, old));
     match problems.is_empty() {
         true => Ok(()),
-        false => Err(ApiError::invalid(&resource.gvr.group, &resource.kind, meta::name(new), &problems)),
+        false => Err(ApiError::invalid(&resource.shelf.group, &resource.kind, meta::name(new), &problems)),
     }
+}
+
+/// What only some kinds are asked for.
+fn special_problems(resource: &Resource, part: Part, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
+    match (resource.shelf.group.as_str(), resource.shelf.plural.as_str(), old) {
+        ("apiextensions.k8s.io", "customresourcedefinitions", Some(old)) => crd::check_change(new, old),
+        ("apiextensions.k8s.io", "customresourcedefinitions", None) => schema::check_definition(new),
+        ("apps", "deployments", Some(_)) if part == Part::Status => builtin::check_deployment_status(new),
+        ("", "services", Some(old)) => service::check_change(new, old),
+        ("", "events", old) => {
+            let group = if resource.gvr.group.is_empty() { Group::Core } else { Group::Events };
+            event::check(group, new, old)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The metadata of every object that is changed is looked at before its kind is: so the same is said again.
+fn common_problems(resource: &Resource, new: &Value, old: &Value) -> Vec<FieldProblem> {
+    /// These look at the whole object once more.
+    const CHECKED_WHOLE: [&str; 5] = ["ConfigMap", "Secret", "Service", "ServiceAccount", "Role"];
+    let check = |old| builtin::check_metadata(new, resource.is_namespaced(), old);
+    let again = if CHECKED_WHOLE.contains(&resource.kind.as_str()) { check(None) } else { Vec::new() };
+    [check(None), check(Some(old)), again].concat()
+}
+
+fn custom_problems(
+    resource: &Resource,
+    schema: &Schema,
+    part: Part,
+    new: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldProblem> {
+    let mut problems = builtin::check_metadata(new, resource.is_namespaced(), old);
+    problems.extend(resource.scale.iter().flat_map(|paths| scale::check_custom(paths, new)));
+    let of_schema = schema.validate(new, old).into_iter();
+    problems.extend(of_schema.map(|problem| if part == Part::Status { seen_from_status(problem) } else { problem }));
+    problems
+}
+
+/// A status that is written by itself is looked at by itself: its values are named from there.
+fn seen_from_status(mut problem: FieldProblem) -> FieldProblem {
+    if problem.field.starts_with("status.") {
+        problem.message = problem.message.replacen(": status.", ": ", 1);
+    }
+    problem
 }
 
 /// Stores the new object if the old one is still there; none if not.

@@ -214,7 +214,7 @@ async fn what_is_not_served_is_said_to_be_so() {
         ("GET", "/api/v1/things", "", 404, "the server could not find the requested resource"),
         ("POST", "/api/v1/pods", "", 405, "the server does not allow this method on the requested resource"),
         ("PATCH", "/api/v1/namespaces/default", "text/plain", 415, "415: Unsupported Media Type"),
-        ("POST", "/api/v1/namespaces", "application/json", 400, "couldn't get version/kind"),
+        ("POST", "/api/v1/namespaces", "application/json", 400, "json parse error"),
         ("GET", "/openapi/v2", "", 404, "404 page not found"),
         ("GET", "/readyz", "", 200, "ok"),
         ("GET", "/version", "", 200, "v1.36"),

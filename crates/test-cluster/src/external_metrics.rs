@@ -51,10 +51,7 @@ pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
 }
 
 /// Returns when the API server reads metrics from where it was told to; fails when `check` does.
-pub async fn until_available(
-    cluster: &Cluster,
-    mut check: impl FnMut() -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+pub async fn until_available(cluster: &Cluster, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
     wait_for("the metrics API is available", Duration::from_secs(30), async || {
         check().map_err(|error| error.to_string())?;

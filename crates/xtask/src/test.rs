@@ -33,6 +33,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     times.measure("programs for the cluster", || tools::build(&Tool::ALL))?;
     times.measure("cluster tests", || cargo_test(&["--package", "kedge-tests", "--test", "cluster"]))?;
     times.measure("parity with KEDA", || cargo_test(&["--package", "kedge-tests", "--test", "parity"]))?;
+    times.measure("the plane and a real API server", || {
+        cargo_test(&["--package", "kedge-tests", "--test", "conformance"])
+    })?;
     times.print();
     Ok(())
 }

@@ -3,8 +3,10 @@
 //! volumes, security contexts, affinities and resources.
 
 mod autoscaler;
+pub(crate) mod event;
 mod metadata;
 mod pod;
+mod registration;
 mod various;
 mod workload;
 
@@ -15,24 +17,29 @@ use crate::error::FieldProblem;
 use crate::resource::Gvr;
 
 pub use metadata::check_metadata;
+pub(crate) use workload::deployment_status as check_deployment_status;
 
 /// What is wrong with a decoded and completed object of a built-in kind, its metadata included; with the one before it,
 /// also what must not have changed. Nothing is said of custom resources: see [`check_metadata`] for these.
 pub fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
     let Some(shape) = shape::of(resource) else { return Vec::new() };
     let kind = shape.short_name();
-    let mut problems = metadata::check(kind, new, old);
+    // Events are looked at by the group in which they are written.
+    let mut problems = if kind == "Event" { Vec::new() } else { metadata::check(kind, new, old) };
     problems.extend(match kind {
+        "APIService" => registration::api_service(new),
         "ConfigMap" => various::config_map(new, old),
         "Deployment" => workload::deployment(new, old),
         "HorizontalPodAutoscaler" => autoscaler::check(new, old),
         "Lease" => various::lease(&new["spec"]),
-        "Pod" => pod::spec(&new["spec"], "spec"),
+        "Pod" => pod::pod(new, old),
         "PodDisruptionBudget" => various::disruption_budget(&new["spec"]),
         "ReplicaSet" => workload::replica_set(new, old),
+        "RoleBinding" | "ClusterRoleBinding" => registration::role_binding(new, old),
         "Secret" => various::secret(new, old),
         "Service" => various::service(&new["spec"]),
         "StatefulSet" => workload::stateful_set(new, old),
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => registration::webhooks(new),
         _ => Vec::new(),
     });
     problems

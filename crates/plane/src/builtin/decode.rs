@@ -33,6 +33,19 @@ pub fn decode(resource: &Gvr, object: &mut Value) -> Result<Vec<String>, ApiErro
     Ok(decoder.unknown)
 }
 
+/// Decodes the metadata of a custom resource in the same way. What cannot be decoded is said as the API server says it.
+pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, String> {
+    let Value::Object(fields) = metadata.take() else {
+        return Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_kind(metadata)));
+    };
+    let mut decoder = Decoder::default();
+    *metadata = Value::Object(decoder.fields(shape::metadata(), fields, &Path::Root));
+    match decoder.problem {
+        Some(problem) => Err(problem),
+        None => Ok(decoder.unknown.iter().map(|field| format!("metadata.{field}")).collect()),
+    }
+}
+
 /// The refusal of an object that cannot be decoded, or of unknown fields where these are not wanted:
 /// `strict decoding error: unknown field "spec.foo"`.
 pub fn unhandled(resource: &Gvr, problem: &str) -> ApiError {

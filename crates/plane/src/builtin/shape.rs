@@ -160,6 +160,11 @@ pub(crate) fn of(resource: &Gvr) -> Option<&'static Struct> {
     TABLE.structs.get(name)
 }
 
+/// The shape of the metadata of all objects.
+pub(crate) fn metadata() -> &'static Struct {
+    &TABLE.structs["meta.v1.ObjectMeta"]
+}
+
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(include_str!("shapes.txt")));
 
 struct Table {

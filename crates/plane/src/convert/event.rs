@@ -17,6 +17,12 @@ const CONTROLLER: (&str, &str) = ("reportingComponent", "reportingController");
 
 pub(super) fn to_new(event: &mut Value) {
     NAMES.iter().chain([&CONTROLLER]).for_each(|(old, new)| rename(event, old, new));
+    // Only one of the two faces shows these without a value.
+    if let Some(map) = event.as_object_mut() {
+        map.retain(|field, value| {
+            !(["reportingController", "reportingInstance"].contains(&field.as_str()) && *value == "")
+        });
+    }
 }
 
 pub(super) fn to_old(event: &mut Value) {

@@ -15,15 +15,25 @@ pub(crate) enum Wants {
     AggregatedDiscovery,
 }
 
+/// Whether the API server writes this at all, in whatever form.
+fn is_written(entry: &str) -> bool {
+    const WRITTEN: [&str; 5] =
+        ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/*", "*/*"];
+    WRITTEN.contains(&entry.split(';').next().unwrap_or("").trim())
+}
+
 impl Wants {
     pub(crate) fn read(accept: &str) -> Result<Self, ApiError> {
         if accept.trim().is_empty() {
             return Ok(Self::Json);
         }
         accept.split(',').find_map(Self::one).ok_or_else(|| {
-            let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
-            let message = format!("406: Not Acceptable\n\nAvailable representations: {known}");
-            ApiError { details: Some(json!({})), ..ApiError::new(406, "NotAcceptable", message) }
+            if !accept.split(',').any(is_written) {
+                let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+                return ApiError { details: Some(json!({})), ..ApiError::new(406, "NotAcceptable", message) };
+            }
+            let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+            ApiError::new(406, "NotAcceptable", message)
         })
     }
 

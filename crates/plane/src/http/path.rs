@@ -11,6 +11,8 @@ pub(crate) struct Target {
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// `/watch/` before the rest: how watches were asked for before there was a parameter.
+    pub(crate) is_watch: bool,
 }
 
 impl Target {
@@ -26,6 +28,8 @@ impl Target {
     }
 
     fn below(group: &str, version: &str, rest: &[&str]) -> Option<Self> {
+        let is_watch = rest.len() > 1 && rest[0] == "watch";
+        let rest = if is_watch { &rest[1..] } else { rest };
         let (namespace, rest) = match rest {
             // These are parts of the namespace itself.
             ["namespaces", _, "status" | "finalize"] if group.is_empty() => (None, rest),
@@ -46,6 +50,7 @@ impl Target {
             namespace: owned(namespace),
             name: owned(name),
             subresource,
+            is_watch,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use super::{Generation, GroupResource, Gvr, Kept, Naming, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
+use super::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
 
 /// All of them.
 pub(crate) static BUILT_IN: LazyLock<BTreeMap<Gvr, Arc<Resource>>> =
@@ -16,20 +16,14 @@ fn rows() -> Vec<Resource> {
 fn core() -> Vec<Resource> {
     use Scope::{Cluster, Namespaced};
     vec![
-        row("", "v1", "namespaces", "Namespace", Cluster).short("ns").with_status().returning().named(Naming::Label),
+        row("", "v1", "namespaces", "Namespace", Cluster).short("ns").with_status().returning(),
         row("", "v1", "pods", "Pod", Namespaced)
             .short("po")
             .in_all()
             .with_status()
             .counting(Generation::Spec)
             .returning(),
-        row("", "v1", "services", "Service", Namespaced)
-            .short("svc")
-            .in_all()
-            .with_status()
-            .returning()
-            .creating()
-            .named(Naming::Label),
+        row("", "v1", "services", "Service", Namespaced).short("svc").in_all().with_status().returning().creating(),
         row("", "v1", "secrets", "Secret", Namespaced),
         row("", "v1", "configmaps", "ConfigMap", Namespaced).short("cm"),
         row("", "v1", "serviceaccounts", "ServiceAccount", Namespaced).short("sa").returning(),
@@ -84,10 +78,8 @@ fn cluster_wide() -> Vec<Resource> {
             .counting(Generation::Content)
             .conditional(),
         row("scheduling.k8s.io", "priorityclasses", "PriorityClass").short("pc").counting(Generation::Content),
-        row("rbac.authorization.k8s.io", "clusterroles", "ClusterRole").creating().named(Naming::PathSegment),
-        row("rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding")
-            .creating()
-            .named(Naming::PathSegment),
+        row("rbac.authorization.k8s.io", "clusterroles", "ClusterRole").creating(),
+        row("rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding").creating(),
     ]
 }
 
@@ -102,8 +94,8 @@ fn policies() -> Vec<Resource> {
             .counting(Generation::Spec)
             .conditional(),
         row("networking.k8s.io", "networkpolicies", "NetworkPolicy").short("netpol").counting(Generation::Spec),
-        row("rbac.authorization.k8s.io", "roles", "Role").creating().named(Naming::PathSegment),
-        row("rbac.authorization.k8s.io", "rolebindings", "RoleBinding").creating().named(Naming::PathSegment),
+        row("rbac.authorization.k8s.io", "roles", "Role").creating(),
+        row("rbac.authorization.k8s.io", "rolebindings", "RoleBinding").creating(),
     ]
 }
 
@@ -131,10 +123,10 @@ fn row(group: &str, version: &str, plural: &str, kind: &str, scope: Scope) -> Re
         scope,
         kept: Kept::Stored,
         generation: Generation::Absent,
-        naming: Naming::Subdomain,
         put: PutRules { creates: false, unconditional: true },
         has_status: false,
         scale: None,
+        selectable: Vec::new(),
         returns_deleted: false,
         origin: Origin::BuiltIn,
     }
@@ -163,11 +155,6 @@ impl Resource {
 
     fn counting(mut self, generation: Generation) -> Self {
         self.generation = generation;
-        self
-    }
-
-    fn named(mut self, naming: Naming) -> Self {
-        self.naming = naming;
         self
     }
 

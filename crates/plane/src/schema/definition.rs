@@ -41,11 +41,24 @@ pub(super) fn check(definition: &Value) -> Vec<FieldProblem> {
     problems.extend(versions::check_stored(section(whole, "status"), spec));
     problems.extend(check_approval(section(whole, "metadata"), spec));
     if flag(spec, "preserveUnknownFields") {
+        if has_defaults(&Value::Object(spec.clone())) {
+            let detail = "must be false in order to use defaults in the schema";
+            problems.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
+        }
         let detail =
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         problems.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
     }
     problems
+}
+
+/// Whether a schema anywhere in here fills something in.
+fn has_defaults(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(name, value)| name == "default" || has_defaults(value)),
+        Value::Array(items) => items.iter().any(has_defaults),
+        _ => false,
+    }
 }
 
 fn check_name(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldProblem> {

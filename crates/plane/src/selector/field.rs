@@ -28,12 +28,17 @@ enum Sign {
 impl FieldSelector {
     /// Reads the text of a `fieldSelector`; an empty one matches everything.
     pub fn parse(text: &str, resource: &Gvr) -> Result<Self, ApiError> {
+        Self::parse_with(text, resource, &[])
+    }
+
+    /// The same for a custom resource with fields of its own that may be asked for: `spec.color`.
+    pub fn parse_with(text: &str, resource: &Gvr, selectable: &[String]) -> Result<Self, ApiError> {
         let mut parts = split(text);
         // The order decides which of several mistakes is told.
         parts.sort_unstable();
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         let terms = parts.map(|part| Term::read(part, text)).collect::<Result<Vec<_>, _>>();
-        let fields = Fields::of(resource);
+        let fields = Fields::of(resource, selectable);
         let terms = terms.and_then(|terms| terms.into_iter().map(|term| fields.allow(term)).collect());
         terms.map(|terms| Self { terms }).map_err(|message| ApiError::new(400, "BadRequest", message))
     }
@@ -90,21 +95,21 @@ fn unescaped(text: &str) -> Result<String, String> {
 }
 
 /// The fields of a resource that may be asked for, beside its name.
-enum Fields {
+enum Fields<'a> {
     /// Its own list.
     Own(&'static [&'static str]),
     /// The same with other words for others.
     OfJobs,
-    /// Custom resources: their name and namespace.
-    OfCustom,
+    /// Custom resources: their name and namespace, and what the definition adds.
+    OfCustom(&'a [String]),
     /// Their name and namespace, in the words of most of the API server's kinds.
     Common,
 }
 
 const PLACED: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
-impl Fields {
-    fn of(resource: &Gvr) -> Self {
+impl<'a> Fields<'a> {
+    fn of(resource: &Gvr, selectable: &'a [String]) -> Self {
         match (resource.group.as_str(), resource.plural.as_str()) {
             ("", "pods") => Self::Own(&[
                 "metadata.name",
@@ -155,7 +160,7 @@ impl Fields {
                 "type",
             ]),
             ("batch", "jobs") => Self::OfJobs,
-            _ if shape::of(resource).is_none() => Self::OfCustom,
+            _ if shape::of(resource).is_none() => Self::OfCustom(selectable),
             _ => Self::Common,
         }
     }
@@ -164,7 +169,9 @@ impl Fields {
         let field = term.field.as_str();
         let unknown = match self {
             Self::Own(fields) if !fields.contains(&field) => format!("field label not supported: {field}"),
-            Self::OfCustom if !PLACED.contains(&field) => format!("field label not supported: {field}"),
+            Self::OfCustom(own) if !PLACED.contains(&field) && !own.iter().any(|other| other == field) => {
+                format!("field label not supported: {field}")
+            }
             Self::OfJobs if !PLACED.contains(&field) && field != "status.successful" => {
                 format!("field label {field:?} not supported for Job")
             }
@@ -195,7 +202,11 @@ fn value(object: &Value, field: &str) -> String {
         "status.podIPs" => Value::Null,
         field => at(&format!("/{}", field.replace('.', "/"))),
     };
-    found.as_str().unwrap_or_default().to_owned()
+    match found {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
 }
 
 fn number(value: &Value) -> String {

@@ -17,7 +17,11 @@ use crate::write::{self, UidRule};
 pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiError> {
     let paths = ask.resource.scale.as_ref().ok_or_else(ApiError::unknown_path)?;
     let object = match ask.call.verb {
-        Verb::Get => convert::to_served(ask.resource, &get::find(&ask.plane.state(), ask, as_of)?),
+        Verb::Get => {
+            let found = convert::to_served(ask.resource, &get::find(&ask.plane.state(), ask, as_of)?);
+            check_readable(ask, paths, &found)?;
+            found
+        }
         Verb::Update | Verb::Patch(_) => {
             write::rewrite(ask, Part::Main, UidRule::Precondition, |old| scaled(ask, paths, old)).await?
         }
@@ -33,7 +37,7 @@ fn scaled(ask: &Ask<'_>, paths: &ScalePaths, old: &Value) -> Result<Value, ApiEr
         Verb::Patch(kind) => patch::apply(kind, &Gvr::new("autoscaling", "v1", "scales"), &scale(paths, old), body)?,
         _ => body.clone(),
     };
-    check(ask, paths, &wanted)?;
+    check(ask, &wanted)?;
     let mut object = old.clone();
     set(&mut object, &paths.spec_replicas, json!(wanted["spec"]["replicas"].as_i64().unwrap_or(0)));
     for field in ["resourceVersion", "uid"] {
@@ -44,7 +48,7 @@ fn scaled(ask: &Ask<'_>, paths: &ScalePaths, old: &Value) -> Result<Value, ApiEr
     Ok(object)
 }
 
-fn check(ask: &Ask<'_>, paths: &ScalePaths, wanted: &Value) -> Result<(), ApiError> {
+fn check(ask: &Ask<'_>, wanted: &Value) -> Result<(), ApiError> {
     if let (Some(kind), Some(version)) = (wanted["kind"].as_str(), wanted["apiVersion"].as_str())
         && (kind, version) != ("Scale", "autoscaling/v1")
     {
@@ -56,18 +60,36 @@ fn check(ask: &Ask<'_>, paths: &ScalePaths, wanted: &Value) -> Result<(), ApiErr
     }
     write::check_name(ask, wanted)?;
     match wanted["spec"]["replicas"].as_i64() {
-        Some(replicas) if replicas < 0 && ask.resource.is_custom() => {
-            let field = &paths.spec_replicas;
-            let problem = FieldProblem::invalid(field, &json!(replicas), "should be a non-negative integer");
-            Err(ApiError::invalid(&ask.resource.gvr.group, &ask.resource.kind, ask.name(), &[problem]))
-        }
-        Some(replicas) if replicas < 0 => {
+        Some(replicas) if replicas < 0 && !ask.resource.is_custom() => {
             let problem =
                 FieldProblem::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
             Err(ApiError::invalid("autoscaling", "Scale", ask.name(), &[problem]))
         }
         _ => Ok(()),
     }
+}
+
+/// A custom resource has no scale before it has replicas.
+fn check_readable(ask: &Ask<'_>, paths: &ScalePaths, object: &Value) -> Result<(), ApiError> {
+    let path = &paths.spec_replicas;
+    match ask.resource.is_custom() && at(object, path).is_none() {
+        true => Err(ApiError::internal(&format!("the spec replicas field {path:?} does not exist"))),
+        false => Ok(()),
+    }
+}
+
+/// What is wrong with the replicas of a custom resource, whichever way they are written.
+pub(crate) fn check_custom(paths: &ScalePaths, object: &Value) -> Vec<FieldProblem> {
+    let problem = |path: &String| {
+        let replicas = at(object, path)?.as_i64()?;
+        let detail = match replicas {
+            ..0 => "should be a non-negative integer".to_owned(),
+            replicas if replicas > i64::from(i32::MAX) => format!("should be less than or equal to {}", i32::MAX),
+            _ => return None,
+        };
+        Some(FieldProblem::invalid(path.clone(), &json!(replicas), &detail))
+    };
+    [&paths.spec_replicas, &paths.status_replicas].into_iter().filter_map(problem).collect()
 }
 
 /// An object as a scale.

@@ -10,7 +10,7 @@ use crate::convert;
 use crate::error::ApiError;
 use crate::meta;
 use crate::namespace;
-use crate::prepare;
+use crate::prepare::{self, Part};
 use crate::settle;
 use crate::state::{State, stamp};
 use crate::store::{Entry, key};
@@ -32,7 +32,8 @@ pub(crate) async fn create(ask: &Ask<'_>, object: Value) -> Result<Arc<Value>, A
     place(ask, &mut object)?;
     let mut object = convert::to_stored(ask.resource, object);
     name(ask, &mut object)?;
-    write::check(ask.resource, &object, None)?;
+    write::check(ask.resource, Part::Main, &object, None)?;
+    write::warn_of_finalizers(ask, &object, None);
     admission::review(ask, Operation::Create, Some(&object), None).await?;
     Ok(convert::to_served(ask.resource, &store(ask, object)?))
 }
@@ -65,7 +66,7 @@ fn name(ask: &Ask<'_>, object: &mut Value) -> Result<(), ApiError> {
         meta::set_text(object, "name", &name);
     }
     let uid = state.next_uid();
-    prepare::creation(ask.resource, object, &uid, &created_at);
+    prepare::creation(ask.resource, object, &uid, state.uids(), &created_at);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::verbs::{Ask, get};
 
 pub(crate) async fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
     namespace::admit_deletion(ask.resource, ask.name())?;
-    let (manner, wanted) = (manner(ask.call)?, Preconditions::read(ask.call));
+    let (manner, wanted) = (manner(ask.call), Preconditions::read(ask.call));
     let found = get::find(&ask.plane.state(), ask, AsOf::default())?;
     admission::review(ask, Operation::Delete, None, Some(&found)).await?;
     let now = ask.plane.now();
@@ -33,15 +33,14 @@ pub(crate) async fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
         settle::settle(state, now);
         Ok(removed)
     })?;
-    Ok(told(ask, removed, manner))
+    Ok(told(ask, removed))
 }
 
 /// What is gone is told by a `Status`, for most kinds; what still goes is shown.
-fn told(ask: &Ask<'_>, removed: Removed, manner: Manner) -> Answer {
+fn told(ask: &Ask<'_>, removed: Removed) -> Answer {
     match removed {
         Removed::Going(object) => {
-            // Only the old way of asking for this is told so.
-            let code = if manner.orphans == Some(false) { 202 } else { 200 };
+            let code = if ask.call.option("orphanDependents") == Some(json!(false)) { 202 } else { 200 };
             Answer { code, content: Content::Object(convert::to_served(ask.resource, &object)) }
         }
         Removed::Gone(object) if ask.resource.returns_deleted => {
@@ -59,27 +58,17 @@ fn success(ask: &Ask<'_>, object: &Value) -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
 }
 
-/// How to delete, as body and query say. The body wins.
-pub(crate) fn manner(call: &Call) -> Result<Manner, ApiError> {
-    let body = call.body.as_ref().unwrap_or(&Value::Null);
-    let grace_seconds = body["gracePeriodSeconds"].as_i64().or_else(|| call.param("gracePeriodSeconds")?.parse().ok());
-    let policy = body["propagationPolicy"].as_str().or_else(|| call.param("propagationPolicy"));
-    let orphans = body["orphanDependents"].as_bool().or_else(|| call.flag("orphanDependents"));
-    let propagation = match (policy, orphans) {
-        (None, None) => None,
-        (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
+/// How to delete, as body and query say.
+pub(crate) fn manner(call: &Call) -> Manner {
+    let policy = call.option("propagationPolicy");
+    let propagation = match (policy.as_ref().and_then(Value::as_str), call.option("orphanDependents")) {
+        (Some("Background"), _) | (None, Some(Value::Bool(false))) => Some(Propagation::Background),
         (Some("Foreground"), _) => Some(Propagation::Foreground),
-        (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
-        (Some(other), _) => return Err(unknown_policy(other)),
+        (Some("Orphan"), _) | (None, Some(Value::Bool(true))) => Some(Propagation::Orphan),
+        _ => None,
     };
-    Ok(Manner { grace_seconds, propagation, orphans })
-}
-
-fn unknown_policy(policy: &str) -> ApiError {
-    let message =
-        format!("Unsupported value: {policy:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-    let problem = crate::FieldProblem::new("FieldValueNotSupported", "propagationPolicy", message);
-    ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &[problem])
+    let grace_seconds = call.option("gracePeriodSeconds").and_then(|seconds| seconds.as_i64());
+    Manner { grace_seconds, propagation }
 }
 
 /// Which object is meant by its name.
@@ -103,6 +92,11 @@ impl Preconditions {
             );
             Err(ApiError::conflict(&qualified, meta::name(object), &why))
         };
+        if let Some(uid) = self.uid.as_ref().filter(|uid| resource.is("", "namespaces") && *uid != meta::uid(object)) {
+            let found = meta::uid(object);
+            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
+            return Err(ApiError::conflict(&resource.group_resource(), meta::name(object), &why));
+        }
         match (&self.uid, &self.version) {
             (Some(uid), _) if uid != meta::uid(object) => {
                 refuse("UID", uid, meta::uid(object), "deleted and then recreated")

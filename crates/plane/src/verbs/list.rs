@@ -12,6 +12,7 @@ use crate::answer::{Answer, ItemNaming, List};
 use crate::call::{AsOf, Call};
 use crate::convert;
 use crate::error::{ApiError, FieldProblem};
+use crate::http::json;
 use crate::plane::Plane;
 use crate::resource::Resource;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -30,9 +31,13 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    pub(crate) fn read(call: &Call) -> Result<Self, ApiError> {
+    pub(crate) fn read(ask: &Ask<'_>) -> Result<Self, ApiError> {
+        let (call, selectable) = (ask.call, &ask.resource.selectable);
         let labels = call.param("labelSelector").map(LabelSelector::parse).transpose()?;
-        let fields = call.param("fieldSelector").map(|text| FieldSelector::parse(text, &call.resource)).transpose()?;
+        let fields = call
+            .param("fieldSelector")
+            .map(|text| FieldSelector::parse_with(text, &call.resource, selectable))
+            .transpose()?;
         Ok(Self { labels, fields })
     }
 
@@ -60,7 +65,8 @@ impl Continue {
             ApiError::bad_request(format!("invalid continue token: continue key is not valid: {detail}"))
         };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|e| refuse(&e.to_string()))?;
-        let read: Self = serde_json::from_slice(&bytes).map_err(|e| refuse(&e.to_string()))?;
+        let value = json::parse(&bytes).map_err(|problem| refuse(&problem))?;
+        let read: Self = serde_json::from_value(value).map_err(|error| refuse(&error.to_string()))?;
         match (read.v.as_str(), read.rv, read.start.is_empty()) {
             ("meta.k8s.io/v1", 0, _) => Err(refuse("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
             ("meta.k8s.io/v1", _, true) => Err(refuse("encoded start key empty (version meta.k8s.io/v1)")),
@@ -85,8 +91,9 @@ struct Page {
 
 pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiError> {
     check_options(ask.call)?;
-    let selected = Selected::read(ask.call)?;
-    let wanted = version(ask.call.param("resourceVersion"))?;
+    let selected = Selected::read(ask)?;
+    let wanted = version(ask.call.param("resourceVersion"))
+        .map_err(|refusal| ApiError::bad_request(format!("invalid resource version: {}", refusal.message)))?;
     wait_for(ask.plane, wanted).await?;
     let page = read_page(&ask.plane.state(), ask, as_of, &selected, wanted)?;
     Ok(Answer::list(written(ask.resource, page)))
@@ -94,9 +101,8 @@ pub(crate) async fn answer(ask: &Ask<'_>, as_of: AsOf) -> Result<Answer, ApiErro
 
 fn written(resource: &Resource, page: Page) -> List {
     let mut metadata = json!({ "resourceVersion": page.revision.to_string() });
-    // Custom resources write it always.
-    if page.next.is_some() || resource.is_custom() {
-        metadata["continue"] = json!(page.next.unwrap_or_default());
+    if let Some(next) = page.next {
+        metadata["continue"] = json!(next);
     }
     if let Some(remaining) = page.remaining {
         metadata["remainingItemCount"] = json!(remaining);
@@ -112,6 +118,9 @@ fn written(resource: &Resource, page: Page) -> List {
 
 fn read_page(state: &State, ask: &Ask<'_>, as_of: AsOf, selected: &Selected, wanted: u64) -> Result<Page, ApiError> {
     let token = ask.call.param("continue").map(Continue::read).transpose()?;
+    if token.is_some() && wanted > 0 {
+        return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+    }
     let is_exact = ask.call.param("resourceVersionMatch") == Some("Exact");
     let revision = match &token {
         Some(token) if token.rv > 0 => token.rv as u64,
@@ -187,7 +196,7 @@ pub(crate) fn version(text: Option<&str>) -> Result<u64, ApiError> {
             &json!(text),
             &format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
         );
-        ApiError::bad_request(format!("invalid resource version: resourceVersion: {}", problem.message))
+        ApiError::new(500, "", format!("resourceVersion: {}", problem.message))
     })
 }
 
@@ -203,6 +212,9 @@ pub(crate) async fn wait_for(plane: &Plane, wanted: u64) -> Result<(), ApiError>
 }
 
 fn check_options(call: &Call) -> Result<(), ApiError> {
+    if let Some(limit) = call.param("limit").filter(|limit| limit.parse::<i64>().is_err()) {
+        return Err(ApiError::bad_request(format!("strconv.ParseInt: parsing {limit:?}: invalid syntax")));
+    }
     let mut problems = Vec::new();
     if let Some(matching) = call.param("resourceVersionMatch") {
         let mut forbid = |detail: &str| problems.push(FieldProblem::forbidden("resourceVersionMatch", detail));

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::answer::{ItemNaming, Shape, ShapedObject};
 use crate::call::Call;
 use crate::convert;
+use crate::crd;
 use crate::error::{ApiError, FieldProblem};
 use crate::meta;
 use crate::plane::Plane;
@@ -79,7 +80,7 @@ impl Watch {
         let wanted = Wanted {
             resource: ask.resource.clone(),
             namespace: ask.namespace().map(str::to_owned),
-            selected: list::Selected::read(ask.call)?,
+            selected: list::Selected::read(ask)?,
             shape,
             bookmarks,
         };
@@ -109,6 +110,11 @@ impl Watch {
         let version = list::version(call.param("resourceVersion"))?;
         let initial = call.flag("sendInitialEvents").unwrap_or(version == 0);
         self.position = version;
+        let defined_at = crd::defined_at(&self.plane.state(), &self.wanted.resource);
+        if !initial && 0 < version && version < defined_at {
+            self.refuse_too_old(defined_at);
+            return Ok(());
+        }
         if initial {
             self.tell_all();
             if call.flag("sendInitialEvents") == Some(true) {
@@ -152,17 +158,18 @@ impl Watch {
     fn read_log(&mut self) {
         let state = self.plane.state();
         let Some(changes) = state.store.since(self.position) else {
-            let refusal = ApiError::expired(format!(
-                "too old resource version: {} ({})",
-                self.position,
-                state.store.oldest_known()
-            ));
-            self.queue.push_back(line("ERROR", &refusal.status()));
-            self.state = Going::Ending;
-            return;
+            let oldest = state.store.oldest_known();
+            drop(state);
+            return self.refuse_too_old(oldest);
         };
         self.queue.extend(changes.filter_map(|change| self.wanted.told(change)));
         self.position = self.position.max(state.store.revision());
+    }
+
+    fn refuse_too_old(&mut self, oldest: u64) {
+        let refusal = ApiError::expired(format!("too old resource version: {} ({oldest})", self.position));
+        self.queue.push_back(line("ERROR", &refusal.status()));
+        self.state = Going::Ending;
     }
 
     async fn wait(&mut self) {

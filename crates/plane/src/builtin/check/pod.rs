@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Problems, duplicate, each, invalid, items, metadata, required, text, unsupported};
+use super::{Problems, duplicate, each, forbidden, invalid, items, metadata, required, text, unsupported};
 use crate::builtin::format;
 use crate::error::FieldProblem;
 
@@ -14,6 +14,31 @@ pub(super) fn template(template: &Value, path: &str) -> Problems {
     problems.extend(metadata::annotations(&template["metadata"]["annotations"], &format!("{path}.annotations")));
     problems.extend(spec(&template["spec"], &format!("{path}.spec")));
     problems
+}
+
+/// A pod, of which little may change.
+pub(super) fn pod(new: &Value, old: Option<&Value>) -> Problems {
+    let mut problems = spec(&new["spec"], "spec");
+    if old.is_some_and(|old| fixed(&new["spec"]) != fixed(&old["spec"])) {
+        problems.push(forbidden("spec", "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"));
+    }
+    problems
+}
+
+/// What stays as it is. The scheduler chooses the node once.
+fn fixed(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    for kind in ["containers", "initContainers"] {
+        for container in spec[kind].as_array_mut().into_iter().flatten() {
+            container["image"] = Value::Null;
+        }
+    }
+    for field in
+        ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "nodeName", "schedulingGates"]
+    {
+        spec[field] = Value::Null;
+    }
+    spec
 }
 
 pub(super) fn spec(spec: &Value, path: &str) -> Problems {

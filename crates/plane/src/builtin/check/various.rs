@@ -30,6 +30,9 @@ pub(super) fn config_map(new: &Value, old: Option<&Value>) -> Problems {
     problems
 }
 
+/// One of these is enough.
+const BASIC: [&str; 2] = ["username", "password"];
+
 pub(super) fn secret(new: &Value, old: Option<&Value>) -> Problems {
     let mut problems = Vec::new();
     problems.extend(old.and_then(|old| immutable(&new["type"], &old["type"], "type")));
@@ -42,6 +45,7 @@ pub(super) fn secret(new: &Value, old: Option<&Value>) -> Problems {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],
         "kubernetes.io/dockercfg" => &[".dockercfg"],
         "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/basic-auth" if BASIC.iter().all(|key| new["data"][*key].is_null()) => &BASIC,
         "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
         _ => &[],
     };

@@ -29,6 +29,25 @@ pub(super) fn deployment(new: &Value, old: Option<&Value>) -> Problems {
     problems
 }
 
+/// A status that is written: no more of anything than there are replicas.
+pub(crate) fn deployment_status(new: &Value) -> Problems {
+    const COUNTS: [&str; 3] = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    let status = &new["status"];
+    let count = |field: &str| status[field].as_i64().unwrap_or(0);
+    let mut problems = none_negative(status, "status", &["observedGeneration", "replicas"]);
+    problems.extend(none_negative(status, "status", &[COUNTS[0], COUNTS[1], COUNTS[2], "unavailableReplicas"]));
+    let above = |field: &&&str| count(field) > count("replicas");
+    let detail = "cannot be greater than status.replicas";
+    problems.extend(
+        COUNTS.iter().filter(above).map(|field| invalid(format!("status.{field}"), &json!(count(field)), detail)),
+    );
+    if count("availableReplicas") > count("readyReplicas") {
+        let detail = "cannot be greater than readyReplicas";
+        problems.push(invalid("status.availableReplicas", &json!(count("availableReplicas")), detail));
+    }
+    problems
+}
+
 pub(super) fn replica_set(new: &Value, old: Option<&Value>) -> Problems {
     let spec = &new["spec"];
     let mut problems = none_negative(spec, "spec", &["replicas", "minReadySeconds"]);

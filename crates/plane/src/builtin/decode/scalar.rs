@@ -1,7 +1,7 @@
 //! Single values: what each type takes, and how it is written again.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::{Engine, alphabet};
 use chrono::{DateTime, Utc};
 use kedge_core::quantity::{ParseError, Quantity};
 use serde_json::{Value, json};
@@ -92,13 +92,18 @@ fn quantity(value: &Value) -> Result<Value, Problem> {
     Ok(json!(quantity.canonical()))
 }
 
+/// Go does not mind bits that are left over.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
 fn bytes(text: &str) -> Result<Value, Problem> {
-    match STANDARD.decode(text) {
-        Ok(_) => Ok(json!(text)),
+    match LENIENT.decode(text) {
+        Ok(bytes) => Ok(json!(STANDARD.encode(bytes))),
         Err(error) => {
             let at = match error {
                 base64::DecodeError::InvalidByte(at, _) => at,
-                _ => text.len(),
+                // The last four characters are not whole.
+                _ => text.len() / 4 * 4,
             };
             Err(Problem::Malformed(format!("illegal base64 data at input byte {at}")))
         }

@@ -17,8 +17,18 @@ enum Meta {
 
 /// All that is wrong with the defaults of a whole resource.
 pub(super) fn check(node: &Node, path: &str) -> Vec<FieldProblem> {
+    let mut problems = check_whole(node, path);
     let properties = node.properties.iter();
-    properties.flat_map(|(name, property)| check_at(property, &property_path(path, name), meta_of(name))).collect()
+    problems
+        .extend(properties.flat_map(|(name, property)| check_at(property, &property_path(path, name), meta_of(name))));
+    problems
+}
+
+/// A whole resource says what it is.
+fn check_whole(node: &Node, path: &str) -> Vec<FieldProblem> {
+    let Some(default) = &node.default else { return Vec::new() };
+    let missing = ["apiVersion", "kind"].into_iter().filter(|field| default[*field].as_str().is_none_or(str::is_empty));
+    missing.map(|field| FieldProblem::required(child(&child(path, "default"), field), "")).collect()
 }
 
 fn property_path(path: &str, name: &str) -> String {

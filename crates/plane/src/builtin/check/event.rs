@@ -1,0 +1,122 @@
+//! Events: what both groups refuse, and what only the newer one does.
+
+use serde_json::Value;
+
+use super::{Problems, check_metadata, each, immutable, invalid, required, text};
+use crate::builtin::format;
+
+/// The group in which an event is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Core,
+    /// `events.k8s.io`, which is stricter.
+    Events,
+}
+
+/// What is wrong with an event, as it is stored.
+pub(crate) fn check(group: Group, new: &Value, old: Option<&Value>) -> Problems {
+    let mut problems = if new["eventTime"].is_null() { old_style(new) } else { new_style(group, new) };
+    match (group, old) {
+        (Group::Core, _) => {}
+        (Group::Events, None) => {
+            problems.extend(check_metadata(new, true, None));
+            problems.extend(created(new));
+        }
+        (Group::Events, Some(old)) => {
+            problems.extend(check_metadata(new, true, Some(old)));
+            problems.extend(updated(new, old));
+        }
+    }
+    problems
+}
+
+fn old_style(new: &Value) -> Problems {
+    let (own, of_object) = (text(&new["metadata"]["namespace"]), text(&new["involvedObject"]["namespace"]));
+    let fits = if of_object.is_empty() { own == "default" } else { own == of_object };
+    if fits { Vec::new() } else { vec![namespace_problem(new)] }
+}
+
+fn namespace_problem(new: &Value) -> crate::FieldProblem {
+    let given = text(&new["involvedObject"]["namespace"]);
+    invalid("involvedObject.namespace", &given.into(), "does not match event.namespace")
+}
+
+fn new_style(group: Group, new: &Value) -> Problems {
+    let mut problems = Vec::new();
+    let own = text(&new["metadata"]["namespace"]);
+    if text(&new["involvedObject"]["namespace"]).is_empty() && !["default", "kube-system"].contains(&own) {
+        problems.push(namespace_problem(new));
+    }
+    let controller = if group == Group::Core { "reportingComponent" } else { "reportingController" };
+    let given = text(&new["reportingComponent"]);
+    if given.is_empty() {
+        problems.push(required(controller, ""));
+    }
+    problems.extend(each(controller, &given.into(), format::key(given)));
+    let texts = [("reportingInstance", 128), ("action", 128), ("reason", 128), ("message", 1024)];
+    for (field, length_max) in texts {
+        let length = text(&new[field]).len();
+        if length == 0 && field != "message" {
+            problems.push(required(field, ""));
+        }
+        if length > length_max {
+            problems.push(invalid(field, &"".into(), &format!("can have at most {length_max} characters")));
+        }
+    }
+    problems
+}
+
+/// The newer group wants the newer fields, and only these.
+fn created(new: &Value) -> Problems {
+    let mut problems = series(new);
+    if new["eventTime"].is_null() {
+        problems.push(required("eventTime", ""));
+    }
+    let kind = text(&new["type"]);
+    if !["Normal", "Warning"].contains(&kind) {
+        problems.push(invalid("type", &"".into(), &format!("has invalid value: {kind}")));
+    }
+    let is_unset = |field: &str| match &new[field] {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        value => value == 0,
+    };
+    let old = ["firstTimestamp", "lastTimestamp", "count", "source"].into_iter().filter(|field| !is_unset(field));
+    problems.extend(old.map(|field| invalid(field, &"".into(), "needs to be unset")));
+    problems
+}
+
+fn updated(new: &Value, old: &Value) -> Problems {
+    const FIXED: [&str; 12] = [
+        "involvedObject",
+        "reason",
+        "message",
+        "source",
+        "firstTimestamp",
+        "lastTimestamp",
+        "count",
+        "type",
+        "eventTime",
+        "action",
+        "related",
+        "reportingInstance",
+    ];
+    let mut problems = if new["series"] != old["series"] { series(new) } else { Vec::new() };
+    problems.extend(FIXED.iter().filter_map(|field| immutable(&new[*field], &old[*field], field)));
+    problems
+}
+
+fn series(new: &Value) -> Problems {
+    let series = &new["series"];
+    let mut problems = Vec::new();
+    if series.is_null() {
+        return problems;
+    }
+    if series["count"].as_i64().unwrap_or(0) < 2 {
+        problems.push(invalid("series.count", &"".into(), "should be at least 2"));
+    }
+    if series["lastObservedTime"].is_null() {
+        problems.push(required("series.lastObservedTime", ""));
+    }
+    problems
+}

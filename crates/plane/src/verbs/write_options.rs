@@ -1,0 +1,85 @@
+//! The options of writes: who is said to write, whether it is only tried, and what becomes of unknown fields.
+
+use serde_json::json;
+
+use crate::call::{Call, PatchKind, Verb};
+use crate::error::{ApiError, FieldProblem};
+
+const MANAGER_BYTES_MAX: usize = 128;
+
+/// What becomes of fields that nobody knows. They are never kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnknownFields {
+    Ignored,
+    Warned,
+    Refused,
+}
+
+/// Refuses options that there are not.
+pub(crate) fn check(call: &Call) -> Result<(), ApiError> {
+    let (kind, mut problems) = match call.verb {
+        Verb::Create => ("CreateOptions", Vec::new()),
+        Verb::Update => ("UpdateOptions", Vec::new()),
+        Verb::Patch(kind) => ("PatchOptions", patch_problems(call, kind)),
+        Verb::Delete | Verb::DeleteCollection => ("DeleteOptions", delete_problems(call)),
+        Verb::Get | Verb::List | Verb::Watch => return Ok(()),
+    };
+    problems.extend(manager_problem(call));
+    problems.extend(dry_run_problem(call));
+    problems.extend(validation_problem(call));
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid("meta.k8s.io", kind, "", &problems)),
+    }
+}
+
+/// As the call wants it; a warning, if it does not say.
+pub(crate) fn unknown_fields(call: &Call) -> UnknownFields {
+    match call.param("fieldValidation") {
+        Some("Ignore") => UnknownFields::Ignored,
+        Some("Strict") => UnknownFields::Refused,
+        _ => UnknownFields::Warned,
+    }
+}
+
+fn patch_problems(call: &Call, kind: PatchKind) -> Vec<FieldProblem> {
+    match (kind, call.param("fieldManager"), call.flag("force")) {
+        (PatchKind::Apply, None, _) => vec![FieldProblem::required("fieldManager", "is required for apply patch")],
+        (PatchKind::Apply, ..) | (_, _, None) => Vec::new(),
+        (_, _, Some(_)) => vec![FieldProblem::forbidden("force", "may not be specified for non-apply patch")],
+    }
+}
+
+fn delete_problems(call: &Call) -> Vec<FieldProblem> {
+    let policy = call.option("propagationPolicy");
+    let mut problems = Vec::new();
+    let Some(policy) = policy.as_ref().and_then(|policy| policy.as_str()) else { return problems };
+    if call.option("orphanDependents").is_some() {
+        let detail = "orphanDependents and deletionPropagation cannot be both set";
+        problems.push(FieldProblem::invalid("propagationPolicy", &json!(policy), detail));
+    }
+    if !["Foreground", "Background", "Orphan"].contains(&policy) {
+        let supported = ["Foreground", "Background", "Orphan", "nil"];
+        problems.push(FieldProblem::unsupported("propagationPolicy", &json!(policy), &supported));
+    }
+    problems
+}
+
+fn manager_problem(call: &Call) -> Option<FieldProblem> {
+    let message = format!("Too long: may not be more than {MANAGER_BYTES_MAX} bytes");
+    let too_long = call.param("fieldManager")?.len() > MANAGER_BYTES_MAX;
+    too_long.then(|| FieldProblem::new("FieldValueTooLong", "fieldManager", message))
+}
+
+fn dry_run_problem(call: &Call) -> Option<FieldProblem> {
+    let given: Vec<&str> =
+        call.params.iter().filter(|(key, _)| key == "dryRun").map(|(_, value)| value.as_str()).collect();
+    let unknown = given.iter().any(|value| *value != "All");
+    unknown.then(|| FieldProblem::unsupported("dryRun", &json!(given), &["All"]))
+}
+
+fn validation_problem(call: &Call) -> Option<FieldProblem> {
+    let supported = ["", "Ignore", "Strict", "Warn"];
+    let given = call.param("fieldValidation").filter(|given| !supported.contains(given))?;
+    Some(FieldProblem::unsupported("fieldValidation", &json!(given), &supported))
+}

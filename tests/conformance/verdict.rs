@@ -1,0 +1,105 @@
+//! What comes of a script, and of all.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::compare::{Difference, differences};
+use crate::listed::{Listed, Row};
+use crate::play::Answer;
+
+/// One step, as both sides answered it.
+#[derive(Debug)]
+struct Pair {
+    step: String,
+    asked: String,
+    differences: Vec<Difference>,
+}
+
+/// What came of one script.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    script: String,
+    pairs: Vec<Pair>,
+    /// Where the real API server does not do what the script says of it.
+    surprises: Vec<String>,
+}
+
+impl Verdict {
+    pub(crate) fn new(script: &str, real: &[Answer], plane: &[Answer]) -> Self {
+        let surprise = |answer: &Answer| {
+            let text = answer.surprise.as_ref()?;
+            Some(format!("{script}, step {}: {}\n    {text}", answer.step, answer.asked))
+        };
+        let pairs = real.iter().enumerate().map(|(index, answer)| Pair {
+            step: answer.step.clone(),
+            asked: answer.asked.clone(),
+            differences: differences(&answer.said, &plane.get(index).map_or(json!("not reached"), said)),
+        });
+        let surprises = real.iter().filter_map(surprise).collect();
+        Self { script: script.to_owned(), pairs: pairs.collect(), surprises }
+    }
+}
+
+fn said(answer: &Answer) -> Value {
+    answer.said.clone()
+}
+
+/// All verdicts, judged by what is listed.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    scripts: usize,
+    pub(crate) answers: usize,
+    pub(crate) different: usize,
+    /// What differs though it is not listed.
+    pub(crate) unlisted: Vec<String>,
+    pub(crate) surprises: Vec<String>,
+    met: BTreeSet<Row>,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, verdict: Verdict, listed: &Listed) {
+        self.scripts += 1;
+        self.surprises.extend(verdict.surprises);
+        for pair in verdict.pairs {
+            self.answers += 1;
+            self.different += usize::from(!pair.differences.is_empty());
+            let mut unlisted = Vec::new();
+            for difference in &pair.differences {
+                let is_it = |row: &&Row| row.is(&verdict.script, &pair.step, &difference.path);
+                let rows: Vec<&Row> = listed.0.iter().filter(is_it).collect();
+                if rows.is_empty() {
+                    unlisted.push(difference.to_string());
+                }
+                self.met.extend(rows.into_iter().cloned());
+            }
+            if !unlisted.is_empty() {
+                let head = format!("{}, step {}: {}", verdict.script, pair.step, pair.asked);
+                self.unlisted.push(format!("{head}\n{}", unlisted.join("\n")));
+            }
+        }
+    }
+
+    /// The rows that say of something that it differs, which does not.
+    pub(crate) fn stale<'a>(&self, listed: &'a Listed) -> Vec<&'a Row> {
+        listed.0.iter().filter(|row| !self.met.contains(row)).collect()
+    }
+
+    /// Whether at least 99 of 100 answers are the same.
+    pub(crate) fn is_close(&self) -> bool {
+        self.different * 100 <= self.answers
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let same = self.answers - self.different;
+        let percentage = 100.0 * same as f64 / self.answers.max(1) as f64;
+        write!(
+            out,
+            "{} scripts, {} answers: {same} same ({percentage:.2} %), {} different",
+            self.scripts, self.answers, self.different
+        )
+    }
+}
