@@ -38,13 +38,19 @@ const METADATA: [&str; 13] = [
     "uid",
 ];
 
-/// Reads what a caller sent: says what it is, drops what nobody knows, fills in what is left out.
-pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+/// Reads what a caller sent: says what it is, and drops what nobody knows.
+pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
     name_kind(resource, object)?;
-    if matches!(resource.origin, Origin::BuiltIn) {
-        builtin::decode(&resource.gvr, object)?;
+    match &resource.origin {
+        Origin::BuiltIn => drop(builtin::decode(&resource.gvr, object)?),
+        Origin::Custom { schema } => aside(object, |content| schema.prune(content)),
     }
     tidy_metadata(object);
+    Ok(())
+}
+
+/// Fills in what is left out.
+pub(crate) fn complete(resource: &Resource, object: &mut Value) {
     match &resource.origin {
         Origin::BuiltIn => {
             builtin::complete(&resource.gvr, object);
@@ -52,12 +58,8 @@ pub(crate) fn read(resource: &Resource, object: &mut Value) -> Result<(), ApiErr
                 crd::complete(object);
             }
         }
-        Origin::Custom { schema } => {
-            aside(object, |content| schema.prune(content));
-            schema.default(object);
-        }
+        Origin::Custom { schema } => schema.default(object),
     }
-    Ok(())
 }
 
 /// Prunes without the fields that every object has.

@@ -8,15 +8,14 @@ use crate::verbs::Ask;
 
 /// Reads what a caller sent, and refuses what nobody knows if that is wished.
 pub(crate) fn read(ask: &Ask<'_>, mut object: Value) -> Result<Value, ApiError> {
-    if ask.call.param("fieldValidation") != Some("Strict") {
-        prepare::read(ask.resource, &mut object)?;
-        return Ok(object);
-    }
-    let sent = object.clone();
-    prepare::read(ask.resource, &mut object)?;
+    let sent = (ask.call.param("fieldValidation") == Some("Strict")).then(|| object.clone());
+    prepare::decode(ask.resource, &mut object)?;
     let mut unknown = Vec::new();
-    note_unknown(&sent, &object, "", &mut unknown);
+    if let Some(sent) = sent {
+        note_unknown(&sent, &object, "", &mut unknown);
+    }
     if unknown.is_empty() {
+        prepare::complete(ask.resource, &mut object);
         return Ok(object);
     }
     let (kind, version) = (&ask.resource.kind, &ask.resource.gvr.version);
