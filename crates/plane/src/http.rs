@@ -12,12 +12,13 @@ use crate::answer::Shape;
 use crate::call::{AsOf, Call, Verb};
 use crate::discovery;
 use crate::error::ApiError;
+use crate::openapi;
 use crate::plane::Plane;
 use crate::verbs::watch::Frames;
 use crate::verbs::{self, Ask, watch};
 
 mod accept;
-mod path;
+pub(crate) mod path;
 mod read;
 
 pub(crate) use accept::Wants;
@@ -38,6 +39,9 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     let (method, uri) = (request.method().clone(), request.uri().clone());
     if let Some(found) = discovery::answer(plane, &method, uri.path(), wants).await {
         return found;
+    }
+    if let Some(described) = openapi::answer(plane, &method, uri.path()) {
+        return described;
     }
     if let Some((group, version)) = path::group_version(uri.path())
         && aggregate::is_remote(plane, group, version)
