@@ -8,6 +8,7 @@
 //! | [`csv`] | golden tables |
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
+//! | [`denier`] | an admission webhook that denies |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
 //! | [`guarded`] | a source that must be signed in to |
 //! | [`source`] | a source whose answers a test sets, query by query |
@@ -20,6 +21,7 @@
 //! | [`programs`] | the programs of this checkout |
 
 pub mod csv;
+pub mod denier;
 pub mod descriptors;
 pub mod exposition;
 pub mod external;

@@ -22,7 +22,8 @@ impl<'a> Story<'a> {
     pub fn begin(cluster: &'a Cluster, title: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("{title}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        cluster.kubectl(["create", "namespace", &namespace]).expect("a namespace");
+        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+        cluster.apply(&object).expect("a namespace");
         Self { cluster, namespace }
     }
 

@@ -27,6 +27,9 @@ use crate::wire::{Life, Wire};
 const HOME: &str = "keda";
 const LEASE: &str = "operator.keda.sh";
 
+/// Where the API server finds the metrics API.
+const BACKEND: &str = "kedge.keda.svc";
+
 /// Pods are ready this long after they are made.
 const START_UP: Duration = Duration::from_secs(5);
 
@@ -79,7 +82,7 @@ impl Lab {
         };
         let lab = Self(Arc::new(inner));
         let asked = lab.clone();
-        lab.0.plane.register_backend("kedge.keda.svc", metrics::backend(move || asked.board()));
+        lab.0.plane.register_backend(BACKEND, metrics::backend(move || asked.board()));
         for number in 0..scenario.operators {
             lab.launch(&format!("kedge-{number}"));
         }
@@ -218,6 +221,8 @@ impl Lab {
 
     /// Ends all processes, so that nothing of the run is left.
     pub fn end(&self) {
+        // The plane holds it, and it the plane.
+        self.0.plane.remove_backend(BACKEND);
         self.replicas().clear();
     }
 

@@ -134,12 +134,15 @@ impl Evidence {
         triggers.filter_map(question).collect()
     }
 
-    /// The object as the operator could know it when it took a step: as it last read it itself, and else as it was.
+    /// The object as the operator could know it when it took a step: as it last read it itself, and else as it was. A read from
+    /// before a write that was refused does not count: whoever was refused must look again.
     pub fn object_behind(&self, step: &Step<'_>) -> Option<&Arc<Value>> {
         let path = format!("GET /apis/keda.sh/v1alpha1/namespaces/{NAMESPACE}/scaledobjects/{NAME}");
         let own = self.entries.iter().filter(|entry| entry.replica == step.change.by);
-        let before = own.take_while(|entry| entry.revision < step.change.revision);
-        let read = before.filter(|entry| entry.line.starts_with(&path) && entry.status == 200).last();
+        let before: Vec<&Entry> = own.take_while(|entry| entry.revision < step.change.revision).collect();
+        let refused = |entry: &&Entry| entry.status == 409 && entry.line.contains("/scale");
+        let fresh = before.iter().rev().take_while(|entry| !refused(entry));
+        let read = fresh.copied().find(|entry| entry.line.starts_with(&path) && entry.status == 200);
         self.object_at(read.map_or(step.change.revision, |entry| entry.revision))
     }
 }

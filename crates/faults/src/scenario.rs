@@ -64,4 +64,6 @@ pub enum Act {
     Require(&'static str, &'static str),
     /// The external scaler says that there is work.
     Push,
+    /// One right after the other.
+    Both(Box<Act>, Box<Act>),
 }

@@ -47,6 +47,10 @@ impl User {
 
     async fn act(&self, act: &Act) {
         match act {
+            Act::Both(first, second) => {
+                Box::pin(self.act(first)).await;
+                Box::pin(self.act(second)).await;
+            }
             Act::Apply(object) => self.apply(object).await,
             Act::Annotate(annotations) => {
                 let patch = json!({ "metadata": { "annotations": annotations } });

@@ -71,8 +71,10 @@ pub(crate) async fn forward(
     }
 }
 
-fn set_user(request: &mut Request<Body>, user: &str) {
-    let Identity { name, groups } = Identity::named(user);
+/// Names the user in headers. Whoever came over a connection may be in more groups than its name says.
+pub(crate) fn set_user(request: &mut Request<Body>, user: &str) {
+    let identity = request.extensions_mut().remove::<Identity>();
+    let Identity { name, groups } = identity.unwrap_or_else(|| Identity::named(user));
     let headers = request.headers_mut();
     headers.remove("authorization");
     if let Ok(name) = HeaderValue::from_str(&name) {

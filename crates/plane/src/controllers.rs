@@ -6,21 +6,28 @@
 //! |---|---|
 //! | [`workloads`] | Deployments, ReplicaSets and StatefulSets, and their pods |
 //! | [`hpa`] | HorizontalPodAutoscalers, by the exact model of the real controller |
+//! | [`nodes`] | nodes that are ready, and pods that are put on them |
+//! | [`accounts`] | what every namespace is given |
 //! | `hand` | how a controller reads and writes |
 //!
-//! There are no nodes, endpoints, jobs, quotas or volumes.
+//! There are no endpoints, jobs, quotas or volumes. [`Controllers`] are those that replicas come from; nodes and accounts are
+//! for those who look at a plane as at a cluster.
 
-mod hand;
+pub mod accounts;
+pub(crate) mod hand;
 pub mod hpa;
+pub mod nodes;
 pub mod workloads;
 
 use std::convert::Infallible;
 use std::time::Duration;
 
 use futures::future::join;
-use kedge_core::hpa::model::settings::Settings as HpaSettings;
+pub use kedge_core::hpa::model::settings::Settings as HpaSettings;
 
+pub use accounts::Accounts;
 pub use hpa::HpaController;
+pub use nodes::Nodes;
 pub use workloads::Workloads;
 
 use crate::plane::Plane;

@@ -189,6 +189,7 @@ impl<'a> Subresource<'a> {
     fn of(resource: &'a Resource, name: &str) -> Self {
         match name {
             "scale" => Self { kind: "Scale", verbs: PART_VERBS.to_vec(), foreign: Some(("autoscaling", "v1")) },
+            "binding" => Self { kind: "Binding", verbs: vec!["create"], foreign: None },
             "token" => {
                 Self { kind: "TokenRequest", verbs: vec!["create"], foreign: Some(("authentication.k8s.io", "v1")) }
             }

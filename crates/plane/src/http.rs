@@ -12,6 +12,7 @@ use crate::answer::Shape;
 use crate::call::{AsOf, Call, Verb};
 use crate::discovery;
 use crate::error::ApiError;
+use crate::openapi;
 use crate::plane::Plane;
 use crate::resource::Resource;
 use crate::verbs::watch::Frames;
@@ -19,7 +20,7 @@ use crate::verbs::{self, Ask, Warnings, watch};
 
 mod accept;
 pub(crate) mod json;
-mod path;
+pub(crate) mod path;
 mod read;
 
 pub(crate) use accept::Wants;
@@ -40,6 +41,9 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     let (method, uri) = (request.method().clone(), request.uri().clone());
     if let Some(found) = discovery::answer(plane, &method, uri.path(), wants).await {
         return found;
+    }
+    if let Some(described) = openapi::answer(plane, &method, uri.path()) {
+        return described;
     }
     if let Some((group, version)) = path::group_version(uri.path())
         && aggregate::is_remote(plane, group, version)

@@ -21,6 +21,7 @@
 //! | [`builtin`] | what the API server fills into and checks of its own kinds |
 //! | [`schema`] | what it fills into, drops from and checks of custom resources |
 //! | [`controllers`] | workloads that get pods, and autoscalers |
+//! | `serve` | a plane behind a socket (with the feature of that name) |
 //!
 //! A write passes through: `verbs` → `strict` and `prepare` (read, completed, what callers may not touch) → `write` (checked)
 //! → `admission` (webhooks) → `store` → `settle`.
@@ -28,7 +29,7 @@
 //! Known to differ from a real API server: `managedFields` are not kept and server-side apply knows no conflicts; garbage
 //! collection, namespaces and definitions settle within the write that causes it, without asking webhooks; `matchConditions`
 //! of webhooks are not looked at; there are no mutating webhooks and admission policies; requests are not authorized; tables
-//! are answered as objects; there is no OpenAPI document; watches through other servers are not streamed.
+//! are answered as objects; of OpenAPI there is only what kubectl needs to apply; watches through other servers are not streamed.
 
 mod admission;
 mod aggregate;
@@ -47,6 +48,7 @@ mod labels;
 mod meta;
 mod namespace;
 mod newborn;
+mod openapi;
 mod options;
 pub mod patch;
 pub mod plane;
@@ -57,6 +59,8 @@ pub mod review;
 pub mod schema;
 pub mod selector;
 mod service;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod settle;
 mod state;
 pub mod store;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::call::Call;
 use crate::review::{Access, Identity};
 
 /// Tells wall time.
@@ -13,6 +14,12 @@ pub type Wall = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
 /// Says whose token it is; none if nobody's.
 pub type Authenticate = Arc<dyn Fn(&str) -> Option<Identity> + Send + Sync>;
+
+/// Makes a token for a user.
+pub type Issue = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// Is told of each call that comes from inside the process, with the code it was answered with.
+pub type Observe = Arc<dyn Fn(&Call, u16) + Send + Sync>;
 
 /// Says whether somebody may do something. Asked by access reviews only: requests themselves are never refused.
 pub type Authorize = Arc<dyn Fn(&Access) -> bool + Send + Sync>;
@@ -27,8 +34,12 @@ pub struct Options {
     pub watch_lasts: Duration,
     /// A token `user:NAME` is NAME's, unless this says otherwise.
     pub authenticate: Authenticate,
+    /// A user NAME gets the token `user:NAME`, unless this says otherwise.
+    pub issue: Issue,
     /// Everything is allowed, unless this says otherwise.
     pub authorize: Authorize,
+    /// Nobody is told, unless this says otherwise.
+    pub observe: Observe,
 }
 
 impl fmt::Debug for Options {
@@ -44,7 +55,9 @@ impl Default for Options {
             history: 10_000,
             watch_lasts: Duration::from_secs(30 * 60),
             authenticate: Arc::new(|token| token.strip_prefix("user:").map(Identity::named)),
+            issue: Arc::new(|user| format!("user:{user}")),
             authorize: Arc::new(|_| true),
+            observe: Arc::new(|_, _| ()),
         }
     }
 }

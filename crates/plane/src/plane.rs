@@ -17,13 +17,14 @@ use crate::call::{AsOf, Call, Verb};
 use crate::error::ApiError;
 use crate::http::AnswerBody;
 use crate::resource::Gvr;
+use crate::review::Identity;
 use crate::settle;
 use crate::state::State;
 use crate::store::{Change, key, within};
 use crate::transport;
 use crate::verbs::Warnings;
 
-pub use crate::options::{Authenticate, Authorize, Options, Wall};
+pub use crate::options::{Authenticate, Authorize, Issue, Observe, Options, Wall};
 
 /// An API server in memory. Clones are the same one.
 #[derive(Clone)]
@@ -84,7 +85,15 @@ impl Plane {
         if call.verb == Verb::Watch {
             return Err(ApiError::bad_request("a watch needs a connection"));
         }
-        Ok(crate::verbs::answer(self, &call, AsOf::default(), &Warnings::default()).await?.into_value(Shape::Full))
+        let answer = crate::verbs::answer(self, &call, AsOf::default(), &Warnings::default()).await;
+        let code = answer.as_ref().map_or_else(|refusal| refusal.code, |answer| answer.code);
+        (self.options().observe)(&call, code);
+        Ok(answer?.into_value(Shape::Full))
+    }
+
+    /// Whose token it is; none if nobody's.
+    pub fn holder(&self, token: &str) -> Option<Identity> {
+        (self.options().authenticate)(token)
     }
 
     /// An object as it is now.

@@ -190,6 +190,9 @@ impl Resource {
     /// The subresources that are served, in the order of discovery.
     pub(crate) fn subresources(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
+        if self.is("", "pods") {
+            all.push("binding");
+        }
         if self.is("", "namespaces") {
             all.push("finalize");
         }

@@ -15,7 +15,7 @@
 
 mod defaults;
 mod definition;
-mod duration;
+pub(crate) mod duration;
 mod embedded;
 mod format;
 mod lists;

@@ -1,4 +1,5 @@
-//! What is served below an object, apart from its parts: `scale` and `token`.
+//! What is served below an object, apart from its parts: `scale`, `binding` and `token`.
 
+pub(crate) mod binding;
 pub(crate) mod scale;
 pub(crate) mod token;

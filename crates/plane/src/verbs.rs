@@ -10,7 +10,7 @@ use crate::plane::Plane;
 use crate::prepare::Part;
 use crate::resource::{Kept, Resource};
 use crate::review;
-use crate::subresource::{scale, token};
+use crate::subresource::{binding, scale, token};
 
 pub(crate) mod apply;
 pub(crate) mod create;
@@ -80,6 +80,7 @@ pub(crate) async fn answer(plane: &Plane, call: &Call, as_of: AsOf, warnings: &W
         Some("status") if resource.has_status => part(&ask, Part::Status, as_of).await,
         Some("finalize") if resource.is("", "namespaces") => part(&ask, Part::Finalize, as_of).await,
         Some("scale") if resource.scale.is_some() => scale::answer(&ask, as_of).await,
+        Some("binding") if resource.is("", "pods") => binding::answer(&ask),
         Some("token") if resource.is("", "serviceaccounts") => token::answer(&ask),
         Some(_) if resource.is_custom() => Err(ask.not_found()),
         Some(_) => Err(ApiError::unknown_path()),

@@ -8,16 +8,17 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::certificates::Certificates;
-use crate::components::{self, Ports};
-use crate::metrics_server;
+use crate::control_plane::ControlPlane;
+use crate::embedded;
 use crate::nodes;
 use crate::ports::Port;
 use crate::process::Group;
+use crate::real;
 use crate::state::StateFolder;
 use crate::tools::{self, Tool};
 use crate::wait::wait_for;
@@ -25,20 +26,17 @@ use crate::wait::wait_for;
 /// Longer than any component takes to start on a busy machine; a dead one is noticed at once.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/audit-policy.yaml");
-const STAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/stages.yaml");
-const USAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/usage.yaml");
-
 /// A running cluster. It is stopped when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
 pub struct Cluster {
-    group: Group,
-    folder: PathBuf,
-    pki: Certificates,
-    ports: Ports,
+    pub(crate) group: Group,
+    pub(crate) folder: PathBuf,
+    pub(crate) pki: Certificates,
+    control_plane: ControlPlane,
+    apiserver_port: u16,
     kubectl: PathBuf,
     // Held until the processes are gone: fields are dropped in this order, after `group`.
-    _reserved: Vec<Port>,
+    pub(crate) reserved: Vec<Port>,
     _lock: File,
 }
 
@@ -46,14 +44,21 @@ pub struct Cluster {
 #[derive(Debug)]
 pub struct ClusterBuilder {
     name: String,
-    nodes: usize,
-    hpa_sync_period: Duration,
-    metrics_server: bool,
-    apiserver_flags: Vec<OsString>,
-    controller_manager_flags: Vec<OsString>,
+    control_plane: Option<ControlPlane>,
+    pub(crate) nodes: usize,
+    pub(crate) hpa_sync_period: Duration,
+    pub(crate) metrics_server: bool,
+    pub(crate) apiserver_flags: Vec<OsString>,
+    pub(crate) controller_manager_flags: Vec<OsString>,
 }
 
 impl ClusterBuilder {
+    /// What it is made of, whatever the environment says.
+    pub fn control_plane(mut self, control_plane: ControlPlane) -> Self {
+        self.control_plane = Some(control_plane);
+        self
+    }
+
     /// How many nodes there are; 1 unless said otherwise.
     pub fn nodes(mut self, count: usize) -> Self {
         self.nodes = count;
@@ -87,47 +92,38 @@ impl ClusterBuilder {
 
     /// Builds what is missing, starts everything, and returns when pods can run.
     pub async fn start(self) -> anyhow::Result<Cluster> {
-        let name = self.name.clone();
-        let needed = self.tools();
+        let control_plane = self.control_plane.map_or_else(ControlPlane::chosen, Ok)?;
+        let needed = match control_plane {
+            ControlPlane::Real => real::tools(&self),
+            ControlPlane::Embedded => vec![Tool::Kubectl],
+        };
         tokio::task::spawn_blocking(move || tools::build(&needed)).await??;
-        let mut cluster = self.launch().with_context(|| format!("cluster {name}"))?;
-        cluster.become_ready(&self).await.with_context(|| format!("cluster {name}"))?;
+        let name = || format!("cluster {}", self.name);
+        let mut cluster = self.prepare(control_plane).with_context(name)?;
+        match control_plane {
+            ControlPlane::Real => real::start(&mut cluster, &self).await,
+            ControlPlane::Embedded => embedded::start(&mut cluster, &self).await,
+        }
+        .with_context(name)?;
         Ok(cluster)
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        Tool::CLUSTER.into_iter().chain(self.metrics_server.then_some(Tool::MetricsServer)).collect()
-    }
-
-    /// Starts etcd and the API server, which waits for etcd by itself.
-    fn launch(&self) -> anyhow::Result<Cluster> {
+    /// What every cluster has before anything of it runs.
+    fn prepare(&self, control_plane: ControlPlane) -> anyhow::Result<Cluster> {
         let state = StateFolder::of(&self.name)?;
         let lock = state.take()?;
         let folder = state.path().to_owned();
-        let mut reserved = Vec::new();
-        let mut port = || -> anyhow::Result<u16> {
-            let port = Port::reserve()?;
-            let number = port.number;
-            reserved.push(port);
-            Ok(number)
-        };
-        let ports = Ports {
-            etcd_client: port()?,
-            etcd_peer: port()?,
-            apiserver: port()?,
-            controller_manager: port()?,
-            scheduler: port()?,
-            kwok: port()?,
-            metrics_server: port()?,
-        };
-        let pki = Certificates::create(&folder, ports.apiserver)?;
-        let mut group = Group::start(&folder)?;
-        group.spawn("etcd", &tools::path(Tool::Etcd)?, components::etcd(&folder, ports))?;
-        let mut flags = components::apiserver(&folder, ports, &pki, Path::new(AUDIT_POLICY));
-        flags.extend(self.apiserver_flags.iter().cloned());
-        group.spawn("kube-apiserver", &tools::path(Tool::KubeApiserver)?, flags)?;
-        let kubectl = tools::path(Tool::Kubectl)?;
-        Ok(Cluster { group, folder, pki, ports, kubectl, _reserved: reserved, _lock: lock })
+        let port = Port::reserve()?;
+        Ok(Cluster {
+            group: Group::start(&folder)?,
+            pki: Certificates::create(&folder, port.number)?,
+            folder,
+            control_plane,
+            apiserver_port: port.number,
+            kubectl: tools::path(Tool::Kubectl)?,
+            reserved: vec![port],
+            _lock: lock,
+        })
     }
 }
 
@@ -136,6 +132,7 @@ impl Cluster {
     pub fn builder(name: impl Into<String>) -> ClusterBuilder {
         ClusterBuilder {
             name: name.into(),
+            control_plane: None,
             nodes: 1,
             hpa_sync_period: Duration::from_secs(15),
             metrics_server: false,
@@ -159,9 +156,14 @@ impl Cluster {
         self.folder.join("audit.log")
     }
 
+    /// What it is made of.
+    pub fn control_plane(&self) -> ControlPlane {
+        self.control_plane
+    }
+
     /// The address of the API server.
     pub fn apiserver_port(&self) -> u16 {
-        self.ports.apiserver
+        self.apiserver_port
     }
 
     /// A client with the rights of the administrator.
@@ -198,8 +200,13 @@ impl Cluster {
         waited.map(drop)
     }
 
-    /// Applies objects, or a `List` of them, as the administrator.
+    /// Applies an object, or a `List` of them, as the administrator. Each goes to kubectl as a document of its own: a `List` it
+    /// would check by itself, against a description of all kinds, before the API server does.
     pub fn apply(&self, objects: &serde_json::Value) -> anyhow::Result<()> {
+        let documents = match objects["items"].as_array() {
+            Some(items) if objects["kind"] == "List" => items.iter().map(|item| format!("{item}\n")).collect(),
+            _ => objects.to_string(),
+        };
         let mut child = Command::new(&self.kubectl)
             .arg("--kubeconfig")
             .arg(self.kubeconfig())
@@ -210,7 +217,7 @@ impl Cluster {
             .spawn()
             .context("cannot start kubectl")?;
         let mut input = child.stdin.take().context("kubectl takes no input")?;
-        input.write_all(objects.to_string().as_bytes())?;
+        input.write_all(documents.as_bytes())?;
         drop(input);
         let output = child.wait_with_output()?;
         if !output.status.success() {
@@ -224,51 +231,32 @@ impl Cluster {
         self.group.check()
     }
 
-    /// Starts what needs an API server that answers: the controller manager gives up at once without one.
-    fn launch_clients(&mut self, choices: &ClusterBuilder) -> anyhow::Result<()> {
-        let mut flags = components::controller_manager(self.ports, &self.pki, choices.hpa_sync_period);
-        flags.extend(choices.controller_manager_flags.iter().cloned());
-        let group = &mut self.group;
-        group.spawn("kube-controller-manager", &tools::path(Tool::KubeControllerManager)?, flags)?;
-        let flags = components::scheduler(self.ports, &self.pki);
-        group.spawn("kube-scheduler", &tools::path(Tool::KubeScheduler)?, flags)?;
-        let flags = components::kwok(self.ports, &self.pki, Path::new(STAGES), Path::new(USAGE));
-        group.spawn("kwok", &tools::path(Tool::Kwok)?, flags)
+    /// Waits until the API server says that it is ready.
+    pub(crate) async fn until_answering(&mut self, what: &str) -> anyhow::Result<()> {
+        let client = self.client().await?;
+        self.wait_alive(what, async || {
+            let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
+            client.request_text(request).await.map(drop).map_err(|error| error.to_string())
+        })
+        .await
     }
 
-    async fn become_ready(&mut self, choices: &ClusterBuilder) -> anyhow::Result<()> {
-        let client = self.client().await?;
-        self.wait_alive("kube-apiserver is ready", async || {
-            let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
-            client.request_text(request).await.map_err(|error| error.to_string())
-        })
-        .await?;
-        self.launch_clients(choices)?;
-        nodes::create(&client, choices.nodes).await?;
-        let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
-        self.wait_alive("kube-controller-manager works", async || {
-            accounts.get("default").await.map_err(|error| error.to_string())
-        })
-        .await?;
-        let all: Api<Node> = Api::all(client.clone());
+    pub(crate) async fn create_nodes(&self, count: usize) -> anyhow::Result<()> {
+        nodes::create(&self.client().await?, count).await
+    }
+
+    pub(crate) async fn until_nodes_are_ready(&mut self, count: usize) -> anyhow::Result<()> {
+        let all: Api<Node> = Api::all(self.client().await?);
         self.wait_alive("all nodes are ready", async || {
             let found = all.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
             let ready = found.iter().filter(|node| nodes::is_ready(node)).count();
-            if ready == choices.nodes { Ok(()) } else { Err(format!("{ready} of {} are ready", choices.nodes)) }
+            if ready == count { Ok(()) } else { Err(format!("{ready} of {count} are ready")) }
         })
-        .await?;
-        if choices.metrics_server { self.start_metrics_server(&client).await } else { Ok(()) }
-    }
-
-    async fn start_metrics_server(&mut self, client: &kube::Client) -> anyhow::Result<()> {
-        let flags = components::metrics_server(&self.folder, self.ports, &self.pki);
-        self.group.spawn("metrics-server", &tools::path(Tool::MetricsServer)?, flags)?;
-        metrics_server::register(client, self.ports.metrics_server).await?;
-        self.wait_alive("metrics-server is available", async || metrics_server::is_available(client).await).await
+        .await
     }
 
     /// Waits for a condition for as long as all parts are alive.
-    async fn wait_alive<T>(
+    pub(crate) async fn wait_alive<T>(
         &mut self,
         what: &str,
         mut look: impl AsyncFnMut() -> Result<T, String>,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::certificates::Certificates;
+use crate::cluster::{Cluster, ClusterBuilder};
 
 /// Flags are put together from text and paths; this takes both.
 macro_rules! flag {
@@ -137,4 +138,24 @@ pub(crate) fn metrics_server(folder: &Path, ports: Ports, pki: &Certificates) ->
         "--metric-resolution=10s".into(),
         "--kubelet-request-timeout=5s".into(),
     ]
+}
+
+/// The API in memory takes the flags of kube-controller-manager that are about its controllers.
+pub(crate) fn plane(cluster: &Cluster, choices: &ClusterBuilder) -> Vec<OsString> {
+    let (server, front_proxy) = (cluster.pki.server(), cluster.pki.front_proxy());
+    let mut flags = vec![
+        flag!("listen", format!("127.0.0.1:{}", cluster.apiserver_port())),
+        flag!("tls-cert-file", server.certificate),
+        flag!("tls-private-key-file", server.key),
+        flag!("client-ca-file", cluster.pki.authority()),
+        flag!("requestheader-client-ca-file", cluster.pki.front_proxy_authority()),
+        flag!("requestheader-allowed-names", "front-proxy"),
+        flag!("proxy-client-cert-file", front_proxy.certificate),
+        flag!("proxy-client-key-file", front_proxy.key),
+        flag!("audit-log-path", cluster.audit_log()),
+        flag!("horizontal-pod-autoscaler-sync-period", format!("{}ms", choices.hpa_sync_period.as_millis())),
+    ];
+    flags.extend(choices.metrics_server.then(|| "--serve-usage".into()));
+    flags.extend(choices.controller_manager_flags.iter().cloned());
+    flags
 }

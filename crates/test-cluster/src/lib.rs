@@ -14,6 +14,8 @@
 //! |---|---|
 //! | [`tools`] | the programs, built once from the pinned Go modules in `go/` into a cache |
 //! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
+//! | [`control_plane`] | what it is made of: the real programs, or the API in memory of `crates/plane` |
+//! | `real`, `embedded` | how each of the two is started |
 //! | [`external_metrics`] | a process beside a cluster, registered as its external metrics API |
 //! | [`operator`] | an operator beside a cluster, registered as its external metrics API |
 //! | [`balancer`] | one address for several replicas of it |
@@ -30,6 +32,7 @@
 
 pub mod balancer;
 pub mod cluster;
+pub mod control_plane;
 pub mod external_metrics;
 pub mod operator;
 pub mod ports;
@@ -41,11 +44,14 @@ pub mod wait;
 mod cache;
 mod certificates;
 mod components;
+mod embedded;
 mod metrics_server;
 mod nodes;
+mod real;
 mod state;
 
 pub use cluster::{Cluster, ClusterBuilder};
+pub use control_plane::ControlPlane;
 pub use operator::{Launch, RunningOperator};
 pub use prometheus::Prometheus;
 pub use state::{Owner, StateFolder};

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -50,7 +53,7 @@ impl RunningOperator {
     pub async fn launch(cluster: &Cluster, program: &Path, launch: Launch) -> anyhow::Result<Self> {
         let port = Port::reserve()?;
         let authority = register(cluster, port.number)?;
-        let mut operator = Self::run(cluster, program, launch, port, &authority)?;
+        let mut operator = Self::run(cluster, program, launch, port, &authority).await?;
         external_metrics::until_available(cluster, || operator.group.check()).await?;
         Ok(operator)
     }
@@ -65,16 +68,17 @@ impl RunningOperator {
         let ports = launches.iter().map(|_| Port::reserve()).collect::<anyhow::Result<Vec<_>>>()?;
         let balancer = Balancer::start(ports.iter().map(|port| port.number).collect()).await?;
         let authority = register(cluster, balancer.port())?;
-        let started = launches.into_iter().zip(ports);
-        let started = started.map(|(launch, port)| Self::run(cluster, program, launch, port, &authority));
-        let mut operators = started.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut operators = Vec::new();
+        for (launch, port) in launches.into_iter().zip(ports) {
+            operators.push(Self::run(cluster, program, launch, port, &authority).await?);
+        }
         for operator in &mut operators {
             external_metrics::until_available(cluster, || operator.group.check()).await?;
         }
         Ok((operators, balancer))
     }
 
-    fn run(
+    async fn run(
         cluster: &Cluster,
         program: &Path,
         launch: Launch,
@@ -86,7 +90,7 @@ impl RunningOperator {
         fs::write(folder.join("tls.crt"), &certificate.chain)?;
         fs::write(folder.join("tls.key"), &certificate.key)?;
         let ports = [metrics_api, Port::reserve()?, Port::reserve()?];
-        let kubeconfig = write_kubeconfig(cluster, &folder)?;
+        let kubeconfig = write_kubeconfig(cluster, &folder).await?;
         let mut group = Group::start(&folder)?;
         let flags = [
             "operator".to_owned(),
@@ -180,12 +184,21 @@ fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
     Ok(certificate)
 }
 
-fn write_kubeconfig(cluster: &Cluster, folder: &Path) -> anyhow::Result<PathBuf> {
-    let token = cluster.kubectl(["create", "token", "kedge", "--namespace=kedge", "--duration=24h"])?;
+/// A token of the operator's account, for a day.
+async fn token(cluster: &Cluster) -> anyhow::Result<String> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client().await?, "kedge");
+    let wanted: TokenRequest =
+        serde_json::from_value(json!({ "spec": { "audiences": [], "expirationSeconds": 24 * 60 * 60 } }))?;
+    let given = accounts.create_token_request("kedge", &PostParams::default(), &wanted).await?;
+    given.status.and_then(|status| status.token).context("a token request without an answer")
+}
+
+async fn write_kubeconfig(cluster: &Cluster, folder: &Path) -> anyhow::Result<PathBuf> {
+    let token = token(cluster).await?;
     let admin: Value = serde_json::from_str(&fs::read_to_string(cluster.kubeconfig())?)?;
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "clusters": admin["clusters"],
-        "users": [{ "name": "kedge", "user": { "token": token.trim() } }],
+        "users": [{ "name": "kedge", "user": { "token": token } }],
         "contexts": [{ "name": "kedge", "context": { "cluster": "kedge", "user": "kedge" } }],
         "current-context": "kedge",
     });

@@ -59,12 +59,22 @@ fn workspace() -> &'static Path {
 
 /// Runs cargo in the workspace.
 fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
+    run(&mut cargo_command(arguments))
+}
+
+/// A cargo that works in the workspace, yet to be started.
+fn cargo_command(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(arguments).current_dir(workspace());
     kedge_test_cluster::process::forget_own_package(&mut command);
-    let status = command.status().context("cannot start cargo")?;
+    command
+}
+
+fn run(cargo: &mut Command) -> anyhow::Result<()> {
+    let status = cargo.status().context("cannot start cargo")?;
     if !status.success() {
+        let arguments: Vec<_> = cargo.get_args().map(|argument| argument.to_string_lossy()).collect();
         bail!("`cargo {}` failed ({status})", arguments.join(" "));
     }
     Ok(())

@@ -2,9 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
+use kedge_test_cluster::control_plane;
 use kedge_test_cluster::tools::{self, Tool};
 
-use crate::{cargo, faults};
+use crate::{cargo, cargo_command, faults};
+
+/// The tests on a cluster, as cargo is told.
+const CLUSTER_TESTS: [&str; 4] = ["--package", "kedge-tests", "--test", "cluster"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -31,13 +36,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     times.measure("programs for the cluster", || tools::build(&Tool::ALL))?;
-    times.measure("cluster tests", || cargo_test(&["--package", "kedge-tests", "--test", "cluster"]))?;
+    times.measure("cluster tests", || cargo_test(&CLUSTER_TESTS))?;
+    times.measure("scaling tests on the plane", || on_the_plane(&filter))?;
     times.measure("parity with KEDA", || cargo_test(&["--package", "kedge-tests", "--test", "parity"]))?;
     times.measure("the plane and a real API server", || {
         cargo_test(&["--package", "kedge-tests", "--test", "conformance"])
     })?;
     times.print();
     Ok(())
+}
+
+/// Runs the tests of ScaledObjects once more, on the API in memory. Cargo knows "one of these names" but no "both of these
+/// parts of a name", so the names are looked up first.
+fn on_the_plane(filter: &[&str]) -> anyhow::Result<()> {
+    let mut cargo =
+        cargo_command(&[&["test", "--quiet"], &CLUSTER_TESTS[..], &["--", "--list", "--format=terse"]].concat());
+    let listed = String::from_utf8(cargo.output().context("cannot start cargo")?.stdout)?;
+    let is_meant = |name: &&str| name.starts_with("scaling::") && filter.iter().all(|part| name.contains(part));
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix(": test")).filter(is_meant).collect();
+    if names.is_empty() {
+        println!("none of them is meant");
+        return Ok(());
+    }
+    let mut cargo = cargo_command(&[&["test"], &CLUSTER_TESTS[..], &["--", "--exact"], &names].concat());
+    crate::run(cargo.env(control_plane::VARIABLE, "embedded"))
 }
 
 /// Where the time went.

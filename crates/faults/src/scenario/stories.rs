@@ -23,6 +23,7 @@ pub fn all() -> Vec<Scenario> {
         create(),
         update(),
         paused(),
+        paused_by_hand(),
         paused_at_numbers(),
         paused_in(),
         paused_out(),
@@ -119,6 +120,13 @@ fn paused() -> Scenario {
         at(360, no_longer(PAUSED)),
     ];
     scenario("paused", with(simple(1, 50.0, json!({})), steps))
+}
+
+/// Somebody takes over, and gives back.
+fn paused_by_hand() -> Scenario {
+    let take_over = Act::Both(Box::new(note(PAUSED, "true")), Box::new(Act::Scale(4)));
+    let steps = [at(75, take_over), at(200, no_longer(PAUSED))];
+    scenario("paused-by-hand", with(simple(0, 50.0, json!({})), steps))
 }
 
 fn paused_at_numbers() -> Scenario {

@@ -16,6 +16,7 @@ use crate::call::{Call, Verb};
 use crate::error::ApiError;
 use crate::plane::Plane;
 use crate::resource::Gvr;
+use crate::store::Change;
 
 pub(crate) static PODS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "pods"));
 
@@ -58,6 +59,7 @@ pub(crate) enum Part {
     Whole,
     Status,
     Scale,
+    Binding,
 }
 
 impl Part {
@@ -66,6 +68,7 @@ impl Part {
             Self::Whole => None,
             Self::Status => Some("status".to_owned()),
             Self::Scale => Some("scale".to_owned()),
+            Self::Binding => Some("binding".to_owned()),
         }
     }
 }
@@ -117,6 +120,19 @@ impl Hand {
     ) -> Result<(), ApiError> {
         let mut call = self.write(Verb::Create, resource, &Key::new(namespace, ""), Part::Whole);
         call.name = None;
+        call.body = Some(body(object)?);
+        self.plane.call(call).await.map(drop)
+    }
+
+    /// Creates something below an object.
+    pub(crate) async fn create_part(
+        &self,
+        resource: &Gvr,
+        key: &Key,
+        part: Part,
+        object: &impl Serialize,
+    ) -> Result<(), ApiError> {
+        let mut call = self.write(Verb::Create, resource, key, part);
         call.body = Some(body(object)?);
         self.plane.call(call).await.map(drop)
     }
@@ -206,5 +222,57 @@ pub(crate) async fn wait(revision: &mut watch::Receiver<u64>, until: Option<Inst
         biased;
         Ok(()) = revision.changed() => {}
         () = pause => {}
+    }
+}
+
+/// Tells when objects of some resources changed, for controllers that then look at all of them.
+#[derive(Debug)]
+pub(crate) struct Attention {
+    plane: Plane,
+    resources: Vec<Gvr>,
+    revision: watch::Receiver<u64>,
+    seen: u64,
+    again_at: Option<Instant>,
+}
+
+impl Attention {
+    pub(crate) fn new(plane: &Plane, resources: &[&Gvr]) -> Self {
+        Self {
+            plane: plane.clone(),
+            resources: resources.iter().map(|resource| (*resource).clone()).collect(),
+            revision: plane.revision(),
+            seen: 0,
+            again_at: Some(Instant::now()),
+        }
+    }
+
+    /// Returns at first at once, then after a change, or when the time has come.
+    pub(crate) async fn wait(&mut self) {
+        loop {
+            let newest = *self.revision.borrow_and_update();
+            let changes = self.plane.changes_since(std::mem::replace(&mut self.seen, newest));
+            let concerns =
+                |changes: Vec<Change>| changes.iter().any(|change| self.resources.contains(&change.resource));
+            let is_due = self.again_at.is_some_and(|at| at <= Instant::now());
+            if is_due || changes.is_none_or(concerns) {
+                self.again_at = None;
+                return;
+            }
+            wait(&mut self.revision, self.again_at).await;
+        }
+    }
+
+    /// Whoever was refused looks again a moment later.
+    pub(crate) fn note<T>(&mut self, done: Result<T, ApiError>) {
+        if let Err(error) = done {
+            tracing::debug!(%error, "a controller tries again");
+            self.again_at = Some(Instant::now() + RETRY_PAUSE);
+        }
+    }
+
+    /// It returns at this instant, too.
+    #[cfg(feature = "serve")]
+    pub(crate) fn look_again_at(&mut self, at: Instant) {
+        self.again_at = Some(at);
     }
 }

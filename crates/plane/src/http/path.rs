@@ -27,6 +27,20 @@ impl Target {
         }
     }
 
+    /// The path that names it.
+    #[cfg(feature = "serve")]
+    pub(crate) fn path(&self) -> String {
+        let Gvr { group, version, plural } = &self.resource;
+        let mut path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        if let Some(namespace) = &self.namespace {
+            path += &format!("/namespaces/{namespace}");
+        }
+        for part in [Some(plural), self.name.as_ref(), self.subresource.as_ref()].into_iter().flatten() {
+            path += &format!("/{part}");
+        }
+        path
+    }
+
     fn below(group: &str, version: &str, rest: &[&str]) -> Option<Self> {
         let is_watch = rest.len() > 1 && rest[0] == "watch";
         let rest = if is_watch { &rest[1..] } else { rest };

@@ -30,7 +30,7 @@ pub(crate) fn answer(ask: &Ask<'_>) -> Result<Answer, ApiError> {
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": { "name": ask.name(), "namespace": meta::namespace(&account), "uid": meta::uid(&account), "creationTimestamp": stamp(ask.plane.now()) },
         "spec": { "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": spec["boundObjectRef"] },
-        "status": { "token": format!("user:{name}"), "expirationTimestamp": stamp(ask.plane.now() + Duration::seconds(seconds)) },
+        "status": { "token": (ask.plane.options().issue)(&name), "expirationTimestamp": stamp(ask.plane.now() + Duration::seconds(seconds)) },
     });
     Ok(Answer { code: 201, content: Content::Other(token) })
 }

@@ -1,0 +1,147 @@
+//! `kedge-plane`: a Kubernetes API in memory behind a socket, with what makes it look like a cluster: controllers, nodes that
+//! are ready, pods that run at once. Its flags are called as those of kube-apiserver and kube-controller-manager that mean
+//! the same.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use chrono::{TimeDelta, Utc};
+use clap::Parser;
+use kedge_plane::controllers::{Accounts, Controllers, HpaSettings, Nodes, Settings};
+use kedge_plane::serve::tls::{self, KeyedCertificate};
+use kedge_plane::serve::{AuditLog, Behind, Tokens, serve, trust, usage};
+use kedge_plane::{Options, Plane};
+use tokio::net::TcpListener;
+
+/// How many changes are remembered: more than a slow watcher falls behind.
+const HISTORY: usize = 100_000;
+
+/// A Kubernetes API in memory
+#[derive(Parser)]
+struct Cli {
+    /// The address to serve on
+    #[arg(long, value_name = "ADDRESS")]
+    listen: SocketAddr,
+
+    /// The certificate to show to callers, PEM
+    #[arg(long, value_name = "FILE")]
+    tls_cert_file: PathBuf,
+
+    /// Its key
+    #[arg(long, value_name = "FILE")]
+    tls_private_key_file: PathBuf,
+
+    /// The authority of callers' certificates, and of the servers of this cluster
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: PathBuf,
+
+    /// The authority of the certificate to show to servers of APIs
+    #[arg(long, value_name = "FILE")]
+    requestheader_client_ca_file: PathBuf,
+
+    /// The name on that certificate
+    #[arg(long, value_name = "NAME")]
+    requestheader_allowed_names: String,
+
+    /// The certificate to show to servers of APIs
+    #[arg(long, value_name = "FILE")]
+    proxy_client_cert_file: PathBuf,
+
+    /// Its key
+    #[arg(long, value_name = "FILE")]
+    proxy_client_key_file: PathBuf,
+
+    /// Where to note who asked for what
+    #[arg(long, value_name = "FILE")]
+    audit_log_path: Option<PathBuf>,
+
+    /// Serve metrics.k8s.io, from annotations of pods
+    #[arg(long)]
+    serve_usage: bool,
+
+    /// How often each HPA is looked at
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "15s")]
+    horizontal_pod_autoscaler_sync_period: TimeDelta,
+
+    /// How long the cpu usage of a pod that starts is not believed
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5m")]
+    horizontal_pod_autoscaler_cpu_initialization_period: TimeDelta,
+
+    /// How soon after its start a pod that becomes unready was never ready
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]
+    horizontal_pod_autoscaler_initial_readiness_delay: TimeDelta,
+
+    /// The window of scale-downs whose HPA names none
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5m")]
+    horizontal_pod_autoscaler_downscale_stabilization: TimeDelta,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    let cli = Cli::parse();
+    let audit = cli.audit_log_path.as_deref().map(AuditLog::create).transpose().context("no audit log")?;
+    let plane = Plane::new(options(audit.as_ref()));
+    let authority = tls::read(&cli.client_ca_file)?;
+    let tls = tls::server_config(KeyedCertificate::read(&cli.tls_cert_file, &cli.tls_private_key_file)?, &authority)?;
+    let front_proxy = KeyedCertificate::read(&cli.proxy_client_cert_file, &cli.proxy_client_key_file)?;
+    let authority = String::from_utf8(authority)?;
+    furnish(&plane, &cli, &authority).await?;
+    let listener = TcpListener::bind(cli.listen).await.with_context(|| format!("cannot listen on {}", cli.listen))?;
+    tracing::info!(address = %cli.listen, "serving");
+    // Each is a task of its own, so that none waits for another; none ends.
+    tokio::spawn(Controllers::new(&plane, settings(&cli)).run());
+    tokio::spawn(Nodes::new(&plane).run());
+    tokio::spawn(Accounts::new(&plane, &authority).run());
+    tokio::spawn(Behind::new(&plane, Some(front_proxy)).run());
+    match serve(plane, listener, tls, audit).await {}
+}
+
+/// Puts into the plane what a cluster has from the start.
+async fn furnish(plane: &Plane, cli: &Cli, authority: &str) -> anyhow::Result<()> {
+    let published = trust::Published {
+        client_authority: authority.to_owned(),
+        front_proxy_authority: String::from_utf8(tls::read(&cli.requestheader_client_ca_file)?)?,
+        front_proxy_name: cli.requestheader_allowed_names.clone(),
+    };
+    trust::publish(plane, &published).await?;
+    if cli.serve_usage {
+        usage::register(plane).await?;
+    }
+    Ok(())
+}
+
+/// Tokens that cannot be guessed, and a log of what controllers do, too.
+fn options(audit: Option<&AuditLog>) -> Options {
+    let tokens = Tokens::default();
+    let (holders, audit) = (tokens.clone(), audit.cloned());
+    Options {
+        history: HISTORY,
+        authenticate: Arc::new(move |token| holders.holder(token)),
+        issue: Arc::new(move |user| tokens.issue(user)),
+        observe: Arc::new(move |call, code| {
+            if let Some(audit) = &audit {
+                audit.note_call(call, code, Utc::now());
+            }
+        }),
+        ..Options::default()
+    }
+}
+
+fn settings(cli: &Cli) -> Settings {
+    let hpa = HpaSettings {
+        sync_period: cli.horizontal_pod_autoscaler_sync_period,
+        cpu_initialization_period: cli.horizontal_pod_autoscaler_cpu_initialization_period,
+        initial_readiness_delay: cli.horizontal_pod_autoscaler_initial_readiness_delay,
+        downscale_stabilization: cli.horizontal_pod_autoscaler_downscale_stabilization,
+        ..HpaSettings::default()
+    };
+    Settings { hpa, ..Settings::default() }
+}
+
+/// A duration as Go writes it.
+fn parse_duration(text: &str) -> Result<TimeDelta, String> {
+    kedge_plane::serve::parse_duration(text).ok_or_else(|| "is no duration such as 1m30s or 500ms".to_owned())
+}
