@@ -139,7 +139,7 @@ fn cores() -> usize {
 /// The scenario in which a defect shows soonest.
 fn shows(sabotage: Sabotage) -> &'static str {
     match sabotage {
-        Sabotage::NoLiveRead => "wakes-and-sleeps",
+        Sabotage::NoLiveRead => "scaled-by-hand",
         Sabotage::PauseFromStatus => "paused",
         Sabotage::UnknownIsZero => "blind",
         Sabotage::AnyHpaIsOurs => "foreign-hpa",

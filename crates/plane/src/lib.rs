@@ -26,10 +26,12 @@
 //! A write passes through: `verbs` → `strict` and `prepare` (read, completed, what callers may not touch) → `write` (checked)
 //! → `admission` (webhooks) → `store` → `settle`.
 //!
-//! Known to differ from a real API server: `managedFields` are not kept and server-side apply knows no conflicts; garbage
-//! collection, namespaces and definitions settle within the write that causes it, without asking webhooks; `matchConditions`
-//! of webhooks are not looked at; there are no mutating webhooks and admission policies; requests are not authorized; tables
-//! are answered as objects; of OpenAPI there is only what kubectl needs to apply; watches through other servers are not streamed.
+//! Known to differ from a real API server: `managedFields` are not kept, and server-side apply knows all who did not apply as
+//! one; garbage collection, namespaces and definitions settle within the write that causes it, without asking webhooks;
+//! `matchConditions` of webhooks are not looked at; there are no mutating webhooks and admission policies, and tokens are not
+//! mounted into pods; requests are not authorized; tables are answered as objects; of OpenAPI there is only what kubectl
+//! needs to apply; watches
+//! through other servers are not streamed. `docs/plane-differences.md` lists what scripts show beyond that.
 
 mod admission;
 mod aggregate;

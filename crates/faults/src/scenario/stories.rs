@@ -29,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
         paused_out(),
         forced(),
         wakes_and_sleeps(),
+        scaled_by_hand(),
         long_cooldown(),
         idle(),
         fallback(),
@@ -158,6 +159,12 @@ fn forced() -> Scenario {
 fn wakes_and_sleeps() -> Scenario {
     let steps = [at(100, Act::Serve("load", 5.0)), at(150, Act::Serve("load", 60.0)), at(250, Act::Serve("load", 0.0))];
     judged(scenario("wakes-and-sleeps", with(simple(2, 0.0, json!({})), steps)), 60)
+}
+
+/// Somebody wakes the target by hand just before its source does.
+fn scaled_by_hand() -> Scenario {
+    let by_hand = Act::Both(Box::new(Act::Scale(3)), Box::new(Act::Serve("load", 30.0)));
+    scenario("scaled-by-hand", with(simple(0, 0.0, json!({})), [at(100, by_hand)]))
 }
 
 fn long_cooldown() -> Scenario {
