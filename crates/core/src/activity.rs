@@ -72,7 +72,9 @@ impl Past {
     pub fn after(self, activity: Activity, now: DateTime<Utc>) -> Self {
         match (self, activity) {
             (_, Activity::Active) => Self::Active { last_seen_at: Some(now) },
-            (Self::Active { last_seen_at }, Activity::Inactive) => Self::Ended { at: last_seen_at.unwrap_or(now).min(now) },
+            (Self::Active { last_seen_at }, Activity::Inactive) => {
+                Self::Ended { at: last_seen_at.unwrap_or(now).min(now) }
+            }
             (Self::Ended { at }, _) => Self::Ended { at: at.min(now) },
             (past, _) => past,
         }

@@ -14,14 +14,13 @@ pub struct State(BTreeMap<String, Value>);
 
 impl State {
     pub fn of(plane: &Plane) -> Self {
-        let kinds: [(&str, fn(&Value) -> Value); 4] = [
-            ("Deployment", deployment),
-            ("HorizontalPodAutoscaler", hpa),
-            ("ScaledObject", scaled_object),
-            ("TriggerAuthentication", scaled_object),
-        ];
         let mut all = BTreeMap::new();
-        for (kind, cut) in kinds {
+        for kind in ["Deployment", "HorizontalPodAutoscaler", "ScaledObject", "TriggerAuthentication"] {
+            let cut = match kind {
+                "Deployment" => deployment,
+                "HorizontalPodAutoscaler" => hpa,
+                _ => scaled_object,
+            };
             for object in plane.objects(&resource(kind), Some(NAMESPACE)) {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 all.insert(format!("{kind} {name}"), cut(&object));
@@ -85,6 +84,11 @@ fn scaled_object(object: &Value) -> Value {
             (one["type"].as_str().unwrap_or_default().to_owned(), json!([one["status"], one["reason"], one["message"]]))
         })
         .collect();
+    let mut conditions = conditions;
+    // A pause that was over before anybody saw it leaves no trace.
+    if let Some(paused) = conditions.get_mut("Paused").filter(|paused| paused[0] == "False") {
+        *paused = json!(["False"]);
+    }
     status["conditions"] = json!(conditions);
     json!({
         "spec": object["spec"], "labels": meta["labels"], "annotations": meta["annotations"],

@@ -74,7 +74,7 @@ impl User {
         let resource = resource(object["kind"].as_str().expect("a kind"));
         let name = object["metadata"]["name"].as_str().expect("a name");
         match self.plane.object(&resource, Some(NAMESPACE), name) {
-            None => drop(self.call("user", Verb::Create, resource, None, Some(object.clone())).await),
+            None => self.call("user", Verb::Create, resource, None, Some(object.clone())).await,
             Some(_) => self.patch(&resource, name, object.clone()).await,
         }
     }

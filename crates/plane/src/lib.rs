@@ -60,9 +60,9 @@ pub mod resource;
 pub mod review;
 pub mod schema;
 pub mod selector;
-mod service;
 #[cfg(feature = "serve")]
 pub mod serve;
+mod service;
 mod settle;
 mod state;
 pub mod store;

@@ -8,7 +8,7 @@ use super::{Evidence, Step, told};
 use crate::fault::Fault;
 
 /// How late a step may be: two polls, and what a process that was away needs to begin again.
-const LATE_MAX: Duration = Duration::from_secs(130);
+const LATE_MAX: Duration = Duration::from_secs(95);
 
 /// The time between two polls: activity that only the HPA controller asked about in between does not count.
 const POLL: Duration = Duration::from_secs(30);

@@ -98,12 +98,12 @@ fn create() -> Scenario {
 fn update() -> Scenario {
     let steps = [
         at(60, Act::Serve("other", 35.0)),
-        at(70, Act::Apply(scaled_object(json!([prometheus("other")]), json!({ "maxReplicaCount": 8 })))),
+        at(70, Act::Apply(scaled_object(json!([prometheus("other")]), json!({ "maxReplicaCount": 3 })))),
         at(
             130,
             Act::Apply(scaled_object(
                 json!([prometheus("other")]),
-                json!({ "minReplicaCount": 2, "maxReplicaCount": 3 }),
+                json!({ "minReplicaCount": 2, "maxReplicaCount": 9 }),
             )),
         ),
     ];
