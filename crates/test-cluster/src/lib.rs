@@ -1,5 +1,6 @@
 //! A real Kubernetes control plane on one machine: etcd, kube-apiserver, kube-controller-manager with the real HPA
-//! controller, kube-scheduler, and nodes played by kwok. No kubelet, no containers, no downloads of binaries.
+//! controller, kube-scheduler, and nodes played by kwok. No kubelet, no containers, no downloads of binaries. Where the
+//! environment says so, the API in memory of `crates/plane` takes its place.
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {
