@@ -34,6 +34,7 @@ pub fn all() -> Vec<Scenario> {
         idle(),
         fallback(),
         blind(),
+        unbuilt(),
         renamed(),
         adopted(),
         foreign(),
@@ -201,6 +202,16 @@ fn fallback() -> Scenario {
 fn blind() -> Scenario {
     let steps = [at(80, Act::Require("load", "nobody has it")), at(85, Act::Serve("load", 0.0))];
     scenario("blind", with(simple(1, 50.0, json!({})), steps))
+}
+
+/// A trigger that cannot be built, and a fallback for it.
+fn unbuilt() -> Scenario {
+    let trigger = json!([{ "type": "abacus", "metadata": {} }]);
+    let spec = json!({ "fallback": { "failureThreshold": 2, "replicas": 3 } });
+    let steps = vec![at(0, Act::Apply(deployment(1))), at(1, Act::Apply(scaled_object(trigger, spec)))];
+    let mut scenario = scenario("unbuilt", steps);
+    scenario.expects.may_shrink_blindly = true;
+    scenario
 }
 
 fn hpa_named(name: &str) -> Value {

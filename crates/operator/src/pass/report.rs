@@ -65,7 +65,9 @@ impl Passes {
         }
         new.conditions = Some(told);
         if let Some(poll) = &findings.poll {
-            let was_active = status_of(&previous, kinds::ACTIVE) == Some("True");
+            // Where nothing can be looked at, the condition does not say that a fallback keeps the object active.
+            let was_active =
+                status_of(&previous, kinds::ACTIVE) == Some("True") || blind && old.last_active_time.is_some();
             let is_active = poll.activity == Activity::Active || is_forced(policy);
             new.last_active_time = last_active(&old, was_active, is_active, memory, self.clock.now());
             if sabotage::is(Sabotage::LastActiveTimeNotWritten) && !is_active {
