@@ -60,8 +60,8 @@ pub enum Act {
     Delete(&'static str, &'static str),
     /// From now on the answer to a question.
     Serve(&'static str, f64),
-    /// From now on the token that a question needs.
-    Require(&'static str, &'static str),
+    /// From now on the token that a question needs, if any.
+    Require(&'static str, Option<&'static str>),
     /// The external scaler says that there is work.
     Push,
     /// One right after the other.

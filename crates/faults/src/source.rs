@@ -71,9 +71,13 @@ impl Sources {
         self.lock().values.insert(question.to_owned(), value);
     }
 
-    /// From now on the token without which a question is refused.
-    pub fn require(&self, question: &str, token: &str) {
-        self.lock().tokens.insert(question.to_owned(), token.to_owned());
+    /// From now on the token without which a question is refused, if there is one.
+    pub fn require(&self, question: &str, token: Option<&str>) {
+        let tokens = &mut self.lock().tokens;
+        match token {
+            Some(token) => drop(tokens.insert(question.to_owned(), token.to_owned())),
+            None => drop(tokens.remove(question)),
+        }
     }
 
     /// Lets the external scaler say that there is work.

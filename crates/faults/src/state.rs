@@ -75,6 +75,8 @@ fn scaled_object(object: &Value) -> Value {
     let mut status = object["status"].clone();
     if let Some(status) = status.as_object_mut() {
         status.remove("lastActiveTime");
+        // What the target had when the object was first seen depends on who was first; that it is given back does not.
+        status.remove("originalReplicaCount");
     }
     let conditions: BTreeMap<String, Value> = status["conditions"]
         .as_array()

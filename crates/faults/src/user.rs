@@ -65,7 +65,7 @@ impl User {
                 self.call("user", Verb::Delete, resource, Some(name), None).await;
             }
             Act::Serve(question, value) => self.sources.set(question, *value),
-            Act::Require(question, token) => self.sources.require(question, token),
+            Act::Require(question, token) => self.sources.require(question, *token),
             Act::Push => self.sources.push(true),
         }
     }

@@ -138,6 +138,7 @@ fn paused_at_numbers() -> Scenario {
         at(200, Act::Scale(3)),
         at(260, no_longer(PAUSED_AT)),
         at(330, note(PAUSED_AT, "0")),
+        at(400, no_longer(PAUSED_AT)),
     ];
     scenario("paused-replicas", with(simple(1, 50.0, json!({})), steps))
 }
@@ -182,7 +183,7 @@ fn idle() -> Scenario {
 fn fallback() -> Scenario {
     let spec = json!({ "fallback": { "failureThreshold": 2, "replicas": 6 } });
     let steps = [
-        at(80, Act::Require("load", "nobody has it")),
+        at(80, Act::Require("load", Some("nobody has it"))),
         at(
             301,
             Act::Apply(scaled_object(
@@ -191,7 +192,7 @@ fn fallback() -> Scenario {
             )),
         ),
         at(301, Act::Serve("spare", 25.0)),
-        at(380, Act::Require("spare", "nobody has it")),
+        at(380, Act::Require("spare", Some("nobody has it"))),
     ];
     let mut scenario = scenario("fallback", with(simple(1, 50.0, spec), steps));
     scenario.expects.may_shrink_blindly = true;
@@ -200,7 +201,12 @@ fn fallback() -> Scenario {
 
 /// A source that fails for long, and no fallback: nothing may become smaller.
 fn blind() -> Scenario {
-    let steps = [at(80, Act::Require("load", "nobody has it")), at(85, Act::Serve("load", 0.0))];
+    let steps = [
+        at(80, Act::Require("load", Some("nobody has it"))),
+        at(85, Act::Serve("load", 0.0)),
+        at(400, Act::Serve("load", 50.0)),
+        at(401, Act::Require("load", None)),
+    ];
     scenario("blind", with(simple(1, 50.0, json!({})), steps))
 }
 
@@ -257,16 +263,16 @@ fn deleted() -> Scenario {
 fn rotated() -> Scenario {
     let steps = vec![
         at(0, Act::Serve("load", 50.0)),
-        at(0, Act::Require("load", "first")),
+        at(0, Act::Require("load", Some("first"))),
         at(0, Act::Apply(secret("first"))),
         at(0, Act::Apply(trigger_authentication())),
         at(0, Act::Apply(deployment(1))),
         at(1, Act::Apply(scaled_object(json!([guarded("load")]), json!({})))),
-        at(90, Act::Require("load", "second")),
+        at(90, Act::Require("load", Some("second"))),
         at(91, Act::Apply(secret("second"))),
         at(95, Act::Serve("load", 30.0)),
         at(200, Act::Apply(secret("third"))),
-        at(201, Act::Require("load", "third")),
+        at(201, Act::Require("load", Some("third"))),
         at(205, Act::Serve("load", 70.0)),
     ];
     scenario("rotated-secret", steps)
