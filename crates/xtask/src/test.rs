@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use kedge_test_cluster::control_plane;
 use kedge_test_cluster::tools::{self, Tool};
 
@@ -51,7 +51,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn on_the_plane(filter: &[&str]) -> anyhow::Result<()> {
     let mut cargo =
         cargo_command(&[&["test", "--quiet"], &CLUSTER_TESTS[..], &["--", "--list", "--format=terse"]].concat());
-    let listed = String::from_utf8(cargo.output().context("cannot start cargo")?.stdout)?;
+    let listed = cargo.output().context("cannot start cargo")?;
+    if !listed.status.success() {
+        bail!("the tests cannot be listed: {}", String::from_utf8_lossy(&listed.stderr).trim());
+    }
+    let listed = String::from_utf8(listed.stdout)?;
     let is_meant = |name: &&str| name.starts_with("scaling::") && filter.iter().all(|part| name.contains(part));
     let names: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix(": test")).filter(is_meant).collect();
     if names.is_empty() {
