@@ -217,6 +217,20 @@ fn backoff(subject: &Subject, failures: u32) -> Duration {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn what_a_watch_lost_is_listed_after_ten_minutes() {
+        let plane = kedge_plane::Plane::new(kedge_plane::Options::default());
+        let path = "/api/v1/namespaces/default/configmaps".to_owned();
+        let subject = Subject { path, selector: None, fields: None, extent: Extent::Whole };
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let note = move |seen: Seen<serde_json::Value>| tell.send(matches!(seen, Seen::All(_))).unwrap();
+        let started = tokio::time::Instant::now();
+        tokio::spawn(watch(plane.client("operator"), subject, note));
+        assert_eq!((told.recv().await, started.elapsed().as_secs()), (Some(true), 0));
+        assert_eq!(told.recv().await, Some(true), "nothing changed, and yet everything is listed");
+        assert!((480..=600).contains(&started.elapsed().as_secs()), "after {:?}", started.elapsed());
+    }
+
     #[test]
     fn an_empty_page_may_have_null_for_items() {
         // As kube-apiserver 1.36 answers a list of metadata of custom resources.
