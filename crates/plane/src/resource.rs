@@ -1,5 +1,5 @@
 //! The kinds of objects there are: how paths name them, and by which of the API server's rules they live. The built-in ones
-//! are listed in [`table`]; custom ones are made from their definitions.
+//! are listed in `table`; custom ones are made from their definitions.
 
 use std::fmt;
 use std::sync::Arc;
