@@ -3,9 +3,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `decode` | types: values of wrong ones, unknown fields, empty values |
+//! | [`mod@decode`] | types: values of wrong ones, unknown fields, empty values |
 //! | [`defaults`] | what is filled in |
-//! | `check` | what is refused, and in which words |
+//! | [`mod@check`] | what is refused, and in which words |
 //! | `format` | the formats of names |
 //! | `shape` | the table of types that the others follow |
 
