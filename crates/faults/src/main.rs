@@ -77,7 +77,10 @@ fn run(runs: u64, from: u64, limits: Limits, resume: Option<PathBuf>) -> anyhow:
     let mut failures = 0;
     while done < end && failures < limits.failures_max {
         let part = done..end.min(done + PART);
-        let summary = play(&book, part.clone(), limits, |_, _| {});
+        let summary = play(&book, part.clone(), limits, |played, took| {
+            let rate = played as f64 / took.as_secs_f64();
+            eprintln!("{} of {end}, {rate:.0} a second", part.start + played);
+        });
         summary.failures.iter().for_each(tell);
         tell_progress(part.end, end, &summary);
         failures += summary.failures.len();

@@ -68,7 +68,7 @@ pub fn play(book: &Book, range: Range<u64>, limits: Limits, told: impl Fn(u64, D
                 failed.fetch_add(1, Ordering::Relaxed);
             }
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if done.is_multiple_of(500) {
+            if done.is_multiple_of(1_000) {
                 told(done, began_at.elapsed());
             }
         }
