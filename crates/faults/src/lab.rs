@@ -262,16 +262,8 @@ fn prepared(begins_at: DateTime<Utc>) -> Plane {
 fn install(plane: &Plane, object: &Value) {
     let (group, version) = object["apiVersion"].as_str().and_then(|text| text.split_once('/')).unwrap_or(("", "v1"));
     let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
-    let call = Call {
-        user: "administrator".to_owned(),
-        verb: Verb::Create,
-        resource: Gvr::new(group, version, &plural),
-        namespace: None,
-        name: None,
-        subresource: None,
-        params: Vec::new(),
-        body: Some(object.clone()),
-    };
+    let resource = Gvr::new(group, version, &plural);
+    let call = Call { body: Some(object.clone()), ..Call::new("administrator", Verb::Create, resource) };
     let done = plane.call(call).now_or_never().expect("no other server has to be asked");
     done.expect("what every run begins with");
 }

@@ -78,7 +78,7 @@ fn scaled_object(object: &Value) -> Value {
         // What the target had when the object was first seen depends on who was first; that it is given back does not.
         status.remove("originalReplicaCount");
     }
-    let conditions: BTreeMap<String, Value> = status["conditions"]
+    let mut conditions: BTreeMap<String, Value> = status["conditions"]
         .as_array()
         .into_iter()
         .flatten()
@@ -86,7 +86,6 @@ fn scaled_object(object: &Value) -> Value {
             (one["type"].as_str().unwrap_or_default().to_owned(), json!([one["status"], one["reason"], one["message"]]))
         })
         .collect();
-    let mut conditions = conditions;
     // A pause that was over before anybody saw it leaves no trace.
     if let Some(paused) = conditions.get_mut("Paused").filter(|paused| paused[0] == "False") {
         *paused = json!(["False"]);

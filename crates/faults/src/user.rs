@@ -86,16 +86,8 @@ impl User {
 
     /// A step may come too late, for an object that is gone; nothing else may fail.
     async fn call(&self, user: &str, verb: Verb, resource: Gvr, name: Option<&str>, body: Option<Value>) {
-        let call = Call {
-            user: user.to_owned(),
-            verb,
-            resource,
-            namespace: Some(NAMESPACE.to_owned()),
-            name: name.map(str::to_owned),
-            subresource: None,
-            params: Vec::new(),
-            body,
-        };
+        let (namespace, name) = (Some(NAMESPACE.to_owned()), name.map(str::to_owned));
+        let call = Call { namespace, name, body, ..Call::new(user, verb, resource) };
         match self.plane.call(call).await {
             Ok(_) => {}
             Err(error) if error.code == 404 => {}

@@ -44,6 +44,12 @@ pub struct Call {
 }
 
 impl Call {
+    /// A request for all of a resource; what it is about more closely is to be set.
+    pub fn new(user: &str, verb: Verb, resource: Gvr) -> Self {
+        let (namespace, name, subresource, body) = (None, None, None, None);
+        Self { user: user.to_owned(), verb, resource, namespace, name, subresource, params: Vec::new(), body }
+    }
+
     /// A query parameter; empty ones count as absent.
     pub fn param(&self, name: &str) -> Option<&str> {
         self.params

@@ -70,15 +70,7 @@ pub async fn serve(plane: Plane, listener: TcpListener, tls: ServerConfig, audit
 
 /// Creates an object that the plane has from the start.
 async fn create(plane: &Plane, resource: Gvr, namespace: Option<&str>, object: Value) -> Result<(), ApiError> {
-    let call = Call {
-        user: "system:apiserver".to_owned(),
-        verb: Verb::Create,
-        resource,
-        namespace: namespace.map(str::to_owned),
-        name: None,
-        subresource: None,
-        params: Vec::new(),
-        body: Some(object),
-    };
+    let (namespace, body) = (namespace.map(str::to_owned), Some(object));
+    let call = Call { namespace, body, ..Call::new("system:apiserver", Verb::Create, resource) };
     plane.call(call).await.map(drop)
 }

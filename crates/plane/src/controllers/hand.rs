@@ -120,8 +120,7 @@ impl Hand {
     ) -> Result<(), ApiError> {
         let mut call = self.write(Verb::Create, resource, &Key::new(namespace, ""), Part::Whole);
         call.name = None;
-        call.body = Some(body(object)?);
-        self.plane.call(call).await.map(drop)
+        self.send(call, object).await
     }
 
     /// Creates something below an object.
@@ -132,9 +131,7 @@ impl Hand {
         part: Part,
         object: &impl Serialize,
     ) -> Result<(), ApiError> {
-        let mut call = self.write(Verb::Create, resource, key, part);
-        call.body = Some(body(object)?);
-        self.plane.call(call).await.map(drop)
+        self.send(self.write(Verb::Create, resource, key, part), object).await
     }
 
     /// Replaces a part of an object; refused if the object is another one by now.
@@ -145,7 +142,11 @@ impl Hand {
         part: Part,
         object: &impl Serialize,
     ) -> Result<(), ApiError> {
-        let mut call = self.write(Verb::Update, resource, key, part);
+        self.send(self.write(Verb::Update, resource, key, part), object).await
+    }
+
+    /// Makes a request with an object.
+    async fn send(&self, mut call: Call, object: &impl Serialize) -> Result<(), ApiError> {
         call.body = Some(body(object)?);
         self.plane.call(call).await.map(drop)
     }
@@ -170,14 +171,10 @@ impl Hand {
 
     fn write(&self, verb: Verb, resource: &Gvr, key: &Key, part: Part) -> Call {
         Call {
-            user: self.user.to_owned(),
-            verb,
-            resource: resource.clone(),
             namespace: key.namespace().map(str::to_owned),
             name: Some(key.name.clone()),
             subresource: part.subresource(),
-            params: Vec::new(),
-            body: None,
+            ..Call::new(self.user, verb, resource.clone())
         }
     }
 }
