@@ -127,7 +127,7 @@ impl Wire {
         }
         let response = self.plane.answer(&self.replica, request).await;
         let status = response.status().as_u16();
-        let revision = *self.plane.revision().borrow();
+        let revision = self.plane.revision().see();
         self.journal.note(Entry { replica: self.replica.clone(), line, issued_at, kind, revision, status });
         if kind == Kind::Write
             && response.status().is_success()

@@ -20,11 +20,12 @@ fn nothing_is_wrong_without_faults() {
 }
 
 #[test]
-fn a_run_ends_the_same_every_time() {
-    let book = book(&["create", "external-push", "rotated-secret", "two-replicas"]);
-    for number in [0, 1, 2, 3, 601, 1002, 2003, 3000, 400_001, 400_002] {
+fn a_run_is_the_same_every_time() {
+    let book = Book::open();
+    for number in (0..40_000).step_by(997).chain(400_000..400_010) {
         let plan = book.plan(number);
         let (first, second) = (perturbed(&plan), perturbed(&plan));
+        assert_eq!(first.evidence.lines(), second.evidence.lines(), "run {number}: {:?}", plan.faults);
         assert_eq!(first.state, second.state, "run {number}: {:?}", plan.faults);
         assert_eq!(first.violations, Vec::<String>::new(), "run {number}: {:?}", plan.faults);
     }

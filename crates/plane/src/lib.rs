@@ -58,6 +58,7 @@ mod prepare;
 mod removal;
 pub mod resource;
 pub mod review;
+mod revision;
 pub mod schema;
 pub mod selector;
 #[cfg(feature = "serve")]
@@ -78,4 +79,5 @@ pub use error::{ApiError, FieldProblem};
 pub use http::AnswerBody;
 pub use plane::{Options, Plane};
 pub use resource::Gvr;
+pub use revision::Revision;
 pub use transport::Transport;

@@ -8,7 +8,6 @@ use chrono::{DateTime, SubsecRound, Utc};
 use http::{Request, Response};
 use kube::client::Body;
 use serde_json::Value;
-use tokio::sync::watch;
 
 use crate::aggregate;
 use crate::answer::Shape;
@@ -18,6 +17,7 @@ use crate::error::ApiError;
 use crate::http::AnswerBody;
 use crate::resource::Gvr;
 use crate::review::Identity;
+use crate::revision::{Revision, Teller};
 use crate::settle;
 use crate::state::State;
 use crate::store::{Change, key, within};
@@ -36,7 +36,7 @@ struct Shared {
     options: Options,
     state: Mutex<State>,
     /// The revision of the last change.
-    told: watch::Sender<u64>,
+    told: Teller,
     backends: Backends,
 }
 
@@ -50,7 +50,7 @@ impl Plane {
     /// A plane with the namespaces that every cluster has. Spawns nothing.
     pub fn new(options: Options) -> Self {
         let state = Mutex::new(State::new(options.history));
-        let shared = Shared { options, state, told: watch::Sender::new(1), backends: Backends::default() };
+        let shared = Shared { options, state, told: Teller::new(1), backends: Backends::default() };
         let plane = Self { shared: Arc::new(shared) };
         let now = plane.now();
         plane.write(|state| state.create_first_namespaces(now));
@@ -60,7 +60,7 @@ impl Plane {
     /// Another plane that begins as this one is now. Nobody is behind it: backends are registered anew.
     pub fn fork(&self, options: Options) -> Self {
         let state = self.state().alone(options.history);
-        let told = watch::Sender::new(state.store.revision());
+        let told = Teller::new(state.store.revision());
         let shared = Shared { options, state: Mutex::new(state), told, backends: Backends::default() };
         Self { shared: Arc::new(shared) }
     }
@@ -114,8 +114,8 @@ impl Plane {
     }
 
     /// The revision of the last change, told as it grows.
-    pub fn revision(&self) -> watch::Receiver<u64> {
-        self.shared.told.subscribe()
+    pub fn revision(&self) -> Revision {
+        self.shared.told.listen()
     }
 
     /// Everything that changed after a revision, in order; none if the log does not reach back so far.
@@ -174,7 +174,7 @@ impl Plane {
         let written = write(&mut state);
         let revision = state.store.revision();
         drop(state);
-        self.shared.told.send_if_modified(|told| std::mem::replace(told, revision) != revision);
+        self.shared.told.tell(revision);
         written
     }
 }

@@ -117,12 +117,12 @@ async fn writes_that_change_nothing_take_no_revision() {
     let (plane, client) = plane();
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     let created = api.create(&PostParams::default(), &config_map("a", "1")).await.expect("create");
-    let before = *plane.revision().borrow();
+    let before = plane.revision().see();
     api.replace("a", &PostParams::default(), &created).await.expect("replace");
     let merge = Patch::Merge(json!({ "data": { "key": "1" } }));
     let patched = api.patch("a", &PatchParams::default(), &merge).await.expect("patch");
     assert_eq!(patched, created);
-    assert_eq!(*plane.revision().borrow(), before);
+    assert_eq!(plane.revision().see(), before);
 }
 
 #[tokio::test(start_paused = true)]
@@ -328,9 +328,9 @@ async fn nothing_is_stored_by_a_dry_run() {
     let (plane, client) = plane();
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    let before = *plane.revision().borrow();
+    let before = plane.revision().see();
     api.create(&dry, &config_map("a", "1")).await.expect("create");
-    assert_eq!(*plane.revision().borrow(), before);
+    assert_eq!(plane.revision().see(), before);
     assert_eq!(refusal(api.get("a").await).0, 404);
 }
 

@@ -9,13 +9,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::call::{Call, Verb};
 use crate::error::ApiError;
 use crate::plane::Plane;
 use crate::resource::Gvr;
+use crate::revision::Revision;
 use crate::store::Change;
 
 pub(crate) static PODS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "pods"));
@@ -208,7 +208,7 @@ pub(crate) fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
 }
 
 /// Waits for a change, or until an instant.
-pub(crate) async fn wait(revision: &mut watch::Receiver<u64>, until: Option<Instant>) {
+pub(crate) async fn wait(revision: &mut Revision, until: Option<Instant>) {
     let pause = async {
         match until {
             Some(until) => sleep_until(until).await,
@@ -217,7 +217,7 @@ pub(crate) async fn wait(revision: &mut watch::Receiver<u64>, until: Option<Inst
     };
     tokio::select! {
         biased;
-        Ok(()) = revision.changed() => {}
+        () = revision.changed() => {}
         () = pause => {}
     }
 }
@@ -227,7 +227,7 @@ pub(crate) async fn wait(revision: &mut watch::Receiver<u64>, until: Option<Inst
 pub(crate) struct Attention {
     plane: Plane,
     resources: Vec<Gvr>,
-    revision: watch::Receiver<u64>,
+    revision: Revision,
     seen: u64,
     again_at: Option<Instant>,
 }
@@ -246,7 +246,7 @@ impl Attention {
     /// Returns at first at once, then after a change, or when the time has come.
     pub(crate) async fn wait(&mut self) {
         loop {
-            let newest = *self.revision.borrow_and_update();
+            let newest = self.revision.see();
             let changes = self.plane.changes_since(std::mem::replace(&mut self.seen, newest));
             let concerns =
                 |changes: Vec<Change>| changes.iter().any(|change| self.resources.contains(&change.resource));

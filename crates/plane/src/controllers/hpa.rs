@@ -77,7 +77,7 @@ impl HpaController {
         // Passes borrow the desk alone, while everything else goes on.
         let (desk, mut passes, mut busy) = (&desk, FuturesUnordered::new(), BTreeSet::new());
         loop {
-            seen = notice(desk, &mut schedule, seen, *revision.borrow_and_update());
+            seen = notice(desk, &mut schedule, seen, revision.see());
             while passes.len() < WORKERS
                 && let Some(key) = schedule.take_due(&busy)
             {
@@ -100,7 +100,7 @@ impl HpaController {
     /// Looks at one autoscaler now, out of its time; none if there is no such autoscaler. Whoever calls this instead of
     /// [`run`](Self::run) decides when the passes are.
     pub async fn pass(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
-        let newest = *self.desk.plane().revision().borrow();
+        let newest = self.desk.plane().revision().see();
         self.seen = notice(&self.desk, &mut self.schedule, self.seen, newest);
         let key = Key::new(namespace, name);
         let memory = self.memories.remove(&key).unwrap_or_default();

@@ -112,7 +112,7 @@ impl Workloads {
     pub async fn run(mut self) -> Infallible {
         let mut revision = self.plane.revision();
         loop {
-            let newest = *revision.borrow_and_update();
+            let newest = revision.see();
             self.notice(newest);
             self.act().await;
             wait(&mut revision, self.next_at()).await;

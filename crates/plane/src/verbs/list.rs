@@ -206,7 +206,12 @@ pub(crate) async fn wait_for(plane: &Plane, wanted: u64) -> Result<(), ApiError>
         return Ok(());
     }
     let mut told = plane.revision();
-    let reached = tokio::time::timeout(PATIENCE, told.wait_for(|revision| *revision >= wanted)).await.is_ok();
+    let reach = async {
+        while told.see() < wanted {
+            told.changed().await;
+        }
+    };
+    let reached = tokio::time::timeout(PATIENCE, reach).await.is_ok();
     let current = plane.state().store.revision();
     if reached { Ok(()) } else { Err(ApiError::too_large_version(wanted, current)) }
 }

@@ -19,6 +19,7 @@ use crate::error::{ApiError, FieldProblem};
 use crate::meta;
 use crate::plane::Plane;
 use crate::resource::Resource;
+use crate::revision::Revision;
 use crate::store::{Change, Happened, within};
 use crate::verbs::{Ask, list};
 
@@ -52,7 +53,7 @@ struct Watch {
     /// Everything up to this revision is told or queued.
     position: u64,
     queue: VecDeque<Bytes>,
-    told: tokio::sync::watch::Receiver<u64>,
+    told: Revision,
     ends_at: Instant,
     bookmark_at: Instant,
     state: Going,
@@ -146,7 +147,7 @@ impl Watch {
             if self.state == Going::Ending {
                 return None;
             }
-            self.told.borrow_and_update();
+            self.told.see();
             self.read_log();
             if self.queue.is_empty() && self.state == Going::On {
                 self.wait().await;
@@ -175,7 +176,7 @@ impl Watch {
     async fn wait(&mut self) {
         tokio::select! {
             biased;
-            changed = self.told.changed() => if changed.is_err() { self.state = Going::Ending },
+            () = self.told.changed() => {}
             () = tokio::time::sleep_until(self.bookmark_at), if self.bookmark_at < self.ends_at => {
                 self.plan_bookmark();
                 if self.wanted.bookmarks == Bookmarks::Wanted {

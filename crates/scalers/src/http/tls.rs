@@ -4,7 +4,7 @@ pub(crate) mod failure;
 mod policy;
 mod verify;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -43,6 +43,17 @@ impl TlsProfile {
     }
 }
 
+/// The authorities of the machine. Reading them takes milliseconds, and they are the same for all of a process.
+static OF_THE_MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let native = rustls_native_certs::load_native_certs();
+    for error in &native.errors {
+        tracing::warn!(%error, "some certificate authorities of this machine cannot be read");
+    }
+    let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(native.certs);
+    store
+});
+
 /// The usual authorities.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots {
@@ -54,12 +65,7 @@ pub(crate) struct Roots {
 impl Roots {
     /// Those of the machine, and the given ones.
     pub(crate) fn load(extra: &[CertificateDer<'static>]) -> Self {
-        let native = rustls_native_certs::load_native_certs();
-        for error in &native.errors {
-            tracing::warn!(%error, "some certificate authorities of this machine cannot be read");
-        }
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(native.certs);
+        let mut store = OF_THE_MACHINE.clone();
         store.add_parsable_certificates(extra.iter().cloned());
         Self { store, given: extra.to_vec() }
     }
