@@ -12,10 +12,10 @@
 
 #[path = "hpa_timelines/board.rs"]
 mod board;
-#[path = "hpa_timelines/model_tmp.rs"]
-mod model_tmp;
 #[path = "hpa_timelines/record.rs"]
 mod record;
+#[path = "hpa_timelines/replay.rs"]
+mod replay;
 #[path = "hpa_timelines/script.rs"]
 mod script;
 #[path = "hpa_timelines/stage.rs"]
@@ -23,23 +23,42 @@ mod stage;
 #[path = "hpa_timelines/table.rs"]
 mod table;
 
+use record::Record;
 use stage::Stage;
+
+/// How often a timeline is played at most, until the machine was quick enough to tell all of it.
+const ROUNDS_MAX: usize = 3;
+
+/// How many timelines must have been told to their end.
+const CLEAR_MIN: usize = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_planes_autoscalers_write_what_the_real_controller_writes() {
-    let timelines = table::timelines();
-    let stage = Stage::open("hpa-timelines").await.unwrap();
-    let records = stage.perform(&timelines).await.unwrap();
+    let records = record_timelines().await;
+    let mut differences = Vec::new();
     for record in &records {
-        for d in model_tmp::compare(record) {
-            eprintln!("DIFF {d}");
-        }
-        eprintln!(
-            "{}: {} of {} passes, {} written",
-            record.timeline.name,
-            record.clear_passes().len(),
-            record.passes.len(),
-            record.passes.iter().filter(|p| p.written.is_some()).count()
-        );
+        differences.extend(replay::replay(record).await.unwrap());
     }
+    let passes: usize = records.iter().map(|record| record.clear_passes().len()).sum();
+    let clear = records.iter().filter(|record| record.is_clear()).count();
+    eprintln!("{passes} passes of {} timelines compared, {clear} of them to their end", records.len());
+    assert_eq!(differences, []);
+    assert!(clear >= CLEAR_MIN, "the machine was too busy to tell: {clear} timelines are clear");
+}
+
+/// Every timeline as it went, as far as it could be told.
+async fn record_timelines() -> Vec<Record> {
+    let stage = Stage::open("hpa-timelines").await.unwrap();
+    let (mut records, mut left) = (Vec::new(), table::timelines());
+    for round in 1..=ROUNDS_MAX {
+        let (clear, blurred): (Vec<_>, Vec<_>) =
+            stage.perform(&left).await.unwrap().into_iter().partition(Record::is_clear);
+        records.extend(clear);
+        left = blurred.iter().map(|record| record.timeline.clone()).collect();
+        if left.is_empty() || round == ROUNDS_MAX || records.len() >= CLEAR_MIN {
+            records.extend(blurred);
+            break;
+        }
+    }
+    records
 }

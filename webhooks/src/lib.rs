@@ -2,4 +2,5 @@
 //!
 //! So far this crate says where each kind is judged ([`routes`]); the rules and the server come with it.
 
+pub mod finding;
 pub mod routes;

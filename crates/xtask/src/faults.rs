@@ -7,6 +7,9 @@ use crate::cargo;
 /// How many runs CI plays.
 pub(crate) const RUNS: u64 = 10_500;
 
+/// The profile that is built sooner than it costs time to run.
+const QUICKLY_BUILT: &str = "faults";
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// How many runs
@@ -21,6 +24,10 @@ pub(crate) struct Args {
     #[arg(long)]
     resume: Option<PathBuf>,
 
+    /// Build it in release mode: that takes minutes, and a run half the time. For long series
+    #[arg(long)]
+    release: bool,
+
     /// Break the operator on purpose, in one way after another, and say whether that is found
     #[arg(long, conflicts_with_all = ["runs", "from", "resume", "one"])]
     sabotage: bool,
@@ -32,25 +39,26 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = |number: u64| number.to_string();
+    let profile = if args.release { "release" } else { QUICKLY_BUILT };
     if args.sabotage {
-        return suite(&["sabotage"]);
+        return suite(profile, &["sabotage"]);
     }
     if let Some(number) = args.one {
-        return suite(&["one", &text(number)]);
+        return suite(profile, &["one", &text(number)]);
     }
     let (runs, from) = (text(args.runs), text(args.from));
     let resume = args.resume.as_ref().map(|file| file.display().to_string());
     let mut arguments = vec!["run", "--runs", &runs, "--from", &from];
     arguments.extend(resume.iter().flat_map(|file| ["--resume", file.as_str()]));
-    suite(&arguments)
+    suite(profile, &arguments)
 }
 
-fn suite(arguments: &[&str]) -> anyhow::Result<()> {
-    cargo(&[&["run", "--quiet", "--profile", "faults", "--package", "kedge-faults", "--"], arguments].concat())
+fn suite(profile: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    cargo(&[&["run", "--quiet", "--profile", profile, "--package", "kedge-faults", "--"], arguments].concat())
 }
 
 /// The runs of CI, and the deliberate defects.
 pub(crate) fn in_ci() -> anyhow::Result<()> {
-    suite(&["run", "--runs", &RUNS.to_string()])?;
-    suite(&["sabotage"])
+    suite(QUICKLY_BUILT, &["run", "--runs", &RUNS.to_string()])?;
+    suite(QUICKLY_BUILT, &["sabotage"])
 }

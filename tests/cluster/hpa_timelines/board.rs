@@ -14,11 +14,14 @@ use tokio::time::{Instant, sleep};
 use super::script::{Answer, Deed, Step, Timeline};
 use super::stage::Scene;
 
-/// How long the controller may take to act on an answer, if nothing shows how long it took.
-pub(super) const REACTION_MAX: Duration = Duration::from_millis(300);
+/// How long the controller may take to act on an answer. Where it took longer, the record knows.
+const REACTION_MAX: Duration = Duration::from_millis(300);
 
-/// How long after an answer somebody may do something: the pass is over, and the next has not begun.
-const AFTER_PASS: Duration = Duration::from_millis(200);
+/// How long after the last write of a pass somebody may do something: it is over, and the next has not begun.
+const AFTER_WRITE: Duration = Duration::from_millis(100);
+
+/// After how long a pass counts as over that wrote nothing.
+const AFTER_SILENCE: Duration = Duration::from_millis(800);
 
 /// How long after a deed the watches have told of it.
 const AFTER_DEED: Duration = Duration::from_millis(300);
@@ -38,7 +41,22 @@ pub(super) enum Happening {
         /// How many pods there were, all of them ready.
         pods: i32,
     },
-    Done(Deed),
+    Done(Done),
+}
+
+/// What somebody did.
+#[derive(Clone, Debug)]
+pub(super) struct Done {
+    pub(super) deed: Deed,
+    pub(super) written: Written,
+}
+
+/// Which version of what came of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Written {
+    Deployment(u64),
+    Hpa(u64),
+    Other,
 }
 
 /// What is to be done next.
@@ -86,12 +104,14 @@ impl Board {
     }
 
     pub(super) fn next(&self, name: &str) -> Next {
+        let writes = self.scene.hpa_writes(name);
         let mut all = self.lock();
         let progress = all.get_mut(name).expect("every story has its progress");
-        let since = progress.step_began_at.elapsed();
+        let (began_at, since) = (progress.step_began_at, progress.step_began_at.elapsed());
+        let is_over = writes.last().is_some_and(|write| *write > began_at && write.elapsed() > AFTER_WRITE);
         match progress.story.timeline.steps.get(progress.step) {
             None => Next::Over,
-            Some(Step::Do(deed)) if since > AFTER_PASS => Next::Act(deed.clone()),
+            Some(Step::Do(deed)) if is_over || since > AFTER_SILENCE => Next::Act(deed.clone()),
             Some(Step::Pause(pause)) if since > *pause => {
                 progress.advance();
                 Next::Wait
@@ -100,10 +120,10 @@ impl Board {
         }
     }
 
-    pub(super) fn acted(&self, name: &str, deed: Deed) {
+    pub(super) fn acted(&self, name: &str, at: DateTime<Utc>, done: Done) {
         let mut all = self.lock();
         let progress = all.get_mut(name).expect("every story has its progress");
-        progress.story.happened.push((Utc::now(), Happening::Done(deed)));
+        progress.story.happened.push((at, Happening::Done(done)));
         progress.quiet_until = Instant::now() + AFTER_DEED;
         progress.advance();
     }
@@ -114,7 +134,7 @@ impl Board {
 
     /// The answer to a question, if its time has come.
     fn answer(&self, name: &str, metric: &str) -> Option<Answer> {
-        let (pods, written_at) = (self.scene.settled(name), self.scene.hpa_changed_at(name));
+        let (pods, writes) = (self.scene.settled(name), self.scene.hpa_writes(name));
         let mut all = self.lock();
         let progress = all.get_mut(name)?;
         let steps = progress.story.timeline.steps.get(progress.step);
@@ -122,7 +142,7 @@ impl Board {
         let Step::Tell(answers) = step else { return None };
         let (answers, pods) = (answers.clone(), pods?);
         if progress.told.is_empty() {
-            progress.close_last_pass(written_at);
+            progress.learn(&writes);
             if !progress.is_clear() {
                 return None;
             }
@@ -171,13 +191,16 @@ impl Progress {
         self.step_began_at = Instant::now();
     }
 
-    /// A new question means that the pass before is over.
-    fn close_last_pass(&mut self, written_at: Option<Instant>) {
-        if let (Some((told_at, over_at)), Some(written_at)) = (self.passes.last_mut(), written_at)
-            && written_at > *told_at
-        {
-            *over_at = written_at;
+    /// Learns how long the last pass took, since a new question means that it is over, and of passes that did not ask.
+    fn learn(&mut self, writes: &[Instant]) {
+        if let Some((told_at, over_at)) = self.passes.last_mut() {
+            *over_at = writes.iter().copied().find(|write| *write > *told_at).unwrap_or(*over_at).max(*over_at);
         }
+        let is_known =
+            |write: &Instant| self.passes.iter().any(|(told_at, over_at)| write > told_at && write <= over_at);
+        let strays: Vec<_> = writes.iter().copied().filter(|write| !is_known(write)).collect();
+        self.passes.extend(strays.into_iter().map(|write| (write - REACTION_MAX, write)));
+        self.passes.sort();
     }
 
     /// Whether an answer now would be acted on while nothing that is remembered comes to the end of a window or period.
@@ -187,9 +210,8 @@ impl Progress {
             return false;
         }
         let lengths = self.story.timeline.lengths();
+        let lengths: Vec<Duration> = lengths.iter().filter_map(|length| length.to_std().ok()).collect();
         let mut ages = self.passes.iter().map(|(told_at, over_at)| (now - *over_at, now + REACTION_MAX - *told_at));
-        !ages.any(|(least, most)| {
-            lengths.iter().map(|length| Duration::from_secs(*length)).any(|length| least <= length && length <= most)
-        })
+        !ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }

@@ -7,14 +7,17 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::board::{Happening, REACTION_MAX, Story};
-use super::script::{Answer, Deed, Timeline};
+use super::board::{Done, Happening, Story, Written};
+use super::script::{Answer, Timeline};
+
+/// How long a pass may have taken that wrote nothing.
+const UNSEEN_MAX: TimeDelta = TimeDelta::seconds(1);
 
 /// One timeline as it went.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) timeline: Timeline,
-    pub(super) deeds: Vec<(DateTime<Utc>, Deed)>,
+    pub(super) deeds: Vec<(DateTime<Utc>, Done)>,
     pub(super) passes: Vec<Pass>,
 }
 
@@ -34,6 +37,8 @@ pub(super) struct Pass {
     pub(super) written: Option<i64>,
     /// The status that it wrote, or wanted to.
     pub(super) status: Option<Value>,
+    /// The version of the HPA that it had, where it wrote a status.
+    hpa_version: Option<u64>,
     /// When its first write arrived, and when its last was over.
     wrote_at: Option<(DateTime<Utc>, DateTime<Utc>)>,
 }
@@ -51,11 +56,15 @@ struct Entry {
     answered: Value,
 }
 
-pub(super) fn read(log: &Path, stories: Vec<Story>) -> anyhow::Result<Vec<Record>> {
+/// Reads what was written into the log since an instant.
+pub(super) fn read(log: &Path, since: DateTime<Utc>, stories: Vec<Story>) -> anyhow::Result<Vec<Record>> {
     let text = std::fs::read_to_string(log)?;
     let mut entries = BTreeMap::<String, Vec<Entry>>::new();
     for line in text.lines() {
         let entry = parse(line)?;
+        if entry.at < since {
+            continue;
+        }
         entries.entry(entry.name.clone()).or_default().push(entry);
     }
     let records = stories.into_iter().map(|story| {
@@ -98,7 +107,10 @@ fn assemble(story: Story, entries: Vec<Entry>) -> Record {
                 is_retry = entry.code == 409;
                 pass.written = entry.asked["spec"]["replicas"].as_i64().or(Some(0)).filter(|_| entry.code == 200);
             }
-            ("update", "status", Some(pass)) => pass.status = Some(entry.asked["status"].clone()),
+            ("update", "status", Some(pass)) => {
+                pass.status = Some(entry.asked["status"].clone());
+                pass.hpa_version = Some(version_of(&entry.asked));
+            }
             _ => {}
         }
     }
@@ -106,7 +118,7 @@ fn assemble(story: Story, entries: Vec<Entry>) -> Record {
     let mut deeds = Vec::new();
     for (at, happening) in story.happened {
         match happening {
-            Happening::Done(deed) => deeds.push((at, deed)),
+            Happening::Done(done) => deeds.push((at, done)),
             Happening::Told { metric, answer, pods } => {
                 let pass = passes.iter_mut().rev().find(|pass| pass.begun_at < at).expect("a pass that asked");
                 pass.told_at = Some(at);
@@ -119,49 +131,77 @@ fn assemble(story: Story, entries: Vec<Entry>) -> Record {
 }
 
 impl Record {
-    /// How many passes tell what the controller decides: those before the first that may have been decided before or
+    /// The passes that tell what the controller decides: those before the first that may have been decided before or
     /// after the end of a window or period.
     pub(super) fn clear_passes(&self) -> &[Pass] {
-        let lengths: Vec<_> =
-            self.timeline.lengths().into_iter().map(|seconds| TimeDelta::seconds(seconds as i64)).collect();
-        let is_blurred = |number: &usize| {
-            let pass = &self.passes[*number];
-            let ages =
-                self.passes[..*number].iter().map(|past| (pass.at() - past.over_at(), pass.decided_at() - past.at()));
-            ages.into_iter().any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
-        };
-        let end = (0..self.passes.len()).find(is_blurred).unwrap_or(self.passes.len());
-        &self.passes[..end]
+        let end = (0..self.passes.len()).find(|number| self.is_blurred(*number));
+        &self.passes[..end.unwrap_or(self.passes.len())]
+    }
+
+    pub(super) fn is_clear(&self) -> bool {
+        self.clear_passes().len() == self.passes.len()
+    }
+
+    fn is_blurred(&self, number: usize) -> bool {
+        let pass = &self.passes[number];
+        if pass.told_at.is_none() {
+            return false; // Without metrics, time does not matter.
+        }
+        let remembered =
+            self.passes[..number].iter().enumerate().filter(|(past, pass)| *past == 0 || pass.is_remembered());
+        let lengths = self.timeline.lengths();
+        let mut ages = remembered.map(|(_, past)| (pass.at() - past.over_at(), pass.decided_at() - past.at()));
+        ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }
 
 impl Pass {
+    /// Whether it saw what was done. What it wrote tells which version of the HPA it had; where it wrote nothing, the
+    /// time decides.
+    pub(super) fn is_after(&self, at: DateTime<Utc>, done: &Done) -> bool {
+        match (done.written, self.hpa_version) {
+            (Written::Deployment(version), _) => version_of(&self.scale) >= version,
+            (Written::Hpa(version), Some(seen)) => seen >= version,
+            (Written::Hpa(_), None) => self.begun_at > at + UNSEEN_MAX / 2,
+            (Written::Other, _) => self.begun_at > at,
+        }
+    }
+
     /// When it knew what it needed to know.
     pub(super) fn at(&self) -> DateTime<Utc> {
         self.told_at.unwrap_or(self.begun_at)
     }
 
+    /// Whether the controller has kept anything of it.
+    fn is_remembered(&self) -> bool {
+        self.told_at.is_some() || self.written.is_some()
+    }
+
     /// When it had decided, at the latest.
     fn decided_at(&self) -> DateTime<Utc> {
-        self.wrote_at.map_or_else(|| self.at() + REACTION_MAX, |(first, _)| first)
+        self.wrote_at.map_or_else(|| self.at() + UNSEEN_MAX, |(first, _)| first)
     }
 
     /// When everything that it remembers was remembered.
     fn over_at(&self) -> DateTime<Utc> {
-        self.wrote_at.map_or_else(|| self.at() + REACTION_MAX, |(_, last)| last)
+        self.wrote_at.map_or_else(|| self.at() + UNSEEN_MAX, |(_, last)| last)
     }
 
     fn begin(entry: Entry) -> Self {
-        let (answers, scale) = (Vec::new(), entry.answered);
         Self {
             begun_at: entry.at,
             told_at: None,
-            scale,
-            answers,
+            scale: entry.answered,
+            answers: Vec::new(),
             pods: None,
             written: None,
             status: None,
+            hpa_version: None,
             wrote_at: None,
         }
     }
+}
+
+fn version_of(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok()).unwrap_or_default()
 }

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use http::{Request, Response, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kedge_core::hpa::model::reconcile::Outcome;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kedge_core::hpa::model::settings::Settings;
-use kedge_core::hpa::model::status::StatusWrite;
 use kedge_plane::controllers::HpaController;
-use kedge_plane::{Options, Plane};
+use kedge_plane::{Backend, Options, Plane};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::record::{Pass, Record};
-use super::script::{Answer, Deed, NAMESPACE, Timeline};
-use super::stage::{DOWNSCALE_WINDOW, act};
+use super::script::{Answer, DOWNSCALE_WINDOW, Deed, NAMESPACE, Timeline};
+use super::stage::act;
 
 /// What both controllers did in one pass, where it is not the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,15 +44,22 @@ pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
     let Some(first) = record.passes.first() else { return Ok(Vec::new()) };
     let mut rehearsal = Rehearsal::begin(&record.timeline, first.begun_at - TimeDelta::seconds(1)).await?;
     let mut deeds = record.deeds.iter().peekable();
-    let mut differences = Vec::new();
-    for (number, pass) in record.passes.iter().enumerate() {
-        while let Some((at, deed)) = deeds.next_if(|(at, _)| *at < pass.begun_at) {
-            rehearsal.act(*at, deed).await?;
+    let (mut differences, mut status) = (Vec::new(), Value::Null);
+    for (number, pass) in record.clear_passes().iter().enumerate() {
+        while let Some((at, done)) = deeds.next_if(|(at, done)| pass.is_after(*at, done)) {
+            rehearsal.act(*at, &done.deed).await?;
         }
-        let seen = rehearsal.show(pass).await?;
+        status = pass.status.clone().map_or(status, without_times);
+        let seen = rehearsal.show(pass, &status).await?;
         let compared = seen.into_iter().filter(|(_, real, plane)| real != plane);
         let timeline = record.timeline.name;
-        differences.extend(compared.map(|(what, real, plane)| Difference { timeline, pass: number, what, real, plane }));
+        differences.extend(compared.map(|(what, real, plane)| Difference {
+            timeline,
+            pass: number,
+            what,
+            real,
+            plane,
+        }));
     }
     Ok(differences)
 }
@@ -63,12 +71,9 @@ impl<'a> Rehearsal<'a> {
         let wall = Arc::new(move || *clock.lock().expect("nobody panics holding it"));
         let plane = Plane::new(Options { wall, ..Options::default() });
         let told = Arc::<Mutex<BTreeMap<String, Answer>>>::default();
-        serve(&plane, told.clone()).await?;
-        let settings = Settings {
-            downscale_stabilization: TimeDelta::seconds(DOWNSCALE_WINDOW.into()),
-            ..Settings::default()
-        };
+        let settings = Settings { downscale_stabilization: DOWNSCALE_WINDOW, ..Settings::default() };
         let client = plane.client("system:admin");
+        serve(&plane, &client, told.clone()).await?;
         let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } }))?;
         Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let deployment: Deployment = serde_json::from_value(timeline.deployment())?;
@@ -88,23 +93,23 @@ impl<'a> Rehearsal<'a> {
         Ok(())
     }
 
-    /// Shows a pass to the controller; what it is, what the real one did, and what this one did.
-    async fn show(&mut self, pass: &Pass) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
+    /// Shows a pass to the controller. Answers with what is compared: what the real one did, and what this one did.
+    async fn show(&mut self, pass: &Pass, status: &Value) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
         let before = deployments.get(self.timeline.name).await?;
         let replicas = before.spec.and_then(|spec| spec.replicas).unwrap_or_default();
-        let status = json!({ "status": { "replicas": number(&pass.scale["status"]["replicas"]) } });
-        deployments.patch_status(self.timeline.name, &PatchParams::default(), &Patch::Merge(status)).await?;
+        let reported = json!({ "status": { "replicas": number(&pass.scale["status"]["replicas"]) } });
+        deployments.patch_status(self.timeline.name, &PatchParams::default(), &Patch::Merge(reported)).await?;
         self.set_pods(pass.pods.unwrap_or(self.pods)).await?;
         *self.told.lock().expect("nobody panics holding it") = pass.answers.iter().cloned().collect();
-        self.set_time(pass.told_at.unwrap_or(pass.begun_at));
+        self.set_time(pass.at());
         let outcome = self.controller.pass(NAMESPACE, self.timeline.name).await;
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("no such autoscaler"))?;
         let written = outcome.rescaled_to.map(i64::from);
         Ok(vec![
             ("replicas before", number(&pass.scale["spec"]["replicas"]), json!(replicas)),
             ("replicas written", json!(pass.written), json!(written)),
-            ("status", pass.status.clone().map(without_times).unwrap_or_default(), status_written(&outcome)?),
+            ("status", status.clone(), without_times(serde_json::to_value(&outcome.status)?)),
         ])
     }
 
@@ -121,7 +126,8 @@ impl<'a> Rehearsal<'a> {
                 "spec": { "containers": [{ "name": "main", "image": "main" }] },
             }))?;
             pods.create(&PostParams::default(), &pod).await?;
-            let ready = json!({ "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] } });
+            let ready =
+                json!({ "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] } });
             pods.patch_status(&format!("pod-{number}"), &PatchParams::default(), &Patch::Merge(ready)).await?;
         }
         for number in wanted..self.pods {
@@ -132,16 +138,52 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
+/// Makes the plane read external metrics from what is told.
+async fn serve(plane: &Plane, client: &kube::Client, told: Arc<Mutex<BTreeMap<String, Answer>>>) -> anyhow::Result<()> {
+    let service: APIService = serde_json::from_value(json!({
+        "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
+        "spec": {
+            "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "service": { "namespace": "default", "name": "metrics" },
+        },
+    }))?;
+    Api::all(client.clone()).create(&PostParams::default(), &service).await?;
+    let backend = Backend::new(move |request: Request<Body>| {
+        let metric = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+        let answer = told.lock().expect("nobody panics holding it").get(&metric).cloned();
+        async move { Ok(respond(&metric, answer)) }
+    });
+    plane.register_backend("metrics.default.svc", backend);
+    Ok(())
+}
+
+/// As the metrics API of the real cluster answers: no value is an error there.
+fn respond(metric: &str, answer: Option<Answer>) -> Response<Body> {
+    let now = "2026-01-01T00:00:00Z";
+    let item = |value: String| json!({ "metricName": metric, "metricLabels": null, "timestamp": now, "value": value });
+    let (code, body) = match answer {
+        Some(Answer::Series(values)) if !values.is_empty() => {
+            let items: Vec<Value> = values.into_iter().map(item).collect();
+            (
+                200,
+                json!({ "kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1", "items": items }),
+            )
+        }
+        Some(Answer::Refusal(text)) => (503, failure(text)),
+        _ => (404, failure(&format!("no value was found for metric {metric}"))),
+    };
+    let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+    *response.status_mut() = StatusCode::from_u16(code).expect("a code of HTTP");
+    response
+}
+
+fn failure(message: &str) -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message })
+}
+
 /// Zero is left out on the wire.
 fn number(value: &Value) -> Value {
     json!(value.as_i64().unwrap_or_default())
-}
-
-fn status_written(outcome: &Outcome) -> anyhow::Result<Value> {
-    match outcome.status_write {
-        StatusWrite::Needed => Ok(without_times(serde_json::to_value(&outcome.status)?)),
-        StatusWrite::Spared => Ok(Value::Null),
-    }
 }
 
 /// A status without the times in it, and without what says nothing.

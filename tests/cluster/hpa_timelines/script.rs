@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-/// What the controller is told for autoscalers without a window of their own, in seconds.
-pub(super) const DOWNSCALE_WINDOW: u32 = 4;
+/// What the controller is told for autoscalers without a window of their own.
+pub(super) const DOWNSCALE_WINDOW: TimeDelta = TimeDelta::seconds(4);
 
-/// The period of the policies that the API server fills in, in seconds.
-const DEFAULT_PERIOD: u64 = 15;
+/// The period of the policies that the API server fills in.
+const DEFAULT_PERIOD: TimeDelta = TimeDelta::seconds(15);
 
 pub(super) const NAMESPACE: &str = "timelines";
 
@@ -69,10 +70,10 @@ impl Timeline {
         self
     }
 
-    /// Tells `load` the same a few times, but for a thousandth: so there is something to write into the status, and the
-    /// record knows when each pass was over.
+    /// Tells `load` the same a few times, but for a little more than a thousandth per replica: so there is something to
+    /// write into the status, and the record knows when each pass was over.
     pub(super) fn hold(self, value: i64, passes: i64) -> Self {
-        let less = |pass: i64| if value > 0 { format!("{}m", value * 1000 - pass) } else { value.to_string() };
+        let less = |pass: i64| if value > 0 { format!("{}m", value * 1000 - 20 * pass) } else { value.to_string() };
         self.tell((0..passes).map(less))
     }
 
@@ -93,8 +94,8 @@ impl Timeline {
     }
 
     /// All windows and periods that the controller looks at in this timeline.
-    pub(super) fn lengths(&self) -> BTreeSet<u64> {
-        let mut lengths = BTreeSet::from([u64::from(DOWNSCALE_WINDOW), DEFAULT_PERIOD]);
+    pub(super) fn lengths(&self) -> BTreeSet<TimeDelta> {
+        let mut lengths = BTreeSet::from([DOWNSCALE_WINDOW, DEFAULT_PERIOD]);
         collect_lengths(&self.spec, &mut lengths);
         for step in &self.steps {
             if let Step::Do(Deed::Change(spec)) = step {
@@ -128,10 +129,10 @@ impl Timeline {
     }
 }
 
-fn collect_lengths(value: &Value, lengths: &mut BTreeSet<u64>) {
+fn collect_lengths(value: &Value, lengths: &mut BTreeSet<TimeDelta>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let is_length = matches!(key.as_str(), "stabilizationWindowSeconds" | "periodSeconds");
-        lengths.extend(value.as_u64().filter(|_| is_length));
+        lengths.extend(value.as_i64().filter(|_| is_length).map(TimeDelta::seconds));
         collect_lengths(value, lengths);
         value.as_array().into_iter().flatten().for_each(|item| collect_lengths(item, lengths));
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use chrono::Utc;
 use futures::StreamExt;
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -19,14 +20,14 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::board::{Board, Next};
+use super::board::{Board, Done, Next, Written};
 use super::record::{self, Record};
 use super::script::{DOWNSCALE_WINDOW, Deed, NAMESPACE, Timeline, own};
 
 const SYNC_PERIOD: Duration = Duration::from_millis(1000);
 
 /// How long pods must have been as they are before they count as settled: the controller hears of them, too.
-const QUIET: Duration = Duration::from_millis(120);
+const QUIET: Duration = Duration::from_millis(250);
 
 /// How long after one story the next begins, lest all do the same at the same time.
 const STAGGER: Duration = Duration::from_millis(100);
@@ -64,7 +65,10 @@ impl Stage {
             .nodes(2)
             .hpa_sync_period(SYNC_PERIOD)
             .apiserver_flag(format!("--audit-policy-file={}", path.display()))
-            .controller_manager_flag(format!("--horizontal-pod-autoscaler-downscale-stabilization={DOWNSCALE_WINDOW}s"))
+            .controller_manager_flag(format!(
+                "--horizontal-pod-autoscaler-downscale-stabilization={}s",
+                DOWNSCALE_WINDOW.num_seconds()
+            ))
             // Answers are held back, and nobody is to wait for somebody else's.
             .controller_manager_flag("--concurrent-horizontal-pod-autoscaler-syncs=100")
             .start()
@@ -76,6 +80,7 @@ impl Stage {
 
     /// Plays all timelines at once, and answers with what the controller saw and did.
     pub(super) async fn perform(&self, timelines: &[Timeline]) -> anyhow::Result<Vec<Record>> {
+        self.clear().await?;
         let scene = Scene::watch(&self.client).await?;
         let board = Arc::new(Board::new(timelines, scene.clone()));
         let server = self.serve(board.clone()).await?;
@@ -84,13 +89,22 @@ impl Stage {
         for timeline in timelines {
             until(&format!("{} has its pods", timeline.name), || scene.settled(timeline.name).is_some()).await?;
         }
+        let began_at = Utc::now();
         let begins = (0..).map(|number| STAGGER * number);
         let stories = timelines.iter().zip(begins).map(|(timeline, begins)| self.tell(timeline, &board, begins));
         tokio::time::timeout(STORY_LIMIT, try_join_all(stories)).await??;
         // The last pass of each comes to its end.
         sleep(Duration::from_secs(1)).await;
         server.abort();
-        record::read(&self.cluster.audit_log(), board.stories())
+        record::read(&self.cluster.audit_log(), began_at, board.stories())
+    }
+
+    /// Takes away what an earlier performance has left.
+    async fn clear(&self) -> anyhow::Result<()> {
+        for kind in ["hpa", "deployment", "pod"] {
+            self.cluster.kubectl(["delete", kind, "--all", "--namespace", NAMESPACE])?;
+        }
+        Ok(())
     }
 
     async fn serve(&self, board: Arc<Board>) -> anyhow::Result<JoinHandle<()>> {
@@ -127,8 +141,9 @@ impl Stage {
                 Next::Over => return Ok(()),
                 Next::Wait => sleep(Duration::from_millis(20)).await,
                 Next::Act(deed) => {
-                    act(&self.client, timeline, &deed).await?;
-                    board.acted(timeline.name, deed);
+                    let at = Utc::now();
+                    let written = act(&self.client, timeline, &deed).await?;
+                    board.acted(timeline.name, at, Done { deed, written });
                 }
             }
         }
@@ -136,7 +151,7 @@ impl Stage {
 }
 
 /// Does it, on whichever cluster.
-pub(super) async fn act(client: &kube::Client, timeline: &Timeline, deed: &Deed) -> anyhow::Result<()> {
+pub(super) async fn act(client: &kube::Client, timeline: &Timeline, deed: &Deed) -> anyhow::Result<Written> {
     let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(client.clone(), NAMESPACE);
     let name = timeline.name;
     match deed {
@@ -148,15 +163,21 @@ pub(super) async fn act(client: &kube::Client, timeline: &Timeline, deed: &Deed)
         }
         Deed::Change(spec) => {
             let patch = Patch::Merge(json!({ "spec": own(spec.clone(), name) }));
-            hpas.patch(name, &PatchParams::default(), &patch).await?;
+            let written = hpas.patch(name, &PatchParams::default(), &patch).await?;
+            return Ok(Written::Hpa(version(&written)));
         }
         Deed::Scale(replicas) => {
             let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
             let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
-            deployments.patch(name, &PatchParams::default(), &patch).await?;
+            let written = deployments.patch(name, &PatchParams::default(), &patch).await?;
+            return Ok(Written::Deployment(version(&written)));
         }
     }
-    Ok(())
+    Ok(Written::Other)
+}
+
+fn version(object: &impl kube::Resource) -> u64 {
+    object.meta().resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or_default()
 }
 
 async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
@@ -174,8 +195,8 @@ struct Seen {
     /// By the name of the Deployment, then their own.
     pods: BTreeMap<String, BTreeMap<String, Pod>>,
     changed_at: BTreeMap<String, Instant>,
-    /// When each HPA was last written.
-    hpa_changed_at: BTreeMap<String, Instant>,
+    /// When each HPA was written.
+    hpa_writes: BTreeMap<String, Vec<Instant>>,
 }
 
 impl Scene {
@@ -189,15 +210,15 @@ impl Scene {
         follow(Api::<Pod>::namespaced(client.clone(), NAMESPACE), move |pod, is_gone| pods.note_pod(pod, is_gone))
             .await?;
         follow(Api::<HorizontalPodAutoscaler>::namespaced(client.clone(), NAMESPACE), move |hpa, _| {
-            hpas.lock().hpa_changed_at.insert(hpa.metadata.name.unwrap_or_default(), Instant::now());
+            hpas.lock().hpa_writes.entry(hpa.metadata.name.unwrap_or_default()).or_default().push(Instant::now());
         })
         .await?;
         Ok(scene)
     }
 
-    /// When the HPA was last written.
-    pub(super) fn hpa_changed_at(&self, name: &str) -> Option<Instant> {
-        self.lock().hpa_changed_at.get(name).copied()
+    /// When the HPA was written.
+    pub(super) fn hpa_writes(&self, name: &str) -> Vec<Instant> {
+        self.lock().hpa_writes.get(name).cloned().unwrap_or_default()
     }
 
     /// The number of pods, once the Deployment has as many as it asks for, all ready, and none besides.
