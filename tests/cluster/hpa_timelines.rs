@@ -27,7 +27,7 @@ use record::Record;
 use stage::Stage;
 
 /// How often a timeline is played at most, until the machine was quick enough to tell all of it.
-const ROUNDS_MAX: usize = 3;
+const ROUNDS_MAX: usize = 6;
 
 /// How many timelines must have been told to their end.
 const CLEAR_MIN: usize = 30;
