@@ -57,4 +57,4 @@ pub use source::BoardSource;
 pub use telemetry::Telemetry;
 
 #[cfg(test)]
-mod fake_cluster;
+mod test_cluster;

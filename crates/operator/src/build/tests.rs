@@ -3,11 +3,11 @@ use serde_json::json;
 
 use super::*;
 use crate::credentials::References;
-use crate::fake_cluster::FakeCluster;
+use crate::test_cluster::TestCluster;
 
 fn builder() -> Builder {
     let registry = Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
-    let client = FakeCluster::new().client();
+    let client = TestCluster::new().client();
     let references = References::start(client.clone(), Arc::default(), &[]);
     let settings = crate::credentials::Settings::default();
     let credentials = Arc::new(Credentials { client, settings, references, exchange: registry.exchange() });
@@ -16,7 +16,7 @@ fn builder() -> Builder {
 }
 
 fn target() -> Target {
-    crate::fake_cluster::deployment("n", "web")
+    crate::test_cluster::deployment("n", "web")
 }
 
 /// An object with one good trigger, and one whose time zone is the given one.

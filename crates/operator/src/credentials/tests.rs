@@ -13,10 +13,10 @@ use kedge_scalers::{Connector, Registry};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fake_cluster::FakeCluster;
 use crate::key::Key;
 use crate::queue::Queue;
 use crate::target::Target;
+use crate::test_cluster::TestCluster;
 use crate::world::Scope;
 
 pub(super) const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
@@ -55,10 +55,10 @@ pub(super) fn object(metadata: Value, reference: Value) -> ScaledObject {
 }
 
 pub(super) fn target() -> Target {
-    crate::fake_cluster::deployment("shop", "web")
+    crate::test_cluster::deployment("shop", "web")
 }
 
-pub(super) fn credentials(cluster: &FakeCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
+pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
     let queue = Arc::new(Queue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
     let exchange = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();

@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_secs(5);
 
 struct Rig {
-    cluster: FakeCluster,
+    cluster: TestCluster,
     credentials: Arc<Credentials>,
     queue: Arc<Queue<Key>>,
     builder: Builder,
@@ -23,7 +23,7 @@ struct Rig {
 
 impl Rig {
     fn new() -> Self {
-        let cluster = FakeCluster::new();
+        let cluster = TestCluster::new();
         cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));
         let (credentials, queue) = credentials(&cluster, Settings::default());
         let credentials = Arc::new(credentials);
@@ -56,7 +56,7 @@ impl Rig {
         assert!(tokio::time::timeout(QUIET, self.queue.next()).await.is_err(), "{why}");
     }
 
-    async fn wait_for(&self, what: &str, is_so: impl Fn(&FakeCluster) -> bool) {
+    async fn wait_for(&self, what: &str, is_so: impl Fn(&TestCluster) -> bool) {
         let waiting = async {
             while !is_so(&self.cluster) {
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -9,17 +9,17 @@ use crate::events::Events;
 use crate::watch::Seen;
 use crate::world::World;
 
-const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces";
+const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 
 struct Rig {
-    cluster: FakeCluster,
+    cluster: TestCluster,
     world: Arc<World>,
     _keeping: tokio::task::JoinSet<()>,
 }
 
 impl Rig {
     fn start(sight: Sight) -> Self {
-        let cluster = FakeCluster::new();
+        let cluster = TestCluster::new();
         let world = Arc::new(World::new(Arc::new(Queue::new())));
         let usage = Arc::new(Usage {
             client: cluster.client(),
@@ -41,7 +41,7 @@ impl Rig {
     }
 
     fn reasons(&self) -> Vec<String> {
-        let events = self.cluster.below(EVENTS);
+        let events = self.cluster.objects(EVENTS);
         events.iter().map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
@@ -97,10 +97,9 @@ async fn a_change_and_the_end_are_told_and_the_finalizer_goes() {
     rig.expect(&prom, "/metadata/finalizers", json!(["finalizer.keda.sh"])).await;
     let mut changed = rig.cluster.object(&prom).unwrap();
     changed["spec"] = from_secret("other")["spec"].clone();
-    rig.cluster.apply(&prom, changed.clone());
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    changed["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     rig.cluster.apply(&prom, changed);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    rig.cluster.delete(&prom);
     rig.expect(&prom, "/metadata", Value::Null).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     let mut reasons = rig.reasons();
@@ -108,7 +107,7 @@ async fn a_change_and_the_end_are_told_and_the_finalizer_goes() {
     let expected = ["Added", "Deleted", "Updated"].map(|what| format!("ClusterTriggerAuthentication{what}"));
     assert_eq!(reasons, expected);
     let namespaces: Vec<Value> =
-        rig.cluster.below(EVENTS).iter().map(|event| event["metadata"]["namespace"].clone()).collect();
+        rig.cluster.objects(EVENTS).iter().map(|event| event["metadata"]["namespace"].clone()).collect();
     assert!(namespaces.iter().all(|namespace| namespace == "default"), "{namespaces:?}");
 }
 

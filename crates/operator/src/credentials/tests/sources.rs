@@ -3,12 +3,21 @@
 use std::fs;
 
 use super::*;
+use crate::target::TargetKind;
 
 /// The parameters and variables that come out, as `name=value`, or the problems.
-async fn resolve(cluster: &FakeCluster, settings: Settings, object: &ScaledObject) -> Result<Vec<String>, String> {
+async fn resolve(cluster: &TestCluster, settings: Settings, object: &ScaledObject) -> Result<Vec<String>, String> {
+    resolve_for(&target(), cluster, settings, object).await
+}
+
+async fn resolve_for(
+    target: &Target,
+    cluster: &TestCluster,
+    settings: Settings,
+    object: &ScaledObject,
+) -> Result<Vec<String>, String> {
     let (credentials, _queue) = credentials(cluster, settings);
-    let target = target();
-    let resolved = credentials.begin(object, &target).resolve(&object.spec.triggers[0]).await;
+    let resolved = credentials.begin(object, target).resolve(&object.spec.triggers[0]).await;
     let resolved =
         resolved.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let names = ["bearerToken", "username", "password", "clientSecret", "clientID", "awsRoleArn"];
@@ -18,8 +27,8 @@ async fn resolve(cluster: &FakeCluster, settings: Settings, object: &ScaledObjec
     Ok(names.iter().filter_map(shown).chain(variables).collect())
 }
 
-fn cluster() -> FakeCluster {
-    let cluster = FakeCluster::new();
+fn cluster() -> TestCluster {
+    let cluster = TestCluster::new();
     cluster.apply(&format!("{SECRETS}/creds"), secret("hunter2"));
     cluster.apply("/api/v1/namespaces/keda/secrets/creds", secret("central"));
     cluster.apply(&format!("{MAPS}/settings"), json!({ "data": { "who": "user", "token": "from-map" } }));
@@ -32,9 +41,13 @@ fn cluster() -> FakeCluster {
         { "name": "QUERY", "value": "up" },
     ]);
     let pod = json!({ "serviceAccountName": "worker", "containers": [
-        { "name": "main", "env": env }, { "name": "side", "env": [{ "name": "TOKEN", "value": "sided" }] },
+        { "name": "main", "image": "main", "env": env },
+        { "name": "side", "image": "side", "env": [{ "name": "TOKEN", "value": "sided" }] },
     ]});
-    cluster.apply(&format!("{DEPLOYMENTS}/web"), json!({ "spec": { "template": { "spec": pod } } }));
+    let labels = json!({ "app": "web" });
+    let template = json!({ "metadata": { "labels": labels }, "spec": pod });
+    let spec = json!({ "selector": { "matchLabels": labels }, "template": template });
+    cluster.apply(&format!("{DEPLOYMENTS}/web"), json!({ "spec": spec }));
     cluster
 }
 
@@ -66,7 +79,7 @@ async fn every_source_gives_its_parameters() {
         (
             "a token",
             json!({ "boundServiceAccountToken": [{ "parameter": "bearerToken", "serviceAccountName": "reader" }] }),
-            "bearerToken=token of /api/v1/namespaces/shop/serviceaccounts/reader",
+            "bearerToken=token of system:serviceaccount:shop:reader",
         ),
         (
             "oauth2",
@@ -198,10 +211,14 @@ async fn a_trigger_that_refers_to_nothing_reads_nothing() {
 #[tokio::test]
 async fn a_target_without_containers_has_no_variables_and_no_roles() {
     let cluster = cluster();
-    cluster.apply(&format!("{DEPLOYMENTS}/web"), json!({ "spec": { "replicas": 1 } }));
     cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "podIdentity": { "provider": "aws", "roleArn": "arn:x" } })));
     let object = object(json!({ "queryFromEnv": "QUERY" }), json!({ "name": "prom" }));
-    assert_eq!(resolve(&cluster, settings(), &object).await.unwrap().len(), 0);
+    let mut target = target();
+    let text = |text: &str| text.to_owned();
+    target.kind =
+        TargetKind { group: text(""), version: text("v1"), kind: text("ConfigMap"), resource: text("configmaps") };
+    target.key = Key::new("shop", "settings");
+    assert_eq!(resolve_for(&target, &cluster, settings(), &object).await.unwrap().len(), 0);
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ fn vault(request: &str) -> (u16, Value) {
             (200, json!({ "data": { "certificate": "CERT", "expiration": expiration } }))
         }
         request if request.starts_with("POST /v1/auth/kubernetes/login - - ") => {
-            let is_ours = request.contains(r#""jwt":"token of /api/v1/namespaces/shop/serviceaccounts/reader""#)
+            let is_ours = request.contains(r#""jwt":"token of system:serviceaccount:shop:reader""#)
                 && request.contains(r#""role":"scaler""#);
             if is_ours { (200, json!({ "auth": { "client_token": "for-pod" } })) } else { (400, json!({})) }
         }
@@ -72,7 +72,7 @@ fn vault(request: &str) -> (u16, Value) {
 }
 
 async fn resolve(spec: Value) -> (Result<Resolved, Vec<Problem>>, Option<Duration>) {
-    let cluster = FakeCluster::new();
+    let cluster = TestCluster::new();
     cluster.apply(&format!("{ACCOUNTS}/reader"), json!({}));
     cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "hashiCorpVault": spec })));
     let (credentials, _queue) = credentials(&cluster, Settings::default());
