@@ -54,20 +54,17 @@ pub fn activity(contributions: &[Contribution]) -> Activity {
 /// When the object was active. The cooldown counts from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
-    NeverActive,
+    /// Since this instant there has been no activity: the creation of the object.
+    NeverActive { created_at: DateTime<Utc> },
     /// Active now; last seen so at this instant, or, after a restart, only said to be so by the status.
-    Active {
-        last_seen_at: Option<DateTime<Utc>>,
-    },
+    Active { last_seen_at: Option<DateTime<Utc>> },
     /// Last active at this instant.
-    Ended {
-        at: DateTime<Utc>,
-    },
+    Ended { at: DateTime<Utc> },
 }
 
 impl Past {
-    /// The past after one more look. What is said to have been later than now was before the clock was set back: it counts as
-    /// being now, so that a cooldown does not last for as long as the clock was set back.
+    /// The past after one more look. What is said to have been later than now was before the clock was set back, or is told by
+    /// another machine whose clock is ahead: it counts as being now, so that a cooldown does not last as much longer.
     #[must_use]
     pub fn after(self, activity: Activity, now: DateTime<Utc>) -> Self {
         match (self, activity) {
@@ -76,7 +73,8 @@ impl Past {
                 Self::Ended { at: last_seen_at.unwrap_or(now).min(now) }
             }
             (Self::Ended { at }, _) => Self::Ended { at: at.min(now) },
-            (past, _) => past,
+            (Self::NeverActive { created_at }, _) => Self::NeverActive { created_at: created_at.min(now) },
+            (past @ Self::Active { .. }, Activity::Unknown) => past,
         }
     }
 
@@ -84,7 +82,7 @@ impl Past {
     pub fn ended_at(self) -> Option<DateTime<Utc>> {
         match self {
             Self::Ended { at } => Some(at),
-            Self::NeverActive | Self::Active { .. } => None,
+            Self::NeverActive { .. } | Self::Active { .. } => None,
         }
     }
 }
@@ -100,9 +98,9 @@ pub struct Cooldown {
 
 impl Cooldown {
     /// The last instant at which the target may not yet sleep. KEDA: at that exact second it still holds.
-    pub fn ends_at(self, past: Past, created_at: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    pub fn ends_at(self, past: Past, now: DateTime<Utc>) -> DateTime<Utc> {
         let (from, period) = match past {
-            Past::NeverActive => (created_at, self.initial),
+            Past::NeverActive { created_at } => (created_at, self.initial),
             Past::Ended { at } => (at, self.period),
             Past::Active { last_seen_at } => (last_seen_at.unwrap_or(now), self.period),
         };
@@ -146,21 +144,25 @@ mod tests {
         assert_eq!(ended(60).after(Activity::Inactive, at(90)), ended(60), "once only");
         let active = Past::Active { last_seen_at: Some(at(7200)) };
         assert_eq!(active.after(Activity::Inactive, at(60)), ended(60));
+        let never = |second| Past::NeverActive { created_at: at(second) };
+        assert_eq!(never(7200).after(Activity::Inactive, at(60)), never(60), "the API server's clock may be ahead");
+        assert_eq!(never(60).after(Activity::Unknown, at(90)), never(60));
     }
 
     #[test]
     fn the_past_remembers_the_last_active_look() {
         let active = |second: Option<i64>| Past::Active { last_seen_at: second.map(at) };
         let ended = |second| Past::Ended { at: at(second) };
+        let never = Past::NeverActive { created_at: at(10) };
         let rows = [
-            ("activity begins", Past::NeverActive, Activity::Active, active(Some(50))),
+            ("activity begins", never, Activity::Active, active(Some(50))),
             ("activity goes on", active(Some(20)), Activity::Active, active(Some(50))),
             ("activity ends when it was last seen", active(Some(20)), Activity::Inactive, ended(20)),
             ("a status of active ends now, at the first certain no", active(None), Activity::Inactive, ended(50)),
             ("no answer changes nothing", active(Some(20)), Activity::Unknown, active(Some(20))),
             ("a status of active holds while nothing is known", active(None), Activity::Unknown, active(None)),
             ("quiet stays quiet", ended(20), Activity::Inactive, ended(20)),
-            ("never active stays so", Past::NeverActive, Activity::Inactive, Past::NeverActive),
+            ("never active stays so", never, Activity::Inactive, never),
         ];
         for (name, past, activity, expected) in rows {
             assert_eq!(past.after(activity, at(50)), expected, "{name}");

@@ -13,8 +13,6 @@ pub struct Observation {
     /// The past, this look included.
     pub past: Past,
     pub current: Current,
-    /// When the object was created.
-    pub created_at: DateTime<Utc>,
 }
 
 /// The replicas that the target asks for now.
@@ -104,7 +102,7 @@ fn decide_quiet(policy: &Policy, current: i32, seen: &Observation, now: DateTime
     if policy.idle.is_none() && policy.min > 0 {
         return Decision::Hold(Hold::LeftToHpa);
     }
-    let until = policy.cooldown.ends_at(seen.past, seen.created_at, now);
+    let until = policy.cooldown.ends_at(seen.past, now);
     match policy.steering.scale_in {
         Direction::Paused => Decision::Hold(Hold::ScaleInPaused),
         Direction::Allowed if now > until => Decision::ScaleTo { replicas: floor, because: Cause::CooldownPassed },

@@ -179,6 +179,11 @@ impl Passes {
         if changed { Err(PassError::Changed) } else { Ok(()) }
     }
 
+    fn never_active(&self, object: &ScaledObject) -> Past {
+        let created_at = object.metadata.creation_timestamp.as_ref().map(kedge_api::time::from_time);
+        Past::NeverActive { created_at: created_at.unwrap_or_else(|| self.clock.now()) }
+    }
+
     /// Begins with an object that was not known: new, or known to an earlier process.
     fn meet(&self, key: &Key, object: &ScaledObject, memory: &mut Memory) {
         self.forget(key, memory);
@@ -191,7 +196,7 @@ impl Passes {
             (true, _) => Past::Active { last_seen_at: None },
             (false, Some(_)) if sabotage::is(Sabotage::CooldownFromRestart) => Past::Ended { at: self.clock.now() },
             (false, Some(at)) => Past::Ended { at },
-            (false, None) => Past::NeverActive,
+            (false, None) => self.never_active(object),
         });
         // A new object is looked at once; those of an earlier process are spread over their period.
         let wait = if status.hpa_name.is_some() { phase(&memory.uid, interval(object)) } else { Duration::ZERO };

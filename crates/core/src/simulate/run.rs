@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
             autoscaler: Autoscaler::new(object.metadata.namespace.as_deref().unwrap_or("default"), hpa),
             sources: Sources::new(&object.spec, hpa),
             pods: Pods::ready_since(*start_at, *replicas, pace.pod_start_up),
-            past: Past::NeverActive,
+            past: Past::NeverActive { created_at: *start_at },
             activity: None,
             hold: None,
             polled_at: None,
@@ -118,7 +118,6 @@ impl<'a> Run<'a> {
             activity: self.activity.unwrap_or(Activity::Unknown),
             past: self.past,
             current: Current::Replicas(self.pods.current()),
-            created_at: self.start_at,
         };
         match decide(&self.policy, &seen, now) {
             Decision::ScaleTo { replicas, because } => {

@@ -63,14 +63,12 @@ impl Passes {
         let activity = activity(&contributions);
         // KEDA: forced activity counts for the cooldown like any other.
         let lived = if is_forced(policy) { Activity::Active } else { activity };
-        let past = memory.past.unwrap_or(Past::NeverActive).after(lived, now);
+        let past = memory.past.unwrap_or_else(|| self.never_active(object)).after(lived, now);
         memory.past = Some(past);
-        let created_at = object.metadata.creation_timestamp.as_ref().map_or(now, kedge_api::time::from_time);
         let seen = |current: Option<i32>| Observation {
             activity,
             past,
             current: current.map_or(Current::Unknown, Current::Replicas),
-            created_at,
         };
         let decision = self.apply(object, policy, target, seen, current, &active).await?;
         let failed = contributions.iter().any(|one| matches!(one, Contribution::Unknown));
