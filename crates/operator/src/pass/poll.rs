@@ -7,7 +7,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_api::names::{COMPOSITE_METRIC, events};
-use kedge_core::activity::{Activity, Contribution, Past, activity};
+use kedge_core::activity::{Activity, Contribution, activity};
 use kedge_core::conditions::Triggers;
 use kedge_core::decide::{Cause, Current, Decision, Observation, decide};
 use kedge_core::fallback::NoSubstitute;
