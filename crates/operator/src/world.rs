@@ -1,12 +1,13 @@
 //! What the operator knows of the cluster, kept fresh by watches: the objects, the HPAs, and the replicas of targets.
 
+mod hpas;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
-use kedge_api::names;
 use serde::Deserialize;
 use tokio::sync::watch as signal;
 
@@ -14,6 +15,7 @@ use crate::key::Key;
 use crate::queue::Queue;
 use crate::target::{Target, TargetKind, kind_named};
 use crate::watch::Seen;
+use hpas::{Hpas, owner};
 
 /// The known part of the cluster. Changes wake the objects that they concern.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub struct World {
 #[derive(Debug, Default)]
 struct Known {
     objects: BTreeMap<Key, Arc<ScaledObject>>,
-    hpas: BTreeMap<Key, Arc<HorizontalPodAutoscaler>>,
+    hpas: Hpas,
     /// Only targets of objects are kept, so that this does not grow with the cluster.
     targets: BTreeMap<Target, TargetSeen>,
 }
@@ -177,12 +179,9 @@ impl World {
         self.changed.send_replace(());
     }
 
-    /// The names of all HPAs that an object controls.
+    /// The names of all HPAs that an object owns.
     pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
-        let key = Key::of(&object.metadata);
-        let known = self.lock();
-        let ours = known.hpas.values().filter(|hpa| owner(hpa).as_ref() == Some(&key));
-        ours.filter_map(|hpa| hpa.metadata.name.clone()).collect()
+        self.lock().hpas.of(&Key::of(&object.metadata)).map(|key| key.name.clone()).collect()
     }
 
     /// Takes an HPA that we wrote, without waiting for the watch.
@@ -190,7 +189,7 @@ impl World {
         let key = Key::of(&hpa.metadata);
         let mut known = self.lock();
         if known.hpas.get(&key).is_none_or(|seen| is_later(&hpa.metadata, &seen.metadata)) {
-            known.hpas.insert(key, Arc::new(hpa));
+            known.hpas.insert(Arc::new(hpa));
         }
     }
 
@@ -266,21 +265,20 @@ impl World {
         let mut known = self.lock();
         let woken: Vec<Key> = match seen {
             Seen::All(all) => {
-                let ours = all.into_iter().filter(|hpa| owner(hpa).is_some());
-                let all: BTreeMap<_, _> = ours.map(|hpa| (Key::of(&hpa.metadata), Arc::new(hpa))).collect();
-                let old = scope.take_from(&mut known.hpas);
-                known.hpas.extend(all.clone());
-                old.values().chain(all.values()).filter_map(|hpa| owner(hpa)).collect()
+                let ours: Vec<_> = all.into_iter().filter(|hpa| owner(hpa).is_some()).map(Arc::new).collect();
+                let old = known.hpas.take(scope);
+                ours.iter().for_each(|hpa| drop(known.hpas.insert(hpa.clone())));
+                old.iter().chain(&ours).filter_map(|hpa| owner(hpa)).collect()
             }
-            Seen::Applied(hpa) if owner(&hpa).is_none() && !known.hpas.contains_key(&Key::of(&hpa.metadata)) => {
+            Seen::Applied(hpa) if owner(&hpa).is_none() && known.hpas.get(&Key::of(&hpa.metadata)).is_none() => {
                 Vec::new()
             }
             Seen::Applied(hpa) => {
                 let owner = owner(&hpa);
                 let hpa = Arc::new(hpa);
-                let old = known.hpas.insert(Key::of(&hpa.metadata), hpa.clone());
+                let old = known.hpas.insert(hpa.clone());
                 let changed = old.as_ref().is_none_or(|old| says_other(old, &hpa));
-                let before = old.as_deref().and_then(self::owner);
+                let before = old.as_deref().and_then(hpas::owner);
                 owner.into_iter().chain(before).filter(|_| changed).collect()
             }
             Seen::Deleted(hpa) => {
@@ -382,15 +380,6 @@ pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(String, String, 
     let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
     let found = conditions.iter().find(|condition| condition.type_ == "ScalingActive")?;
     Some((found.status.clone(), found.reason.clone().unwrap_or_default(), found.message.clone().unwrap_or_default()))
-}
-
-/// The ScaledObject that controls an HPA.
-fn owner(hpa: &HorizontalPodAutoscaler) -> Option<Key> {
-    let owners = hpa.metadata.owner_references.iter().flatten();
-    let prefix = format!("{}/", names::GROUP);
-    let owner =
-        owners.into_iter().find(|owner| owner.kind == "ScaledObject" && owner.api_version.starts_with(&prefix))?;
-    Some(Key::new(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
 }
 
 #[cfg(test)]

@@ -46,10 +46,8 @@ impl Passes {
             forbid_scale_in(&mut rendered);
         }
         let name = rendered.metadata.name.as_deref();
-        let noted = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
-        if name != noted || memory.rendered.as_ref().and_then(|before| before.metadata.name.as_deref()) != name {
-            self.delete_own_hpas(object, name).await?;
-        }
+        self.look_for_noted_hpa(object, name).await?;
+        self.delete_own_hpas(object, name).await?;
         let key = Key::of(&rendered.metadata);
         let found = match self.world.hpa(&key) {
             Some(found) => found.as_ref().clone(),
@@ -116,6 +114,19 @@ impl Passes {
             self.world.deleted_hpa(&key);
         }
         replaced.map_err(PassError::api("cannot update the HPA"))
+    }
+
+    /// Before an HPA takes another's place, the other is looked for live if it is not known: what is known may be behind.
+    async fn look_for_noted_hpa(&self, object: &ScaledObject, stays: Option<&str>) -> Result<(), PassError> {
+        let noted = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
+        let Some(noted) = noted.filter(|noted| !noted.is_empty() && Some(*noted) != stays) else { return Ok(()) };
+        let key = Key::new(object.metadata.namespace.clone().unwrap_or_default(), noted);
+        if self.world.hpa(&key).is_none() {
+            let found = self.hpas(&key.namespace).get_opt(noted).await;
+            let found = found.map_err(PassError::api("cannot read the HPA"))?;
+            found.into_iter().for_each(|hpa| self.world.wrote_hpa(hpa));
+        }
+        Ok(())
     }
 
     /// Deletes every HPA of the object but the one that is to stay. The status alone does not know them all: a process may have
