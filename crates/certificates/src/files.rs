@@ -1,6 +1,7 @@
 //! Certificates in files that somebody else keeps: a mounted Secret, cert-manager, or hands. When the files change, what is served does.
 
 use std::convert::Infallible;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,10 +50,16 @@ impl Files {
     }
 
     async fn read(&self) -> Result<Pair, FilesError> {
-        let read =
-            async |path: &PathBuf| tokio::fs::read(path).await.map_err(|error| FilesError::Read(path.clone(), error));
-        Ok((read(&self.chain).await?, read(&self.key).await?))
+        let files = self.clone();
+        // A mounted folder may hang; that must not hold anything else.
+        tokio::task::spawn_blocking(move || Ok((read(files.chain)?, read(files.key)?)))
+            .await
+            .expect("reading does not panic")
     }
+}
+
+fn read(path: PathBuf) -> Result<Vec<u8>, FilesError> {
+    fs::read(&path).map_err(|error| FilesError::Read(path, error))
 }
 
 impl Follower {
@@ -91,8 +98,6 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::Contents;
     use crate::make::apply;
