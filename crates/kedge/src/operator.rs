@@ -1,9 +1,9 @@
 //! `kedge operator`: watches ScaledObjects, acts on them, and serves their metrics.
 
+mod certificate;
 mod listening;
 mod plain;
 pub(crate) mod reference;
-mod serving;
 mod settings;
 
 use std::sync::Arc;
@@ -53,6 +53,7 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
         let mut stopped = stopped.clone();
         async move { drop(stopped.wait_for(|stopped| *stopped).await) }
     };
+    let (certificate, keeping) = certificate::open(client.clone(), &settings.serving.certificate).await?;
     let (scalers, warnings) = settings.scalers();
     for warning in warnings {
         warn!(warning, "some certificate authorities are left out");
@@ -67,7 +68,7 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
         source: Arc::new(operator.source()),
         reviewer: Arc::new(KubeReviewer::new(client.clone())),
         trust: trust.clone(),
-        certificate: serving::certificate(&settings.serving)?,
+        certificate,
         readiness: readiness.clone(),
     };
     info!(address = %listener.local_addr()?, "serving external metrics");
@@ -95,15 +96,24 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
             () = until_stopped() => {}
         }
     };
+    let keeping = async {
+        tokio::select! {
+            never = keeping => match never {},
+            () = until_stopped() => {}
+        }
+    };
     let asked = async {
         tokio::select! {
             asked = asked => asked,
             () = until_stopped() => Ok(()),
         }
     };
-    let (metrics, (), (), work, (), asked) = tokio::join!(metrics, health, telemetry, work, trust, asked);
+    let (metrics, health, telemetry, work, (), (), asked) =
+        tokio::join!(metrics, health, telemetry, work, trust, keeping, asked);
     work?;
     metrics.context("the metrics API ended")?;
+    health.context("the probes ended")?;
+    telemetry.context("the operator's metrics ended")?;
     asked
 }
 

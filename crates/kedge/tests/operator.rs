@@ -45,7 +45,7 @@ fn what_has_no_effect_is_named_at_start_as_the_logging_flags_say() {
         "--zap-encoder=json",
         "--zap-time-encoding=epoch",
         "--kube-api-qps=20",
-        "--enable-cert-rotation",
+        "--enable-opentelemetry-metrics",
         // It gets no further than this.
         "--kubeconfig=/dev/null/kubeconfig",
     ];
@@ -55,7 +55,7 @@ fn what_has_no_effect_is_named_at_start_as_the_logging_flags_say() {
     let lines: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |level: &str| lines.iter().find(|line| line["level"] == level).unwrap_or_else(|| panic!("{said}"));
     assert!(of("INFO")["fields"]["flags"].as_str().unwrap().contains("--kube-api-qps (requests to the API server"));
-    assert!(of("WARN")["fields"]["warning"].as_str().unwrap().starts_with("--enable-cert-rotation=true: "));
+    assert!(of("WARN")["fields"]["warning"].as_str().unwrap().starts_with("--enable-opentelemetry-metrics=true: "));
     assert!(of("INFO")["timestamp"].as_str().unwrap().parse::<f64>().unwrap() > 1.7e9, "{said}");
 }
 

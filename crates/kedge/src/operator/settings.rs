@@ -7,11 +7,12 @@
 //! | `environment` | the variables, as text, and what is said of them in the reference |
 //! | `settle` | from both to [`Settings`], a pure function that names every mistake at once |
 //! | `reader` | how one value is read and its mistake noted |
-//! | `addresses`, `amounts`, `logging`, `proxies`, `selector`, `tls` | what one kind of value looks like |
+//! | `addresses`, `amounts`, `certificates`, `logging`, `proxies`, `selector`, `tls` | what one kind of value looks like |
 //! | `pending` | what is understood and not done yet |
 
 pub(crate) mod addresses;
 mod amounts;
+pub(crate) mod certificates;
 pub(crate) mod compatible;
 pub(crate) mod environment;
 pub(crate) mod flags;
@@ -30,6 +31,7 @@ use kedge_operator::{Election, Terms};
 use kedge_scalers::{Ambient, KeepAlive, Proxies};
 
 use addresses::Address;
+use certificates::Source;
 pub(crate) use environment::Environment;
 pub(crate) use flags::Flags;
 use logging::Logging;
@@ -57,8 +59,6 @@ pub(super) struct Settings {
     pub(super) credentials: Credentials,
     /// What is done about a parameter that a trigger type does not know.
     pub(super) unexpected_parameters: UnexpectedParameters,
-    /// The DNS domain of the cluster's services, for the names in certificates.
-    pub(super) cluster_domain: String,
     pub(super) notices: Notices,
 }
 
@@ -73,8 +73,8 @@ pub(super) enum Compression {
 pub(super) struct Serving {
     /// external.metrics.k8s.io, over TLS.
     pub(super) metrics_api: Address,
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
+    /// What everything is served with.
+    pub(super) certificate: Source,
     /// `/healthz` and `/readyz`.
     pub(super) health: Option<Address>,
     /// The operator's own metrics.

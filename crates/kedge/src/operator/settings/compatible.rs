@@ -49,7 +49,6 @@ const NO_LIMITER: &str = "requests to the API server are not limited on this sid
 const ONE_PROCESS: &str = "operator and metrics API are one process, with no gRPC between them";
 const ONE_EXPOSITION: &str = "all metrics are served at --metrics-bind-address";
 const OWN_START_LINE: &str = "the line at start is fixed";
-const NO_CERTIFICATES: &str = "certificates are not made yet; give them as files with --cert-dir";
 const NO_PROFILER: &str = "there is no profiler";
 const NO_PUSH: &str = "metrics are not pushed by OpenTelemetry; scrape --metrics-bind-address";
 const ONE_SET_OF_LABELS: &str = "there is one set of labels";
@@ -72,14 +71,6 @@ pub(crate) const IGNORED: &[Ignored] = &[
     value("profiling-bind-address", NO_PROFILER),
     switch("enable-opentelemetry-metrics", NO_PUSH).warned(Weight::WhatItTurnsOn),
     switch("enable-high-cardinality-metrics-labels", ONE_SET_OF_LABELS),
-    switch("enable-cert-rotation", NO_CERTIFICATES).warned(Weight::WhatItTurnsOn),
-    value("cert-secret-name", NO_CERTIFICATES),
-    value("operator-service-name", NO_CERTIFICATES),
-    value("metrics-server-service-name", NO_CERTIFICATES),
-    value("webhooks-service-name", NO_CERTIFICATES),
-    value("validating-webhook-name", NO_CERTIFICATES),
-    switch("enable-webhook-patching", NO_CERTIFICATES),
-    switch("enable-apiservice-patching", NO_CERTIFICATES),
     value("k8s-cluster-name", NO_CLOUD_EVENTS),
     value("zap-stacktrace-level", NO_STACKS),
     // The adapter.

@@ -67,7 +67,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     variable("WATCH_LABEL_SELECTOR", "all", "A label selector: which ScaledObjects to look after"),
     variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH", "all", "The same for TriggerAuthentications and ClusterTriggerAuthentications"),
     variable("POD_NAME", "`HOSTNAME`, else `kedge`", "The name of this replica, in events and in the Lease"),
-    variable("POD_NAMESPACE", "`keda`", "The namespace of this pod, and of its Lease"),
+    variable("POD_NAMESPACE", "`keda`", "The namespace of this pod, of its Lease, and of the Secret of its certificates"),
     variable("KEDA_CLUSTER_OBJECT_NAMESPACE", "`POD_NAMESPACE`, else that of the service account, else `keda`", "Where the Secrets of ClusterTriggerAuthentications are"),
     variable("VAULT_TOKEN", "", "The token for HashiCorp Vault, which wins over that of a TriggerAuthentication"),
     variable("VAULT_NAMESPACE", "", "The namespace of HashiCorp Vault, where a TriggerAuthentication names none"),

@@ -11,7 +11,7 @@ All flags and environment variables: docs/reference/operator.md
 
 Examples:
   kedge operator --kubeconfig=$HOME/.kube/config --cert-dir=certs --log-level=debug
-  kedge operator --leader-elect --cert-dir=/certs --metrics-bind-address=:8080 --zap-encoder=json
+  kedge operator --leader-elect --enable-cert-rotation --metrics-bind-address=:8080 --zap-encoder=json
   kedge operator --enable-prometheus-metrics=false --bind-address=:: --secure-port=6443";
 
 /// The flags of Kedge's own; all others are KEDA's.
@@ -29,7 +29,7 @@ pub(crate) struct Flags {
     #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
     pub(super) disable_compression: String,
 
-    /// The DNS domain of the cluster's services
+    /// The DNS domain of the cluster's services, for the names in certificates
     #[arg(long, value_name = "DOMAIN", default_value = "cluster.local", help_heading = "Cluster")]
     pub(super) k8s_cluster_domain: String,
 
@@ -54,7 +54,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PORT", default_value = "6443", help_heading = "Serving")]
     pub(super) secure_port: String,
 
-    /// The folder of tls.crt and tls.key, which external.metrics.k8s.io is served with
+    /// The folder of tls.crt and tls.key to serve with; they may be replaced at any time
     #[arg(long, value_name = "DIR", default_value = "/certs", help_heading = "Serving")]
     pub(super) cert_dir: PathBuf,
 
@@ -78,6 +78,49 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BOOL", help_heading = "Serving")]
     #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
     pub(super) enable_prometheus_metrics: String,
+
+    /// Whether certificates are made, kept in a Secret and renewed, and trusted by the API server, instead of read from files
+    #[arg(long, value_name = "BOOL", help_heading = "Certificates")]
+    #[arg(num_args(0..=1), require_equals(true), default_value = "false", default_missing_value = "true")]
+    pub(super) enable_cert_rotation: String,
+
+    /// The Secret they are kept in, in the namespace of the pod
+    #[arg(long, value_name = "NAME", default_value = "kedaorg-certs", help_heading = "Certificates")]
+    pub(super) cert_secret_name: String,
+
+    /// The operator's Service, which they name
+    #[arg(long, value_name = "NAME", default_value = "keda-operator", help_heading = "Certificates")]
+    pub(super) operator_service_name: String,
+
+    /// The Service of external.metrics.k8s.io, which they name
+    #[arg(long, value_name = "NAME", default_value = "keda-metrics-apiserver", help_heading = "Certificates")]
+    pub(super) metrics_server_service_name: String,
+
+    /// The Service of the webhooks, which they name
+    #[arg(long, value_name = "NAME", default_value = "keda-admission-webhooks", help_heading = "Certificates")]
+    pub(super) webhooks_service_name: String,
+
+    /// The ValidatingWebhookConfiguration that is to trust them
+    #[arg(long, value_name = "NAME", default_value = "keda-admission", help_heading = "Certificates")]
+    pub(super) validating_webhook_name: String,
+
+    /// Whether their authority is put into it
+    #[arg(long, value_name = "BOOL", help_heading = "Certificates")]
+    #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
+    pub(super) enable_webhook_patching: String,
+
+    /// Whether their authority is put into the APIService of external.metrics.k8s.io
+    #[arg(long, value_name = "BOOL", help_heading = "Certificates")]
+    #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
+    pub(super) enable_apiservice_patching: String,
+
+    /// For tests: how long a leaf certificate lasts
+    #[arg(long, value_name = "DURATION", hide = true)]
+    pub(super) cert_lifetime: Option<String>,
+
+    /// For tests: how long a certificate authority lasts
+    #[arg(long, value_name = "DURATION", hide = true)]
+    pub(super) cert_authority_lifetime: Option<String>,
 
     /// A folder of authorities that scalers trust beside those of the machine; may be given several times
     #[arg(long, value_name = "DIR", default_value = "/custom/ca", help_heading = "Scalers")]

@@ -4,7 +4,6 @@
 /// The flags and variables that are read and have no effect yet.
 pub(crate) const PENDING: &[&str] = &[
     "http-max-idle-conns",
-    "k8s-cluster-domain",
     "KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS",
     "KEDA_SERVICE_MIN_TLS_VERSION",
     "KEDA_SERVICE_TLS_CIPHER_LIST",

@@ -9,14 +9,14 @@ use super::addresses::{self, Address, Host};
 use super::reader::Reader;
 use super::{
     Compression, Credentials, Environment, Flags, Http, Leadership, Notices, Scope, SecretAccess, Serving, Settings,
-    UnexpectedParameters, amounts, logging, proxies, tls, vault,
+    UnexpectedParameters, amounts, certificates, logging, proxies, tls, vault,
 };
 
 /// Objects looked at at once, unless said otherwise. A look also polls here, so there are more of them than in KEDA.
 const CONCURRENCY_DEFAULT: usize = 32;
 
 // KEDA: its defaults.
-const NAMESPACE_DEFAULT: &str = "keda";
+pub(super) const NAMESPACE_DEFAULT: &str = "keda";
 const LEASE_DURATION_DEFAULT: Duration = Duration::from_secs(15);
 const RENEW_DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 const RETRY_PERIOD_DEFAULT: Duration = Duration::from_secs(2);
@@ -41,7 +41,6 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
         leadership: leadership(flags, &mut read),
         credentials: credentials(flags, environment, &mut read),
         unexpected_parameters: unexpected_parameters(&read),
-        cluster_domain: flags.k8s_cluster_domain.clone(),
         notices: Notices::default(),
     };
     let mut warnings = read.finish()?;
@@ -62,11 +61,9 @@ fn serving(flags: &Flags, read: &mut Reader<'_>) -> Serving {
     let metrics = read.flag("--metrics-bind-address", &flags.metrics_bind_address, addresses::parse_or_nowhere);
     let health =
         read.flag("--health-probe-bind-address", &flags.health_probe_bind_address, addresses::parse_or_nowhere);
-    let of_dir = |given: &Option<_>, name: &str| given.clone().unwrap_or_else(|| flags.cert_dir.join(name));
     Serving {
         metrics_api: metrics_api(flags, read),
-        certificate: of_dir(&flags.tls_cert_file, "tls.crt"),
-        key: of_dir(&flags.tls_private_key_file, "tls.key"),
+        certificate: certificates::settle(flags, read),
         health: health.flatten(),
         metrics: metrics.flatten().filter(|_| enabled != Some(false)),
     }

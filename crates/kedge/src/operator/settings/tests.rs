@@ -37,6 +37,57 @@ fn text(address: Option<&Address>) -> Option<String> {
     address.map(ToString::to_string)
 }
 
+/// The files that are served with.
+fn files(settings: &Settings) -> String {
+    match &settings.serving.certificate {
+        Source::Files(files) => format!("{} {}", files.chain.display(), files.key.display()),
+        Source::Kept(kept) => panic!("{kept:?}"),
+    }
+}
+
+/// The Secret that is served with.
+fn kept(settings: &Settings) -> &kedge_certificates::Settings {
+    match &settings.serving.certificate {
+        Source::Files(files) => panic!("{files:?}"),
+        Source::Kept(kept) => kept,
+    }
+}
+
+#[test]
+fn rotation_takes_kedas_names_and_its_own() {
+    let usual = settled(&["--enable-cert-rotation"], &[]);
+    assert_eq!((kept(&usual).namespace.as_str(), kept(&usual).secret.as_str()), ("keda", "kedaorg-certs"));
+    assert_eq!(kept(&usual).wanted.lifetimes, kedge_certificates::Lifetimes::default());
+    assert_eq!(kept(&usual).wanted.names.len(), 12);
+    assert_eq!(kept(&usual).wanted.names[7], "keda-metrics-apiserver.keda.svc.cluster.local");
+    assert_eq!(kept(&usual).targets.len(), 2);
+    assert_eq!(usual.notices.warnings, Vec::<String>::new());
+    let other = [
+        "--enable-cert-rotation=true",
+        "--cert-secret-name=own",
+        "--operator-service-name=o",
+        "--metrics-server-service-name=m",
+        "--webhooks-service-name=w",
+        "--validating-webhook-name=v",
+        "--k8s-cluster-domain=d.e",
+        "--enable-apiservice-patching=false",
+        "--tls-cert-file=/a.pem",
+        "--cert-lifetime=60s",
+        "--cert-authority-lifetime=3m",
+    ];
+    let settings = settled(&other, &[("POD_NAMESPACE", "n")]);
+    let target = kedge_certificates::Target::ValidatingWebhooks { name: "v".to_owned() };
+    assert_eq!((kept(&settings).secret.as_str(), &kept(&settings).targets[..]), ("own", &[target][..]));
+    assert_eq!(kept(&settings).wanted.names[10..], ["w.n.svc", "w.n.svc.d.e"]);
+    let lifetimes = kept(&settings).wanted.lifetimes;
+    assert_eq!((lifetimes.leaf, lifetimes.authority), (Duration::from_secs(60), Duration::from_secs(180)));
+    let [warning] = &settings.notices.warnings[..] else { panic!("{:?}", settings.notices.warnings) };
+    assert!(
+        warning.starts_with("--tls-cert-file is not read: with --enable-cert-rotation the Secret own"),
+        "{warning}"
+    );
+}
+
 #[test]
 fn nothing_said_is_what_it_always_was() {
     let settings = settled(&[], &[]);
@@ -44,10 +95,7 @@ fn nothing_said_is_what_it_always_was() {
     assert_eq!(serving.metrics_api.to_string(), "0.0.0.0:6443");
     assert_eq!(text(serving.health.as_ref()).as_deref(), Some("0.0.0.0:8081"));
     assert_eq!(text(serving.metrics.as_ref()).as_deref(), Some("0.0.0.0:8080"));
-    assert_eq!(
-        (serving.certificate.as_path(), serving.key.as_path()),
-        ("/certs/tls.crt".as_ref(), "/certs/tls.key".as_ref())
-    );
+    assert_eq!(files(&settings), "/certs/tls.crt /certs/tls.key");
     assert_eq!(settings.logging, Logging { level: LevelFilter::INFO, format: Format::Text, time: Time::Usual });
     assert_eq!(settings.notices, Notices::default());
     assert_eq!((settings.kubeconfig.as_deref(), settings.leadership.as_ref()), (None, None));
@@ -66,7 +114,7 @@ fn flags_are_written_as_in_go() {
     let leads: Look = |settings| settings.leadership.is_some().to_string();
     let level: Look = |settings| settings.logging.level.to_string();
     let format: Look = |settings| format!("{:?}", settings.logging.format);
-    let certificate: Look = |settings| settings.serving.certificate.display().to_string();
+    let certificate: Look = files;
     let rows: &[(&str, &[&str], Look, &str)] = &[
         ("a value after a blank", &["--metrics-bind-address", ":9"], metrics, "Some(\":9\")"),
         ("nowhere", &["--metrics-bind-address=0"], metrics, "None"),
@@ -79,8 +127,13 @@ fn flags_are_written_as_in_go() {
         ("the adapter's port", &["--secure-port=7443"], api, "0.0.0.0:7443"),
         ("the adapter's address", &["--bind-address=::", "--secure-port=7443"], api, ":7443"),
         ("our own wins", &["--metrics-api-bind-address=[::1]:1", "--secure-port=7443"], api, "[::1]:1"),
-        ("the folder of certificates", &["--cert-dir=/tls"], certificate, "/tls/tls.crt"),
-        ("a file wins over the folder", &["--cert-dir=/tls", "--tls-cert-file=/a.pem"], certificate, "/a.pem"),
+        ("the folder of certificates", &["--cert-dir=/tls"], certificate, "/tls/tls.crt /tls/tls.key"),
+        (
+            "a file wins over the folder",
+            &["--cert-dir=/tls", "--tls-cert-file=/a.pem"],
+            certificate,
+            "/a.pem /tls/tls.key",
+        ),
         ("zap's level", &["--zap-log-level=debug"], level, "debug"),
         ("zap's level in capitals", &["--zap-log-level=ERROR"], level, "error"),
         ("zap's verbosity 1", &["--zap-log-level=1"], level, "debug"),

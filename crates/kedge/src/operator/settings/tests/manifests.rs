@@ -9,7 +9,7 @@ use kedge_scalers::TlsVersion;
 
 use super::super::Compression;
 use super::super::logging::{Format, Logging, Time};
-use super::{settled, text};
+use super::{files, kept, settled, text};
 
 /// What the image of KEDA's operator adds before the arguments of a manifest.
 const ENTRYPOINT: [&str; 2] = ["--zap-log-level=info", "--zap-encoder=console"];
@@ -32,8 +32,8 @@ fn kedas_plain_operator_manifest_starts_it() {
         assert_eq!(settings.credentials.cluster_object_namespace, "scaling");
         assert_eq!(settings.http.timeout, Duration::from_secs(3));
         assert!(settings.scope.namespaces.is_empty());
-        let warnings = settings.notices.warnings.join("\n");
-        assert!(warnings.contains("--enable-cert-rotation=true: certificates are not made"), "{warnings}");
+        assert_eq!(settings.notices.warnings, Vec::<String>::new());
+        assert_eq!(kept(&settings).namespace, "scaling");
     }
 }
 
@@ -57,7 +57,7 @@ fn kedas_plain_adapter_manifest_starts_it() {
     let settings =
         settled(&arguments, &[("WATCH_NAMESPACE", ""), ("POD_NAMESPACE", "keda"), ("KEDA_HTTP_DEFAULT_TIMEOUT", "")]);
     assert_eq!(settings.serving.metrics_api.to_string(), "0.0.0.0:6443");
-    assert_eq!(settings.serving.certificate, Path::new("/certs/tls.crt"));
+    assert_eq!(files(&settings), "/certs/tls.crt /certs/tls.key");
     let ignored = settings.notices.ignored.unwrap();
     for flag in ["--logtostderr", "--stderrthreshold", "--v", "--client-ca-file"] {
         assert!(ignored.contains(flag), "{flag}: {ignored}");
@@ -106,7 +106,9 @@ fn kedas_chart_starts_it_as_operator() {
     assert_eq!(settings.http.idle_per_host_max, 1000);
     assert_eq!(settings.http.idle_timeout, Duration::from_secs(90));
     assert_eq!((settings.http.tls.least, settings.service_tls.least), (TlsVersion::Tls12, TlsVersion::Tls13));
-    assert_eq!((settings.instance.as_str(), settings.cluster_domain.as_str()), ("keda-operator-7d9c", "cluster.local"));
+    assert_eq!(settings.instance, "keda-operator-7d9c");
+    let names = &kept(&settings).wanted.names;
+    assert!(names.contains(&"keda-operator-metrics-apiserver.keda.svc.cluster.local".to_owned()), "{names:?}");
     assert!(settings.notices.ignored.unwrap().contains("--k8s-cluster-name (no CloudEvents are sent)"));
 
     let options = [
@@ -124,6 +126,7 @@ fn kedas_chart_starts_it_as_operator() {
     let settings = settled(&[&usual[..], &options].concat(), &CHART);
     assert_eq!(text(settings.serving.metrics.as_ref()).as_deref(), Some(":9090"));
     assert_eq!(settings.http.ca_dirs, [Path::new("/custom/ca"), Path::new("/more/ca")]);
+    assert_eq!(kept(&settings).targets.len(), 1);
     assert_eq!(settings.leadership.unwrap().lease, "other");
     let ignored = settings.notices.ignored.unwrap();
     assert!(ignored.contains("--kube-api-qps (requests to the API server are not limited"), "{ignored}");

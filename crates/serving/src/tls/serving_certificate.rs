@@ -36,6 +36,11 @@ impl ServingCertificate {
         self.0.send_replace(parse(chain, key)?);
         Ok(())
     }
+
+    /// The leaf that is shown at present.
+    pub fn leaf(&self) -> CertificateDer<'static> {
+        self.0.borrow().cert[0].clone()
+    }
 }
 
 impl ResolvesServerCert for ServingCertificate {
@@ -84,7 +89,7 @@ mod tests {
             let error = serving.replace_pem(chain.as_bytes(), key.as_bytes()).expect_err(name);
             assert_eq!(error.to_string(), expected, "{name}");
         }
-        assert_eq!(serving.0.borrow().cert[0], *one.cert.der(), "what cannot be used changes nothing");
+        assert_eq!(serving.leaf(), *one.cert.der(), "what cannot be used changes nothing");
         assert_eq!(format!("{serving:?}"), "ServingCertificate(***)");
     }
 }

@@ -1,0 +1,172 @@
+//! Certificates under load: three replicas behind one address make and renew them by themselves, while metrics are read through the API
+//! server all the time, and fresh connections are made as any API server would make them.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Context;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::{Cluster, Launch, RunningOperator};
+use kedge_tests::programs;
+use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
+use kube::api::{Api, DynamicObject};
+use kube::core::{ApiResource, GroupVersionKind};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+
+const SERVER: &str = "kedge-metrics.kedge.svc";
+const SECRET: [&str; 4] = ["secret", "kedaorg-certs", "--namespace=kedge", "--output=json"];
+
+/// Leaves are renewed after 35 s, the authority after 105 s.
+fn replica(name: &str) -> Launch {
+    let flags = [
+        "--leader-elect",
+        "--enable-cert-rotation",
+        "--metrics-server-service-name=kedge-metrics",
+        "--cert-lifetime=60s",
+        "--cert-authority-lifetime=180s",
+    ];
+    Launch {
+        name: name.to_owned(),
+        flags: flags.map(str::to_owned).to_vec(),
+        environment: [("POD_NAME", name), ("POD_NAMESPACE", "kedge")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .to_vec(),
+    }
+}
+
+/// What callers have seen so far.
+#[derive(Default)]
+struct Seen {
+    reads: usize,
+    handshakes: usize,
+    leaves: BTreeSet<Vec<u8>>,
+    failures: Vec<String>,
+}
+
+type Shared = Arc<Mutex<Seen>>;
+
+/// Reads a metric through the API server, again and again.
+async fn read(client: kube::Client, path: String, seen: Shared) {
+    loop {
+        let answer = client.request::<Value>(Request::get(&path).body(Vec::new()).unwrap()).await;
+        {
+            let mut seen = seen.lock().unwrap();
+            seen.reads += 1;
+            match answer {
+                Ok(answer) if answer["items"][0]["value"].is_string() => {}
+                other => seen.failures.push(format!("{other:?}")),
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Connects anew, again and again, by the bundle that the APIService holds.
+async fn connect(client: kube::Client, port: u16, seen: Shared) {
+    loop {
+        let outcome = shake_hands(&client, port).await;
+        {
+            let mut seen = seen.lock().unwrap();
+            seen.handshakes += 1;
+            match outcome {
+                Ok(leaf) => drop(seen.leaves.insert(leaf)),
+                Err(error) => seen.failures.push(format!("{error:#}")),
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn shake_hands(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>> {
+    let kind = GroupVersionKind::gvk("apiregistration.k8s.io", "v1", "APIService");
+    let services: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let service = services.get("v1beta1.external.metrics.k8s.io").await?;
+    let bundle = STANDARD.decode(service.data["spec"]["caBundle"].as_str().context("no bundle")?)?;
+    let mut roots = RootCertStore::empty();
+    for root in CertificateDer::pem_slice_iter(&bundle) {
+        roots.add(root?)?;
+    }
+    let config = ClientConfig::builder_with_provider(kedge_serving::tls::provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(SERVER)?, stream).await?;
+    let shown = stream.get_ref().1.peer_certificates().context("no certificate")?;
+    Ok(shown[0].to_vec())
+}
+
+/// A part of the Secret, as it is stored.
+fn part(cluster: &Cluster, name: &str) -> String {
+    let secret = cluster.kubectl(["get"].iter().chain(&SECRET)).unwrap_or_default();
+    let secret: Value = serde_json::from_str(&secret).unwrap_or_default();
+    secret["data"][name].as_str().unwrap_or_default().to_owned()
+}
+
+/// Waits until a part of the Secret is another one, and a good one.
+async fn until_changed(cluster: &Cluster, name: &str, from: &[&str]) {
+    let what = format!("{name} of the Secret is another one");
+    let look = async || match part(cluster, name) {
+        now if now.is_empty() || from.contains(&now.as_str()) => Err(now.len()),
+        _ => Ok(()),
+    };
+    wait_for(&what, Duration::from_secs(180), look).await.unwrap();
+}
+
+#[tokio::test]
+async fn certificates_are_renewed_under_load_and_no_read_fails() {
+    let cluster = super::start(super::quick("certificates")).await;
+    let launches = ["a", "b", "c"].map(replica).to_vec();
+    let (operators, balancer) = RunningOperator::launch_replicas(&cluster, &programs::kedge(), launches).await.unwrap();
+    let story = Story::begin(&cluster, "certificates");
+    story.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
+    story.until("it is ready", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
+    let metric = story.get("scaledobject", "web")["status"]["externalMetricNames"][0].as_str().unwrap().to_owned();
+    let path = format!(
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/{metric}?labelSelector=scaledobject.keda.sh%2Fname%3Dweb",
+        story.namespace
+    );
+
+    let (seen, mut callers) = (Shared::default(), JoinSet::new());
+    for _ in 0..2 {
+        callers.spawn(read(cluster.client().await.unwrap(), path.clone(), seen.clone()));
+    }
+    callers.spawn(connect(cluster.client().await.unwrap(), balancer.port(), seen.clone()));
+
+    let first = part(&cluster, "ca.key");
+    until_changed(&cluster, "ca.key", &[&first]).await;
+    wait_for("three renewals", Duration::from_secs(180), async || match seen.lock().unwrap().leaves.len() {
+        few @ 0..4 => Err(few),
+        _ => Ok(()),
+    })
+    .await
+    .unwrap();
+
+    let before = part(&cluster, "ca.key");
+    cluster.kubectl(["delete", "secret", "kedaorg-certs", "--namespace=kedge"]).unwrap();
+    until_changed(&cluster, "ca.key", &[&before]).await;
+
+    let (authority, leaf) = (part(&cluster, "ca.crt"), part(&cluster, "tls.crt"));
+    let spoil = r#"--patch={"data":{"ca.crt":"aGVsbG8=","tls.crt":"aGVsbG8="}}"#;
+    cluster.kubectl(["patch", "secret", "kedaorg-certs", "--namespace=kedge", "--type=merge", spoil]).unwrap();
+    until_changed(&cluster, "ca.crt", &[&authority, "aGVsbG8="]).await;
+    until_changed(&cluster, "tls.crt", &[&leaf, "aGVsbG8="]).await;
+
+    callers.shutdown().await;
+    let seen = seen.lock().unwrap();
+    println!("{} reads, {} handshakes, {} leaves", seen.reads, seen.handshakes, seen.leaves.len());
+    let logs: Vec<String> = operators.iter().map(RunningOperator::log).collect();
+    assert_eq!(seen.failures, Vec::<String>::new(), "{}", logs.join("\n"));
+    assert!(seen.reads > 100 && seen.handshakes > 100, "{} reads, {} handshakes", seen.reads, seen.handshakes);
+}
