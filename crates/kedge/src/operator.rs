@@ -101,9 +101,11 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
             () = until_stopped() => Ok(()),
         }
     };
-    let (metrics, (), (), work, (), asked) = tokio::join!(metrics, health, telemetry, work, trust, asked);
+    let (metrics, health, telemetry, work, (), asked) = tokio::join!(metrics, health, telemetry, work, trust, asked);
     work?;
     metrics.context("the metrics API ended")?;
+    health.context("the probes ended")?;
+    telemetry.context("the operator's metrics ended")?;
     asked
 }
 

@@ -2,14 +2,13 @@
 //!
 //! [`serve`] is the one entry point. It takes a listening socket, [`Settings`], and the [`Parts`] that the process
 //! owns: where values come from ([`MetricSource`]), who judges callers ([`Reviewer`]), whom to trust ([`Trust`]), what
-//! to show in the handshake ([`ServingCertificate`]) and when to call itself ready ([`Readiness`]).
+//! to show in the handshake ([`kedge_serving::ServingCertificate`]) and when to call itself ready ([`Readiness`]).
 //!
 //! A request passes these modules, top to bottom:
 //!
 //! | module | what it holds | pure |
 //! |---|---|---|
-//! | [`server`] | connections: accepting, TLS, HTTP, draining | |
-//! | `tls` | the handshake: any client certificate is taken, none is believed; the swappable serving certificate | |
+//! | [`server`] | the server as a whole: connections and TLS are `kedge-serving`'s; any client certificate is taken, none is believed | |
 //! | `api` | one request: the order of the steps below, and its deadline | |
 //! | `target`, `route`, `accept`, `selector` | what is asked for, and in which form | yes |
 //! | [`authentication`] | who asks: front proxy, client certificate, bearer token, or nobody | |
@@ -41,7 +40,6 @@ pub mod settings;
 pub mod source;
 mod status;
 mod target;
-mod tls;
 mod values;
 
 #[cfg(test)]
@@ -50,7 +48,6 @@ mod fake_cluster;
 pub use authentication::{Trust, TrustConfig};
 pub use health::Readiness;
 pub use review::{KubeReviewer, Reviewer};
-pub use server::{Parts, ServeError, Stopped, serve};
+pub use server::{Parts, serve};
 pub use settings::Settings;
 pub use source::{MetricError, MetricRequest, MetricSource, MetricValue};
-pub use tls::{CertificateError, ServingCertificate};

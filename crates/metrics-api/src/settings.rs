@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_serving::Limits;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 
 /// Limits of one server. The defaults suit a cluster of any size.
@@ -14,14 +15,8 @@ pub struct Settings {
     pub reads_max: usize,
     /// How many questions to the API server are open at once: callers are not trusted to be few.
     pub reviews_max: usize,
-    /// How many connections are open at once. Beyond that, new ones wait to be accepted.
-    pub connections_max: usize,
-    /// How long a client may take for the TLS handshake.
-    pub handshake_limit: Duration,
-    /// How long a client may take for the head of a request, or stay silent on an HTTP/1 connection.
-    pub header_read_limit: Duration,
-    /// How long open connections may take to end once the server stops.
-    pub drain_limit: Duration,
+    /// What a client may take of the server.
+    pub limits: Limits,
     /// How long the verdict on a token, or on what a caller may do, is remembered.
     pub review_ttl: Duration,
     /// How many verdicts are remembered, of each of the two kinds.
@@ -39,12 +34,8 @@ impl Default for Settings {
             // top.
             reads_max: 64,
             reviews_max: 64,
-            // kube-apiserver needs a few, HTTP/2 carries the rest.
-            connections_max: 512,
-            handshake_limit: Duration::from_secs(10),
-            header_read_limit: Duration::from_secs(30),
             // A request accepted in the last moment still gets its whole time.
-            drain_limit: request_limit + Duration::from_secs(2),
+            limits: Limits { drain_limit: request_limit + Duration::from_secs(2), ..Limits::default() },
             review_ttl: Duration::from_secs(10),
             verdicts_max: 4096,
             wall_clock: Arc::new(DefaultTimeProvider),

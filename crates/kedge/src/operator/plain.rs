@@ -3,63 +3,63 @@
 use std::future::Future;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use kedge_metrics_api::Readiness;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use kedge_serving::{Chain, Limits, Security, ServeError};
+use tokio::net::TcpListener;
 
-/// A caller that stalls for longer is left.
-const CALL_LIMIT: Duration = Duration::from_secs(5);
+const TEXT: &str = "text/plain";
 
-/// An answer: status line, content type, body.
-type Answer = (&'static str, &'static str, Vec<u8>);
+/// All answers are made at once; a caller that stalls is left.
+const LIMITS: Limits = Limits {
+    connections_max: 128,
+    handshake_limit: Duration::from_secs(5),
+    // Prometheus keeps its connection between two scrapes, which are a minute apart by default.
+    header_read_limit: Duration::from_secs(90),
+    drain_limit: Duration::from_secs(2),
+};
+
+type Answer = Response<Full<Bytes>>;
 
 /// What a path of the probes is answered.
 pub(super) fn probe(readiness: &Readiness, path: &str) -> Answer {
-    let text = |status, text: &str| (status, "text/plain", text.as_bytes().to_vec());
     match path {
-        "/healthz" => text("200 OK", "ok"),
-        "/readyz" if readiness.is_ready() => text("200 OK", "ok"),
-        "/readyz" => text("503 Service Unavailable", "not ready"),
-        _ => text("404 Not Found", "not found"),
+        "/healthz" => answer(StatusCode::OK, TEXT, "ok"),
+        "/readyz" if readiness.is_ready() => answer(StatusCode::OK, TEXT, "ok"),
+        "/readyz" => answer(StatusCode::SERVICE_UNAVAILABLE, TEXT, "not ready"),
+        _ => answer(StatusCode::NOT_FOUND, TEXT, "not found"),
     }
 }
 
 /// What a path of the metrics is answered.
 pub(super) fn metrics(render: &dyn Fn() -> Vec<u8>, path: &str) -> Answer {
     match path {
-        "/metrics" => ("200 OK", "text/plain; version=0.0.4", render()),
-        _ => ("404 Not Found", "text/plain", b"not found".to_vec()),
+        "/metrics" => answer(StatusCode::OK, "text/plain; version=0.0.4", render()),
+        _ => answer(StatusCode::NOT_FOUND, TEXT, "not found"),
     }
+}
+
+fn answer(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = code;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
 }
 
 /// Answers until told to stop, if there is anywhere to answer.
 pub(super) async fn serve(
     listener: Option<TcpListener>,
-    reply: impl Fn(&str) -> Answer + Clone + Send + 'static,
+    reply: impl Fn(&str) -> Answer + Clone + Send + Sync + 'static,
     stop: impl Future<Output = ()>,
-) {
-    let Some(listener) = listener else { return };
-    let callers = async {
-        loop {
-            if let Ok((connection, _)) = listener.accept().await {
-                // A caller that goes away in the middle is its own loss.
-                tokio::spawn(tokio::time::timeout(CALL_LIMIT, answer(connection, reply.clone())));
-            }
-        }
+) -> Result<(), ServeError> {
+    let Some(listener) = listener else { return Ok(()) };
+    let handler = move |_: Chain, request: Request<Incoming>| {
+        let answer = reply(request.uri().path());
+        async move { answer }
     };
-    tokio::select! {
-        () = stop => {}
-        () = callers => {}
-    }
-}
-
-async fn answer(mut connection: TcpStream, reply: impl Fn(&str) -> Answer) -> std::io::Result<()> {
-    let mut request = [0; 1024];
-    let length = connection.read(&mut request).await?;
-    let line = String::from_utf8_lossy(&request[..length]).into_owned();
-    let (status, kind, body) = reply(line.split_whitespace().nth(1).unwrap_or_default());
-    let head =
-        format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\ncontent-length: {}", body.len());
-    connection.write_all(&[head.as_bytes(), b"\r\n\r\n", &body].concat()).await?;
-    connection.shutdown().await
+    kedge_serving::serve(listener, Security::Plain, LIMITS, handler, stop).await.map(drop)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use kedge_metrics_api::ServingCertificate;
+use kedge_serving::ServingCertificate;
 
 use super::settings::Serving;
 

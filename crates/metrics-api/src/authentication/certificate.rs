@@ -10,8 +10,6 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::tls;
-
 /// Certificate authorities for client certificates.
 #[derive(Clone)]
 pub(crate) struct CaPool {
@@ -27,7 +25,7 @@ impl CaPool {
             .map_err(|error| format!("is not a PEM bundle: {error}"))?;
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates);
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), tls::provider())
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), kedge_serving::tls::provider())
             .build()
             .map_err(|_| "holds no usable certificate".to_owned())?;
         Ok(Self { pem: pem.to_owned(), verifier })

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kedge_metrics_api::{Settings, Stopped};
+use kedge_metrics_api::Settings;
+use kedge_serving::{Limits, Stopped};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -86,7 +87,10 @@ async fn a_server_that_stops_answers_what_it_was_asked() {
 
 #[tokio::test]
 async fn a_server_that_stops_does_not_wait_for_ever() {
-    let settings = Settings { drain_limit: Duration::from_millis(50), ..Settings::default() };
+    let settings = Settings {
+        limits: Limits { drain_limit: Duration::from_millis(50), ..Limits::default() },
+        ..Settings::default()
+    };
     let server = TestServer::start_with(settings).await;
     let source = server.source.clone();
     let mut client = server.front_proxy(Http::One).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use kedge_metrics_api::Settings;
+use kedge_serving::Limits;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -14,6 +15,10 @@ use crate::support::{Caller, Http, TestServer, connect_tls, metric};
 /// Short to wait for, and long enough for a request that waits for nothing.
 const SHORT: Duration = Duration::from_millis(250);
 const AS_ANN: [(&str, &str); 1] = [("X-Remote-User", "ann")];
+
+fn limited(limits: Limits) -> Settings {
+    Settings { limits, ..Settings::default() }
+}
 
 #[tokio::test]
 async fn a_slow_source_costs_the_deadline_and_no_more() {
@@ -67,7 +72,7 @@ async fn a_read_without_a_turn_is_told_so_and_discovery_needs_none() {
 
 #[tokio::test]
 async fn a_client_that_never_shakes_hands_is_left() {
-    let server = TestServer::start_with(Settings { handshake_limit: SHORT, ..Settings::default() }).await;
+    let server = TestServer::start_with(limited(Limits { handshake_limit: SHORT, ..Limits::default() })).await;
     let mut stream = TcpStream::connect(server.address).await.expect("a connection");
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await.expect("the end");
@@ -76,7 +81,7 @@ async fn a_client_that_never_shakes_hands_is_left() {
 
 #[tokio::test]
 async fn a_client_that_never_asks_is_left() {
-    let server = TestServer::start_with(Settings { header_read_limit: SHORT, ..Settings::default() }).await;
+    let server = TestServer::start_with(limited(Limits { header_read_limit: SHORT, ..Limits::default() })).await;
     let caller = Caller::default();
     let mut stream = connect_tls(server.address, &server.cluster.servers, caller).await.expect("a connection");
     let mut rest = Vec::new();
@@ -89,7 +94,7 @@ async fn a_client_that_never_asks_is_left() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_to_be_accepted() {
-    let server = TestServer::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
+    let server = TestServer::start_with(limited(Limits { connections_max: 1, ..Limits::default() })).await;
     let mut first = server.anyone().await;
     assert_eq!(first.get("/livez").await.code, 200);
     let mut waiting = Box::pin(server.anyone());

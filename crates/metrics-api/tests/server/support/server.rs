@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kedge_metrics_api::{
-    Parts, Readiness, ServeError, ServingCertificate, Settings, Stopped, Trust, TrustConfig, serve,
-};
+use kedge_metrics_api::{Parts, Readiness, Settings, Trust, TrustConfig, serve};
+use kedge_serving::{ServeError, ServingCertificate, Stopped};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
