@@ -130,20 +130,41 @@ mod tests {
         let spec = || json!({ "triggers": [{ "type": "cron" }], "minReplicaCount": 1 });
         let with = |metadata: Value| draft(json!({ "metadata": metadata, "spec": spec() }));
         let plain = || with(json!({ "finalizers": ["f"], "labels": { "a": "b" } }));
-        let annotated = |key: &str| with(json!({ "labels": { "a": "b" }, "finalizers": ["f"], "annotations": { key: "true" } }));
+        let annotated =
+            |key: &str| with(json!({ "labels": { "a": "b" }, "finalizers": ["f"], "annotations": { key: "true" } }));
         let other = draft(json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "triggers": [] } }));
         let rows = [
             ("nothing", plain(), plain(), NothingToJudge),
-            ("the status, which is not looked at", draft(json!({ "spec": spec(), "status": { "a": 1 } })), draft(json!({ "spec": spec() })), NothingToJudge),
+            (
+                "the status, which is not looked at",
+                draft(json!({ "spec": spec(), "status": { "a": 1 } })),
+                draft(json!({ "spec": spec() })),
+                NothingToJudge,
+            ),
             ("paused", plain(), annotated("autoscaling.keda.sh/paused"), NothingToJudge),
             ("resumed", annotated("autoscaling.keda.sh/paused-replicas"), plain(), NothingToJudge),
             ("scaling in paused", plain(), annotated("autoscaling.keda.sh/paused-scale-in"), NothingToJudge),
             ("scaling out paused", plain(), annotated("autoscaling.keda.sh/paused-scale-out"), NothingToJudge),
-            ("paused by kubectl apply", plain(), annotated("kubectl.kubernetes.io/last-applied-configuration"), NothingToJudge),
+            (
+                "paused by kubectl apply",
+                plain(),
+                annotated("kubectl.kubernetes.io/last-applied-configuration"),
+                NothingToJudge,
+            ),
             ("another annotation", plain(), annotated("scaledobject.keda.sh/transfer-hpa-ownership"), ToBeJudged),
             ("a label", plain(), with(json!({ "finalizers": ["f"], "labels": { "a": "c" } })), ToBeJudged),
-            ("the operator's label", plain(), with(json!({ "finalizers": ["f"], "labels": { "a": "b", "scaledobject.keda.sh/name": "so" } })), NothingToJudge),
-            ("one more finalizer", plain(), with(json!({ "finalizers": ["f", "g"], "labels": { "a": "b" } })), NothingToJudge),
+            (
+                "the operator's label",
+                plain(),
+                with(json!({ "finalizers": ["f"], "labels": { "a": "b", "scaledobject.keda.sh/name": "so" } })),
+                NothingToJudge,
+            ),
+            (
+                "one more finalizer",
+                plain(),
+                with(json!({ "finalizers": ["f", "g"], "labels": { "a": "b" } })),
+                NothingToJudge,
+            ),
             ("one finalizer less, and a label", plain(), with(json!({ "labels": { "a": "c" } })), FinalizerGone),
             ("one finalizer less, and the spec", plain(), other, ToBeJudged),
         ];
@@ -161,7 +182,12 @@ mod tests {
             ("zero is something", json!({ "a": 0 }), json!({}), false),
             ("an empty text is something", json!({ "a": "" }), json!({}), false),
             ("order counts", json!({ "a": [1, 2] }), json!({ "a": [2, 1] }), false),
-            ("amounts by value", json!({ "requests": { "cpu": "1000m" } }), json!({ "requests": { "cpu": "1" } }), true),
+            (
+                "amounts by value",
+                json!({ "requests": { "cpu": "1000m" } }),
+                json!({ "requests": { "cpu": "1" } }),
+                true,
+            ),
             ("other amounts", json!({ "limits": { "cpu": "100m" } }), json!({ "limits": { "cpu": "1" } }), false),
             ("texts that look like amounts", json!({ "a": "1000m" }), json!({ "a": "1" }), false),
             ("text and list", json!({ "a": "x" }), json!({ "a": ["x"] }), false),

@@ -50,12 +50,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn new(
-        rule: &'static Rule,
-        path: FieldPath,
-        problem: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
+    pub fn new(rule: &'static Rule, path: FieldPath, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { rule, path, problem: problem.into(), remedy: remedy.into() }
     }
 }

@@ -15,7 +15,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch as flag;
 
 use crate::neighbours::{Amounts, Container, Hpa, Rival, WorkloadKind};
-use seen::{KeptHpa, KeptLimitRange, KeptObject, KeptWorkload, Seen, SeenHpa, SeenLimitRange, SeenObject, SeenWorkload};
+use seen::{
+    KeptHpa, KeptLimitRange, KeptObject, KeptWorkload, Seen, SeenHpa, SeenLimitRange, SeenObject, SeenWorkload,
+};
 use table::Table;
 
 /// Where a ScaledObject holds the name of its target, and an HPA that of its own.
@@ -103,10 +105,16 @@ impl Index {
 
     /// Keeps it fresh. Never returns.
     pub async fn watch(self: Arc<Self>, client: Client) {
-        let objects = self.follow::<SeenObject>(client.clone(), 0, "/apis/keda.sh/v1alpha1/scaledobjects", |index| &index.objects);
-        let hpas = self.follow::<SeenHpa>(client.clone(), 1, "/apis/autoscaling/v2/horizontalpodautoscalers", |index| &index.hpas);
-        let deployments = self.follow::<SeenWorkload>(client.clone(), 2, "/apis/apps/v1/deployments", |index| &index.deployments);
-        let sets = self.follow::<SeenWorkload>(client.clone(), 3, "/apis/apps/v1/statefulsets", |index| &index.stateful_sets);
+        let objects = self
+            .follow::<SeenObject>(client.clone(), 0, "/apis/keda.sh/v1alpha1/scaledobjects", |index| &index.objects);
+        let hpas =
+            self.follow::<SeenHpa>(client.clone(), 1, "/apis/autoscaling/v2/horizontalpodautoscalers", |index| {
+                &index.hpas
+            });
+        let deployments =
+            self.follow::<SeenWorkload>(client.clone(), 2, "/apis/apps/v1/deployments", |index| &index.deployments);
+        let sets =
+            self.follow::<SeenWorkload>(client.clone(), 3, "/apis/apps/v1/statefulsets", |index| &index.stateful_sets);
         let ranges = self.follow::<SeenLimitRange>(client, 4, "/api/v1/limitranges", |index| &index.limit_ranges);
         join(join(objects, hpas), join(join(deployments, sets), ranges)).await;
     }

@@ -25,7 +25,12 @@ pub struct Failure {
 /// What can be asked.
 pub trait Lookups: Send + Sync {
     /// The containers of a workload, if it exists.
-    fn containers<'a>(&'a self, kind: WorkloadKind, namespace: &'a str, name: &'a str) -> Answer<'a, Option<Vec<Container>>>;
+    fn containers<'a>(
+        &'a self,
+        kind: WorkloadKind,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Answer<'a, Option<Vec<Container>>>;
 
     /// Whether the cluster serves a kind.
     fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Answer<'a, Served>;
@@ -50,7 +55,12 @@ impl KubeLookups {
         Self { targets: Targets::new(client.clone()), client }
     }
 
-    async fn fetch(&self, kind: WorkloadKind, namespace: &str, name: &str) -> Result<Option<Vec<Container>>, kube::Error> {
+    async fn fetch(
+        &self,
+        kind: WorkloadKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Vec<Container>>, kube::Error> {
         let path = format!("/apis/apps/v1/namespaces/{namespace}/{}", kind.resource());
         let request = Request::new(path).get(name, &Default::default()).map_err(kube::Error::BuildRequest)?;
         match self.client.request::<SeenWorkload>(request).await {
@@ -62,7 +72,12 @@ impl KubeLookups {
 }
 
 impl Lookups for KubeLookups {
-    fn containers<'a>(&'a self, kind: WorkloadKind, namespace: &'a str, name: &'a str) -> Answer<'a, Option<Vec<Container>>> {
+    fn containers<'a>(
+        &'a self,
+        kind: WorkloadKind,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Answer<'a, Option<Vec<Container>>> {
         Box::pin(async move { self.fetch(kind, namespace, name).await.map_err(|error| Failure::of(&error)) })
     }
 

@@ -183,7 +183,8 @@ mod tests {
         let (denied, missing) = (finding(&IDLE_NOT_BELOW_MIN, "too many"), finding(&TARGET_MISSING, "no such thing"));
         let (warned, own) = (finding(&TYPE_UNKNOWN, "two\nlines"), finding(&COOLDOWN_UNUSED, "KEDA says"));
         let advised = finding(&COOLDOWN_GATES_LAST_STEP, "not told");
-        let deny = |code, reason: &str, message: &str| Verdict::Deny { code, reason: reason.into(), message: message.into() };
+        let deny =
+            |code, reason: &str, message: &str| Verdict::Deny { code, reason: reason.into(), message: message.into() };
         let rows = [
             ("nothing", vec![], Verdict::allow()),
             ("advice", vec![advised], Verdict::allow()),
@@ -192,8 +193,16 @@ mod tests {
                 vec![warned.clone(), own],
                 Verdict::Allow { warnings: vec!["two lines; mend it (spec.x)".into(), "KEDA says".into()] },
             ),
-            ("an error drops warnings", vec![warned, denied.clone()], deny(403, "Forbidden", "too many; mend it (spec.x)")),
-            ("only the target is missing", vec![missing.clone()], deny(404, "NotFound", "no such thing; mend it (spec.x)")),
+            (
+                "an error drops warnings",
+                vec![warned, denied.clone()],
+                deny(403, "Forbidden", "too many; mend it (spec.x)"),
+            ),
+            (
+                "only the target is missing",
+                vec![missing.clone()],
+                deny(404, "NotFound", "no such thing; mend it (spec.x)"),
+            ),
             (
                 "the target is missing, among others",
                 vec![missing, denied],

@@ -16,9 +16,9 @@ pub mod surprises;
 pub mod target;
 pub mod triggers;
 
+use kedge_api::ScaledObject;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
-use kedge_api::ScaledObject;
 use kedge_scalers::{Registry, Role};
 
 use crate::finding::{FieldPath, Finding, Rule};

@@ -91,15 +91,15 @@ where
     if kind != "application/json" {
         return Err(Verdict::unreadable(format!("contentType={kind:?}, expected application/json")));
     }
-    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await.map_err(|error| {
-        match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => Verdict::Deny {
-                code: 413,
-                reason: "RequestEntityTooLarge".to_owned(),
-                message: format!("the review is longer than {BODY_BYTES_MAX} bytes"),
-            },
-            None => Verdict::unreadable(format!("the review broke off: {error}")),
-        }
+    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await.map_err(|error| match error
+        .downcast_ref::<LengthLimitError>(
+    ) {
+        Some(_) => Verdict::Deny {
+            code: 413,
+            reason: "RequestEntityTooLarge".to_owned(),
+            message: format!("the review is longer than {BODY_BYTES_MAX} bytes"),
+        },
+        None => Verdict::unreadable(format!("the review broke off: {error}")),
     })?;
     let body = body.to_bytes();
     serde_json::from_slice(&body).map_err(|error| Verdict::unreadable(format!("the review cannot be read: {error}")))

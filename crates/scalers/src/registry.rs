@@ -62,7 +62,11 @@ impl Registry {
     /// Everything that is wrong with a trigger as far as it is known from its manifest: read by the very code that builds it,
     /// but nothing is made and nobody is asked.
     pub fn check(&self, trigger: &TriggerConfig<'_>) -> Vec<Problem> {
-        debug_assert_ne!(trigger.knowledge, Knowledge::Everything, "to build it is the check of a trigger that is whole");
+        debug_assert_ne!(
+            trigger.knowledge,
+            Knowledge::Everything,
+            "to build it is the check of a trigger that is whole"
+        );
         self.build(trigger).err().map(|error| error.problems).unwrap_or_default()
     }
 

@@ -103,7 +103,8 @@ impl Seen for SeenObject {
     }
 
     fn kept(&self) -> KeptObject {
-        let config = self.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
+        let config =
+            self.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
         let named = config.and_then(|config| config.name.clone()).filter(|name| !name.is_empty());
         KeptObject {
             target: self.spec.scale_target_ref.name.clone().unwrap_or_default(),

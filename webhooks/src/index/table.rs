@@ -113,7 +113,10 @@ mod tests {
         assert_eq!(names(&table, "n", 0, "web"), ["a", "b"]);
         assert_eq!(names(&table, "n", 1, "x"), ["b"]);
         table.put("n", "b", Pair("other", "x"));
-        assert_eq!((names(&table, "n", 0, "web"), names(&table, "n", 0, "other")), (vec!["a".to_owned()], vec!["b".to_owned()]));
+        assert_eq!(
+            (names(&table, "n", 0, "web"), names(&table, "n", 0, "other")),
+            (vec!["a".to_owned()], vec!["b".to_owned()])
+        );
         table.remove("n", "a");
         table.remove("n", "b");
         table.remove("n", "never there");

@@ -32,7 +32,8 @@ fn objects_are_found_by_target_and_by_hpa() {
 }
 
 async fn create(client: &Client, path: &str, object: Value) {
-    let request = http::Request::post(path).header("content-type", "application/json").body(object.to_string().into_bytes());
+    let request =
+        http::Request::post(path).header("content-type", "application/json").body(object.to_string().into_bytes());
     client.request::<Value>(request.unwrap()).await.unwrap();
 }
 
@@ -65,6 +66,9 @@ async fn watches_fill_it() {
     assert!(containers[0].requests.has(Resource::Cpu) && !containers[0].requests.has(Resource::Memory));
     assert_eq!(index.containers(WorkloadKind::StatefulSet, "default", "web"), None);
     let hpas = index.hpas("default", "web");
-    assert_eq!((&*hpas[0].name, &hpas[0].kind, hpas[0].heed), ("mine", &KindWord::of(None, None), crate::neighbours::Heed::No));
+    assert_eq!(
+        (&*hpas[0].name, &hpas[0].kind, hpas[0].heed),
+        ("mine", &KindWord::of(None, None), crate::neighbours::Heed::No)
+    );
     watching.abort();
 }

@@ -60,7 +60,12 @@ pub fn check(spec: &TriggerAuthenticationSpec, reach: Reach) -> Vec<Finding> {
     if reach == Reach::Namespace && is_given(&spec.file_path) {
         let problem = "filePath is only for a ClusterTriggerAuthentication: triggers that use this one will not work";
         let path = FieldPath::of("spec.filePath");
-        findings.push(Finding::new(&FILE_PATH_NAMESPACED, path, problem, "use a ClusterTriggerAuthentication, or secretTargetRef"));
+        findings.push(Finding::new(
+            &FILE_PATH_NAMESPACED,
+            path,
+            problem,
+            "use a ClusterTriggerAuthentication, or secretTargetRef",
+        ));
     }
     findings
 }
@@ -143,7 +148,9 @@ fn check_service_principal(principal: &AzureServicePrincipal) -> Vec<Finding> {
     let is_private = principal.cloud.as_deref().is_some_and(|cloud| cloud.eq_ignore_ascii_case("private"));
     match (is_private, is_given(&principal.active_directory_endpoint)) {
         (true, false) => note("activeDirectoryEndpoint", "is required when cloud is Private", "say where to sign in"),
-        (false, true) => note("activeDirectoryEndpoint", "is only for the cloud Private", "leave it out, or set cloud to Private"),
+        (false, true) => {
+            note("activeDirectoryEndpoint", "is only for the cloud Private", "leave it out, or set cloud to Private")
+        }
         _ => {}
     }
     findings

@@ -42,7 +42,8 @@ pub static COOLDOWN_GATES_LAST_STEP: Rule = Rule {
 pub fn check(spec: &ScaledObjectSpec) -> Vec<Finding> {
     let mut findings = if sleeps(spec) { Vec::new() } else { unused(spec) };
     if let Some(idle) = spec.idle_replica_count.filter(|idle| *idle > 0) {
-        let problem = format!("idleReplicaCount {idle} does not last: the HPA lifts the target back to minReplicaCount");
+        let problem =
+            format!("idleReplicaCount {idle} does not last: the HPA lifts the target back to minReplicaCount");
         let path = FieldPath::of("spec.idleReplicaCount");
         findings.push(Finding::new(&IDLE_ABOVE_ZERO, path, problem, "use 0, or leave it out"));
     }

@@ -1,7 +1,7 @@
 //! The kind of the target.
 
-use kedge_operator::target::kind_named;
 use kedge_api::scaled_object::ScaledObjectSpec;
+use kedge_operator::target::kind_named;
 
 use crate::finding::{FieldPath, Finding, Rule, Severity};
 use crate::neighbours::Neighbours;
@@ -20,7 +20,9 @@ pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Finding> {
         let remedy = match *named == own {
             true => "correct apiVersion and kind, or install what defines them".to_owned(),
             // KEDA: an HPA for a target of the same name is enough.
-            false => "an HPA for a target of this name has that kind: delete it, or install what defines the kind".to_owned(),
+            false => {
+                "an HPA for a target of this name has that kind: delete it, or install what defines the kind".to_owned()
+            }
         };
         let problem = format!("no matches for kind {kind:?} in version {api_version:?}");
         Finding::new(&KIND_UNKNOWN, FieldPath::of("spec.scaleTargetRef.kind"), problem, remedy)

@@ -63,7 +63,11 @@ fn rules_have_ids_of_their_own_and_say_what_they_are_about() {
     let ids: BTreeSet<&str> = ALL.iter().map(|rule| rule.id).collect();
     assert_eq!(ids.len(), ALL.len(), "no id twice");
     for rule in ALL {
-        assert!(rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'), "{}", rule.id);
+        assert!(
+            rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'),
+            "{}",
+            rule.id
+        );
         assert!(!rule.about.is_empty() && !rule.about.ends_with('.') && !rule.about.contains('\n'), "{}", rule.id);
         assert!(rule.counted_as.is_none() || rule.severity == Severity::Error, "{}", rule.id);
     }

@@ -52,7 +52,9 @@ impl Webhooks {
             "DELETE" | "CONNECT" => return Verdict::allow(),
             other => return Verdict::unreadable(format!("unknown operation request {other:?}")),
         };
-        let Some(object) = question.object.as_deref() else { return Verdict::unreadable("there is no object to decode") };
+        let Some(object) = question.object.as_deref() else {
+            return Verdict::unreadable("there is no object to decode");
+        };
         let change = change(action, object, question.old_object.as_deref());
         // What changes nothing that could be wrong is not even read.
         if change != Change::ToBeJudged {
@@ -85,12 +87,7 @@ impl Webhooks {
         Ok(self.conclude(&question.namespace, action, &findings))
     }
 
-    fn judge_scaled_job(
-        &self,
-        question: &Request,
-        object: &RawValue,
-        action: Action,
-    ) -> Result<Verdict, Verdict> {
+    fn judge_scaled_job(&self, question: &Request, object: &RawValue, action: Action) -> Result<Verdict, Verdict> {
         let Written { metadata, spec } = decode::<ScaledJobSpec>(object)?;
         let job = ScaledJob { metadata: placed(metadata, question), spec, status: None };
         let findings = rules::scaled_job(&self.registry, &job, &triggers_before(question));
@@ -169,7 +166,8 @@ fn judge_authentication(object: &RawValue, reach: Reach) -> Result<Verdict, Verd
 }
 
 fn decode<S: DeserializeOwned>(object: &RawValue) -> Result<Written<S>, Verdict> {
-    serde_json::from_str(object.get()).map_err(|error| Verdict::unreadable(format!("the object cannot be read: {error}")))
+    serde_json::from_str(object.get())
+        .map_err(|error| Verdict::unreadable(format!("the object cannot be read: {error}")))
 }
 
 /// What the update changes. What cannot be compared is judged.

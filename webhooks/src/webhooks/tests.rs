@@ -33,7 +33,8 @@ fn webhooks() -> Webhooks {
 
 fn scaled_object(spec: Value) -> Value {
     let metadata = json!({ "timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "3" });
-    let mut whole = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [{ "type": "cron", "metadata": metadata }] });
+    let mut whole =
+        json!({ "scaleTargetRef": { "name": "web" }, "triggers": [{ "type": "cron", "metadata": metadata }] });
     for (key, value) in spec.as_object().unwrap() {
         whole[key] = value.clone();
     }
@@ -78,13 +79,23 @@ async fn a_question_is_answered_with_a_verdict() {
     let kind = |kind: &str| json!({ "scaleTargetRef": { "name": "web", "apiVersion": "x/v1", "kind": kind } });
     let rows: Vec<(&str, Value, u16, &str)> = vec![
         ("nothing wrong", create(json!({})), 200, ""),
-        ("a rule is broken", create(json!({ "idleReplicaCount": 0 })), 403, "IdleReplicaCount=0 must be less than MinReplicaCount=0; "),
+        (
+            "a rule is broken",
+            create(json!({ "idleReplicaCount": 0 })),
+            403,
+            "IdleReplicaCount=0 must be less than MinReplicaCount=0; ",
+        ),
         ("the target is missing", create(on("nobody")), 404, "Deployment.apps \"nobody\" not found"),
         ("the target is not in the index yet", create(on("live")), 200, ""),
         ("the target may not be read", create(on("forbidden")), 403, "not for you"),
         ("the kind is not served", create(kind("Ghost")), 403, "no matches for kind \"Ghost\" in version \"x/v1\""),
         ("a mistake of our own", create(kind("Broken")), 500, "a rule of the admission webhooks failed"),
-        ("no ScaledObject", review("CREATE", Some(json!({ "spec": { "triggers": 5 } })), None), 400, "the object cannot be read"),
+        (
+            "no ScaledObject",
+            review("CREATE", Some(json!({ "spec": { "triggers": 5 } })), None),
+            400,
+            "the object cannot be read",
+        ),
         ("no object", review("CREATE", None, None), 400, "there is no object"),
         ("deleted", review("DELETE", None, Some(json!({}))), 200, ""),
         ("connected", review("CONNECT", None, None), 200, ""),
@@ -104,7 +115,10 @@ async fn warnings_come_with_what_is_allowed_only() {
     let webhooks = webhooks();
     let spec = json!({ "minReplicaCount": 1, "cooldownPeriod": 9 });
     let warned = ask(&webhooks, &review("CREATE", Some(scaled_object(spec.clone())), None)).await;
-    assert!(warned["warnings"][0].as_str().unwrap().starts_with("CooldownPeriod is configured but is not relevant"), "{warned}");
+    assert!(
+        warned["warnings"][0].as_str().unwrap().starts_with("CooldownPeriod is configured but is not relevant"),
+        "{warned}"
+    );
     let mut bad = spec;
     bad["maxReplicaCount"] = json!(0);
     let denied = ask(&webhooks, &review("CREATE", Some(scaled_object(bad)), None)).await;
@@ -120,7 +134,8 @@ async fn an_object_that_has_become_invalid_can_still_be_paused_and_let_go() {
         object
     };
     let plain = || with(json!({ "finalizers": ["finalizer.keda.sh"] }));
-    let paused = with(json!({ "finalizers": ["finalizer.keda.sh"], "annotations": { "autoscaling.keda.sh/paused": "true" } }));
+    let paused =
+        with(json!({ "finalizers": ["finalizer.keda.sh"], "annotations": { "autoscaling.keda.sh/paused": "true" } }));
     let labelled = with(json!({ "finalizers": ["finalizer.keda.sh"], "labels": { "a": "b" } }));
     let mut unreadable = plain();
     unreadable["spec"]["triggers"] = json!("none");
@@ -152,7 +167,8 @@ async fn what_is_counted_has_kedas_names_and_dry_runs_count_too() {
     dry["request"]["dryRun"] = json!(true);
     ask(&webhooks, &dry).await;
     let job = json!({ "spec": { "jobTargetRef": { "template": {} }, "triggers": [] } });
-    let (_, answer) = post(&webhooks, "/validate-keda-sh-v1alpha1-scaledjob", review("UPDATE", Some(job), None).to_string()).await;
+    let (_, answer) =
+        post(&webhooks, "/validate-keda-sh-v1alpha1-scaledjob", review("UPDATE", Some(job), None).to_string()).await;
     assert_eq!(answer["response"]["allowed"], false, "{answer}");
     assert_eq!(
         counted(&webhooks),
@@ -188,7 +204,8 @@ async fn what_is_no_review_is_told_so() {
     assert_eq!(code("{".into()).await, 400);
     assert_eq!(code("{}".into()).await, 400);
     assert_eq!(code(vec![b' '; BODY_BYTES_MAX + 1].into()).await, 413);
-    let text = Request::post(SCALED_OBJECTS).header("content-type", "text/plain").body(Full::<Bytes>::default()).unwrap();
+    let text =
+        Request::post(SCALED_OBJECTS).header("content-type", "text/plain").body(Full::<Bytes>::default()).unwrap();
     let body = webhooks.answer(text).await.into_body().collect().await.unwrap().to_bytes();
     let answer: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(answer["response"]["status"]["message"], "contentType=\"text/plain\", expected application/json");

@@ -13,8 +13,8 @@ use kedge_core::milli::Milli;
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_core::simulate::{Load, Reading};
 use kedge_scalers::metadata::convert;
-use kedge_scalers::{Knowledge, 
-    Activity, AuthParams, Connector, Environment, NoCluster, Registry, Role, Scaler, Settings, TriggerConfig,
+use kedge_scalers::{
+    Activity, AuthParams, Connector, Environment, Knowledge, NoCluster, Registry, Role, Scaler, Settings, TriggerConfig,
 };
 
 use super::load::{Moment, Shape};

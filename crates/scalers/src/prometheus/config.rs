@@ -60,7 +60,8 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let custom_headers = read.or(Field::metadata(&["customHeaders"]).hidden(), convert::map, Vec::new());
     let auth = auth::parse(&mut read);
     // Whom to be is for authentication and the operator's own environment to say.
-    let persona = read.is_building().then(|| identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().ambient));
+    let persona =
+        read.is_building().then(|| identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().ambient));
     let identity = persona.flatten().and_then(|persona| read.take(clients.identity(&persona)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let profile = parse_tls(&mut read, auth);

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
-use kedge_scalers::{Knowledge, 
-    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, NoCluster, Proxies, ReadError,
-    Registry, Role, Scaler, Settings, TlsVersion, TriggerConfig,
+use kedge_scalers::{
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Knowledge, Known, NoCluster, Proxies,
+    ReadError, Registry, Role, Scaler, Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 

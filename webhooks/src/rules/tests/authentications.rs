@@ -20,7 +20,11 @@ fn identities_are_complete_or_absent() {
         ("none", json!({ "podIdentity": { "provider": "none" } }), &[]),
         ("azure", azure(json!({})), &[]),
         ("azure, an empty id", azure(json!({ "identityId": "" })), &["azure-identity-empty"]),
-        ("azure, an authority without a tenant", azure(json!({ "identityAuthorityHost": host })), &["azure-identity-empty"]),
+        (
+            "azure, an authority without a tenant",
+            azure(json!({ "identityAuthorityHost": host })),
+            &["azure-identity-empty"],
+        ),
         (
             "azure, an authority with an empty tenant",
             azure(json!({ "identityAuthorityHost": host, "identityTenantId": "" })),
@@ -32,16 +36,28 @@ fn identities_are_complete_or_absent() {
             azure(json!({ "identityId": "", "identityTenantId": "", "identityAuthorityHost": "" })),
             &["azure-identity-empty", "azure-identity-empty"],
         ),
-        ("azure, complete", azure(json!({ "identityId": "me", "identityTenantId": "us", "identityAuthorityHost": host })), &[]),
+        (
+            "azure, complete",
+            azure(json!({ "identityId": "me", "identityTenantId": "us", "identityAuthorityHost": host })),
+            &[],
+        ),
         ("aws", json!({ "podIdentity": { "provider": "aws", "identityOwner": "workload" } }), &[]),
         (
             "aws, two owners",
             json!({ "podIdentity": { "provider": "aws", "roleArn": "arn:x", "identityOwner": "workload" } }),
             &["aws-role-of-workload"],
         ),
-        ("aws, an id for no role", json!({ "podIdentity": { "provider": "aws", "externalID": "me" } }), &["aws-external-id-alone"]),
+        (
+            "aws, an id for no role",
+            json!({ "podIdentity": { "provider": "aws", "externalID": "me" } }),
+            &["aws-external-id-alone"],
+        ),
         ("aws, complete", json!({ "podIdentity": { "provider": "aws", "externalID": "me", "roleArn": "arn:x" } }), &[]),
-        ("another provider is not looked at", json!({ "podIdentity": { "provider": "gcp", "externalID": "me", "identityId": "" } }), &[]),
+        (
+            "another provider is not looked at",
+            json!({ "podIdentity": { "provider": "gcp", "externalID": "me", "identityId": "" } }),
+            &[],
+        ),
         ("a file", json!({ "filePath": "prom.json" }), &["file-path-namespaced"]),
     ];
     for (name, spec, expected) in rows {
@@ -68,16 +84,28 @@ fn a_service_principal_signs_in_by_one_of_two_ways() {
         ("by certificate", principal(&[certificate(), ("clientCertificatePassword", from.clone())]), &[]),
         ("by both", principal(&[secret(), certificate()]), &["clientSecret"]),
         ("by none", principal(&[]), &["clientSecret"]),
-        ("a password for nothing", principal(&[secret(), ("clientCertificatePassword", from.clone())]), &["clientCertificatePassword"]),
+        (
+            "a password for nothing",
+            principal(&[secret(), ("clientCertificatePassword", from.clone())]),
+            &["clientCertificatePassword"],
+        ),
         ("no tenant", principal(&[secret(), ("tenantId", json!(""))]), &["tenantId"]),
         ("no client", principal(&[secret(), ("clientId", json!(""))]), &["clientId"]),
-        ("private without an address", principal(&[secret(), ("cloud", json!("private"))]), &["activeDirectoryEndpoint"]),
+        (
+            "private without an address",
+            principal(&[secret(), ("cloud", json!("private"))]),
+            &["activeDirectoryEndpoint"],
+        ),
         (
             "private with one",
             principal(&[secret(), ("cloud", json!("Private")), ("activeDirectoryEndpoint", json!("https://x"))]),
             &[],
         ),
-        ("an address of a public cloud", principal(&[secret(), ("activeDirectoryEndpoint", json!("https://x"))]), &["activeDirectoryEndpoint"]),
+        (
+            "an address of a public cloud",
+            principal(&[secret(), ("activeDirectoryEndpoint", json!("https://x"))]),
+            &["activeDirectoryEndpoint"],
+        ),
         (
             "everything",
             principal(&[("tenantId", json!("")), ("clientId", json!("")), ("cloud", json!("PRIVATE"))]),
@@ -86,7 +114,8 @@ fn a_service_principal_signs_in_by_one_of_two_ways() {
     ];
     for (name, spec, expected) in rows {
         let found = judge(spec);
-        let fields: Vec<_> = found.iter().map(|one| one.path.to_string().replace("spec.azureServicePrincipal.", "")).collect();
+        let fields: Vec<_> =
+            found.iter().map(|one| one.path.to_string().replace("spec.azureServicePrincipal.", "")).collect();
         assert_eq!(fields, expected, "{name}");
         assert!(found.iter().all(|one| one.rule.id == "service-principal-wrong"), "{name}");
     }

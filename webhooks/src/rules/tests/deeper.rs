@@ -115,7 +115,12 @@ fn what_somebody_may_still_give_is_not_called_missing() {
         ("prometheus", prometheus(json!({ "authModes": "bearer", "threshold": "x" })), Some("creds"), &["threshold"]),
         ("metrics-api", api.clone(), Some("creds"), &[]),
         ("metrics-api", api, None, &["apiKey"]),
-        ("prometheus", prometheus(json!({ "awsAccessKeyIDFromEnv": "ID", "awsSecretAccessKeyFromEnv": "KEY" })), None, &[]),
+        (
+            "prometheus",
+            prometheus(json!({ "awsAccessKeyIDFromEnv": "ID", "awsSecretAccessKeyFromEnv": "KEY" })),
+            None,
+            &[],
+        ),
         ("prometheus", prometheus(json!({ "credentialsFromEnv": "GOOGLE" })), None, &[]),
     ];
     for (kind, metadata, authentication, expected) in rows {
@@ -126,7 +131,8 @@ fn what_somebody_may_still_give_is_not_called_missing() {
 #[test]
 fn a_formula_brings_its_own_target() {
     let trigger = json!({ "type": "kubernetes-workload", "name": "pods", "metadata": { "podSelector": "app=web" } });
-    let spec = json!({ "triggers": [trigger], "advanced": { "scalingModifiers": { "formula": "pods", "target": "2" } } });
+    let spec =
+        json!({ "triggers": [trigger], "advanced": { "scalingModifiers": { "formula": "pods", "target": "2" } } });
     assert_eq!(ids(&judge(&object(spec), &Neighbours::default())), [""; 0]);
 }
 

@@ -26,7 +26,11 @@ fn a_manifest_is_judged_by_itself() {
         ("nothing wrong", json!({}), &[]),
         ("min above max", json!({ "minReplicaCount": 5, "maxReplicaCount": 4 }), &["min-above-max"]),
         ("min above the default max", json!({ "minReplicaCount": 101 }), &["min-above-max"]),
-        ("idle at min", json!({ "minReplicaCount": 2, "idleReplicaCount": 2 }), &["idle-not-below-min", "idle-above-zero"]),
+        (
+            "idle at min",
+            json!({ "minReplicaCount": 2, "idleReplicaCount": 2 }),
+            &["idle-not-below-min", "idle-above-zero"],
+        ),
         ("idle zero without min", json!({ "idleReplicaCount": 0 }), &["idle-not-below-min"]),
         ("idle zero with min zero", json!({ "idleReplicaCount": 0, "minReplicaCount": 0 }), &[]),
         ("idle above zero", json!({ "idleReplicaCount": 1, "minReplicaCount": 2 }), &["idle-above-zero"]),
@@ -65,12 +69,24 @@ fn a_manifest_is_judged_by_itself() {
         ("cron cached", json!({ "triggers": [cached(cron_json())] }), &["cache-unsupported"]),
         ("cpu cached", json!({ "minReplicaCount": 1, "triggers": [cached(cpu_json())] }), &["cache-unsupported"]),
         ("prometheus cached", json!({ "triggers": [cached(prometheus_json())] }), &[]),
-        ("a name twice", json!({ "triggers": [named("x", &cron_json()), named("x", &prometheus_json())] }), &["trigger-name-twice"]),
+        (
+            "a name twice",
+            json!({ "triggers": [named("x", &cron_json()), named("x", &prometheus_json())] }),
+            &["trigger-name-twice"],
+        ),
         ("no names", json!({ "triggers": [cron_json(), cron_json()] }), &[]),
         ("empty names", json!({ "triggers": [named("", &cron_json()), named("", &cron_json())] }), &[]),
         ("a bad trigger", json!({ "triggers": [{ "type": "cron", "metadata": {} }] }), &["trigger-wrong"; 4]),
-        ("a type of KEDA's", json!({ "triggers": [{ "type": "kafka", "metadata": {} }] }), &["trigger-type-unsupported"]),
-        ("no type of anybody's", json!({ "triggers": [{ "type": "telepathy", "metadata": {} }] }), &["trigger-type-unknown"]),
+        (
+            "a type of KEDA's",
+            json!({ "triggers": [{ "type": "kafka", "metadata": {} }] }),
+            &["trigger-type-unsupported"],
+        ),
+        (
+            "no type of anybody's",
+            json!({ "triggers": [{ "type": "telepathy", "metadata": {} }] }),
+            &["trigger-type-unknown"],
+        ),
         ("cpu alone and a sleep", json!({ "triggers": cpu_only() }), &["only-resources-to-zero"]),
         ("cpu alone and zero", json!({ "minReplicaCount": 0, "triggers": cpu_only() }), &["only-resources-to-zero"]),
         ("cpu alone, awake", json!({ "minReplicaCount": 1, "triggers": cpu_only() }), &[]),
@@ -80,13 +96,21 @@ fn a_manifest_is_judged_by_itself() {
             json!({ "scaleTargetRef": { "name": "web", "kind": "Widget", "apiVersion": "x/v1" }, "triggers": cpu_only() }),
             &[],
         ),
-        ("an interval that is not used", json!({ "minReplicaCount": 1, "pollingInterval": 9 }), &["polling-interval-unused"]),
+        (
+            "an interval that is not used",
+            json!({ "minReplicaCount": 1, "pollingInterval": 9 }),
+            &["polling-interval-unused"],
+        ),
         (
             "an interval for the cache",
             json!({ "minReplicaCount": 1, "pollingInterval": 9, "triggers": [cached(prometheus_json())] }),
             &[],
         ),
-        ("a cooldown that is not used", json!({ "minReplicaCount": 1, "cooldownPeriod": 9 }), &["cooldown-period-unused"]),
+        (
+            "a cooldown that is not used",
+            json!({ "minReplicaCount": 1, "cooldownPeriod": 9 }),
+            &["cooldown-period-unused"],
+        ),
         (
             "an initial cooldown that is not used",
             json!({ "minReplicaCount": 1, "initialCooldownPeriod": 9 }),
@@ -151,17 +175,36 @@ fn names_must_fit() {
 fn two_objects_do_not_share_a_target_or_an_hpa() {
     let rival = |name: &str, kind: KindWord| Rival { name: name.into(), kind };
     let rows: [(&str, Neighbours, &[&str]); 5] = [
-        ("itself", Neighbours { same_target: vec![rival("so", deployment())], same_hpa: vec!["so".into()], ..Neighbours::default() }, &[]),
-        ("the target", Neighbours { same_target: vec![rival("first", deployment())], ..Neighbours::default() }, &["target-taken"]),
+        (
+            "itself",
+            Neighbours {
+                same_target: vec![rival("so", deployment())],
+                same_hpa: vec!["so".into()],
+                ..Neighbours::default()
+            },
+            &[],
+        ),
+        (
+            "the target",
+            Neighbours { same_target: vec![rival("first", deployment())], ..Neighbours::default() },
+            &["target-taken"],
+        ),
         (
             "a name, but another kind",
-            Neighbours { same_target: vec![rival("first", KindWord::of(None, Some("StatefulSet")))], ..Neighbours::default() },
+            Neighbours {
+                same_target: vec![rival("first", KindWord::of(None, Some("StatefulSet")))],
+                ..Neighbours::default()
+            },
             &[],
         ),
         ("the HPA", Neighbours { same_hpa: vec!["first".into()], ..Neighbours::default() }, &["hpa-name-taken"]),
         (
             "both",
-            Neighbours { same_target: vec![rival("first", deployment())], same_hpa: vec!["first".into()], ..Neighbours::default() },
+            Neighbours {
+                same_target: vec![rival("first", deployment())],
+                same_hpa: vec!["first".into()],
+                ..Neighbours::default()
+            },
             &["target-taken", "hpa-name-taken"],
         ),
     ];
@@ -176,7 +219,8 @@ fn an_hpa_that_is_there_already_must_be_its_own_or_given_up() {
     let plain = || object(json!({}));
     let naming = |name: &str| {
         let mut object = object(json!({ "advanced": { "horizontalPodAutoscalerConfig": { "name": name } } }));
-        object.metadata.annotations = Some([("scaledobject.keda.sh/transfer-hpa-ownership".to_owned(), "true".to_owned())].into());
+        object.metadata.annotations =
+            Some([("scaledobject.keda.sh/transfer-hpa-ownership".to_owned(), "true".to_owned())].into());
         object
     };
     let mut nearly = naming("mine");
@@ -217,7 +261,12 @@ fn containers_must_request_what_they_are_scaled_by() {
         ("all have it", all(), with(vec![container("main", cpu())], Amounts::default()), &[]),
         ("one has not", all(), with(two(), Amounts::default()), &["request-missing"]),
         ("the namespace gives it", all(), with(two(), cpu()), &[]),
-        ("the namespace gives the other", all(), with(two(), Amounts::default().with(Resource::Memory)), &["request-missing"]),
+        (
+            "the namespace gives the other",
+            all(),
+            with(two(), Amounts::default().with(Resource::Memory)),
+            &["request-missing"],
+        ),
         ("the one that has it", of("main"), with(two(), Amounts::default()), &[]),
         ("the one that has not", of("proxy"), with(two(), Amounts::default()), &["request-missing"]),
         ("one that is not there", of("nobody"), with(two(), Amounts::default()), &[]),
@@ -266,7 +315,11 @@ fn jobs_are_judged_by_their_triggers_alone() {
             &["trigger-name-twice", "trigger-type-unsupported", "trigger-type-unsupported"],
         ),
         ("an unknown type", json!([{ "type": "telepathy", "metadata": {} }]), &["trigger-type-unknown"]),
-        ("a bad trigger", json!([{ "type": "kubernetes-workload", "metadata": { "podSelector": "a in", "value": "1" } }]), &["trigger-wrong"]),
+        (
+            "a bad trigger",
+            json!([{ "type": "kubernetes-workload", "metadata": { "podSelector": "a in", "value": "1" } }]),
+            &["trigger-wrong"],
+        ),
     ];
     for (name, triggers, expected) in rows {
         assert_eq!(ids(&scaled_job(&registry(), &job(triggers), &[])), expected, "{name}");

@@ -12,7 +12,8 @@ fn anything() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         "\\PC{0,20}".prop_map(Value::from),
-        prop_oneof![Just("cpu"), Just("cron"), Just("prometheus"), Just("0"), Just(""), Just("((((a))))??1")].prop_map(Value::from),
+        prop_oneof![Just("cpu"), Just("cron"), Just("prometheus"), Just("0"), Just(""), Just("((((a))))??1")]
+            .prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
@@ -27,7 +28,9 @@ fn anything() -> impl Strategy<Value = Value> {
 fn places(value: &Value, at: String, into: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| places(value, format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), into));
+            fields.iter().for_each(|(key, value)| {
+                places(value, format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), into)
+            });
         }
         Value::Array(items) => items.iter().enumerate().for_each(|(i, value)| places(value, format!("{at}/{i}"), into)),
         _ => {}
