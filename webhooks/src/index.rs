@@ -88,11 +88,16 @@ impl Index {
         self.listed.borrow().iter().all(|listed| *listed)
     }
 
-    /// Waits until every kind has been listed; false if that takes too long.
-    pub async fn wait_until_complete(&self, limit: Duration) -> bool {
+    /// Waits until every kind has been listed.
+    pub async fn until_complete(&self) {
         let mut listed = self.listed.subscribe();
-        let complete = listed.wait_for(|kinds| kinds.iter().all(|listed| *listed));
-        tokio::time::timeout(limit, complete).await.is_ok()
+        // It cannot be closed: the sender is our own.
+        let _ = listed.wait_for(|kinds| kinds.iter().all(|listed| *listed)).await;
+    }
+
+    /// The same; false if that takes too long.
+    pub async fn wait_until_complete(&self, limit: Duration) -> bool {
+        tokio::time::timeout(limit, self.until_complete()).await.is_ok()
     }
 
     /// One that has listed everything and found nothing.

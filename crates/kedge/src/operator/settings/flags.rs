@@ -15,7 +15,7 @@ Examples:
   kedge operator --enable-prometheus-metrics=false --bind-address=:: --secure-port=6443";
 
 /// The flags of Kedge's own; all others are KEDA's.
-pub(crate) const OWN: [&str; 3] = ["metrics-api-bind-address", "log-level", "log-format"];
+pub(crate) const OWN: [&str; 4] = ["metrics-api-bind-address", "webhooks-bind-address", "log-level", "log-format"];
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_override_self = true, after_help = AFTER_HELP)]
@@ -53,6 +53,10 @@ pub(crate) struct Flags {
     /// The port at which external.metrics.k8s.io is served
     #[arg(long, value_name = "PORT", default_value = "6443", help_heading = "Serving")]
     pub(super) secure_port: String,
+
+    /// Where the admission webhooks are served, over TLS; without it, nowhere
+    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true, help_heading = "Serving")]
+    pub(super) webhooks_bind_address: String,
 
     /// The folder of tls.crt and tls.key, which external.metrics.k8s.io is served with
     #[arg(long, value_name = "DIR", default_value = "/certs", help_heading = "Serving")]
@@ -105,6 +109,16 @@ pub(crate) struct Flags {
     )]
     pub(super) http_idle_conn_timeout: String,
 
+    #[command(flatten)]
+    pub(super) logging: Logging,
+
+    #[command(flatten)]
+    pub(super) compatible: Compatible,
+}
+
+/// How to log: the same for every long-running command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Logging {
     /// How much to log: error, warn, info, debug or trace; else --zap-log-level says it, else info
     #[arg(long, value_name = "LEVEL", help_heading = "Logging")]
     pub(super) log_level: Option<String>,
@@ -129,7 +143,4 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BOOL", help_heading = "Logging")]
     #[arg(num_args(0..=1), require_equals(true), default_value = "false", default_missing_value = "true")]
     pub(super) zap_devel: String,
-
-    #[command(flatten)]
-    pub(super) compatible: Compatible,
 }

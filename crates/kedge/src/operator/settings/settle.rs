@@ -31,7 +31,7 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
     let mut settings = Settings {
         kubeconfig: flags.kubeconfig.clone(),
         compression: compression(flags, &mut read),
-        logging: logging::settle(flags, &mut read),
+        logging: logging::settle(&flags.logging, &mut read),
         serving: serving(flags, &mut read),
         scope: scope(&mut read),
         concurrency: concurrency(&mut read),
@@ -65,11 +65,17 @@ fn serving(flags: &Flags, read: &mut Reader<'_>) -> Serving {
     let of_dir = |given: &Option<_>, name: &str| given.clone().unwrap_or_else(|| flags.cert_dir.join(name));
     Serving {
         metrics_api: metrics_api(flags, read),
+        webhooks: webhooks(flags, read),
         certificate: of_dir(&flags.tls_cert_file, "tls.crt"),
         key: of_dir(&flags.tls_private_key_file, "tls.key"),
         health: health.flatten(),
         metrics: metrics.flatten().filter(|_| enabled != Some(false)),
     }
+}
+
+fn webhooks(flags: &Flags, read: &mut Reader<'_>) -> Option<Address> {
+    let text = Some(flags.webhooks_bind_address.as_str()).filter(|text| !text.is_empty())?;
+    read.flag("--webhooks-bind-address", text, addresses::parse_or_nowhere).flatten()
 }
 
 /// Our own flag, else the adapter's two.
