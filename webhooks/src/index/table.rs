@@ -40,7 +40,7 @@ impl<E: Entry> Table<E> {
         let space = self.spaces.entry(namespace.into()).or_default();
         for (by_word, word) in space.by_word.iter_mut().zip(entry.words()) {
             if let Some(word) = word {
-                by_word.entry(word.into()).or_default().push(name.into());
+                by_word.entry(word.into()).or_insert_with(|| Vec::with_capacity(1)).push(name.into());
             }
         }
         space.entries.insert(name.into(), entry);

@@ -145,8 +145,11 @@ impl Webhooks {
             (version.trim_start_matches('/').to_owned(), kind.to_owned())
         };
         let mut kinds = vec![kind_named(&spec.scale_target_ref)];
-        kinds.extend(words.map(parse));
-        kinds.dedup();
+        for kind in words.map(parse) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
         let mut unserved = Vec::new();
         for (api_version, kind) in kinds {
             // KEDA: these two are taken for granted, whatever their version.

@@ -51,6 +51,7 @@ impl Judges {
         let tls = Security::Tls(Tls::new(certificate));
         let served = kedge_serving::serve(listener, tls, Limits::default(), handler, stop);
         tokio::select! {
+            biased;
             served = served => served.map(drop).context("the admission webhooks ended"),
             never = self.watch() => match never {},
         }
