@@ -2,11 +2,14 @@
 //!
 //! `parity/keda/cases/NAME.yaml` is a story, `parity/keda/golden/NAME.json` what KEDA did at each step. What Kedge does
 //! otherwise must stand in `docs/differences-from-keda.md`, and what stands there must be so.
-//! `KEDGE_PARITY_ONLY='fallback-*,zero-and-back'` plays some.
+//! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the answers.
+//! `KEDGE_PARITY_ONLY='fallback-*,admission/*'` plays some.
 
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
 
+#[path = "parity/admission.rs"]
+mod admission;
 #[path = "parity/api.rs"]
 mod api;
 #[path = "parity/capture.rs"]
@@ -34,11 +37,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_test_cluster::ports::Port;
+use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use kedge_tests::page::say;
 use kedge_tests::pattern::is_chosen;
 use kedge_tests::{files, programs};
 
+use crate::admission::AdmissionCase;
 use crate::api::Kube;
 use crate::case::Case;
 use crate::listed::Listed;
@@ -54,18 +59,27 @@ async fn kedge_does_what_keda_is_seen_to_do() {
     let listed = Listed::read(&files::workspace().join("docs/differences-from-keda.md"));
     let mut cases = Case::read_all();
     cases.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
-    assert!(!cases.is_empty(), "no case is called so: see tests/parity/keda/cases");
+    let mut admissions = AdmissionCase::read_all();
+    admissions.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
+    assert!(cases.len() + admissions.len() > 0, "no case is called so: see tests/parity/keda");
     // The longest first, so that none is left over at the end.
     cases.sort_by_key(|case| std::cmp::Reverse(case.steps.len()));
 
     let cluster = Cluster::builder("parity").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     cluster.install_crds(&files::workspace().join("tests/parity/kinds")).unwrap();
-    let _operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
+    let port = Port::reserve().unwrap();
+    let flags = vec![format!("--webhooks-bind-address=127.0.0.1:{}", port.number)];
+    let launch = Launch { flags, ..Launch::default() };
+    let operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
     let kube = Kube::connect(&cluster.kubeconfig()).await.unwrap();
     let stage = Stage { kube, sources: Sources::start().await.unwrap(), listed };
 
-    let tally = play_all(&stage, &cases).await;
+    let mut tally = play_all(&stage, &cases).await;
+    if !admissions.is_empty() {
+        admission::register(&stage.kube, port.number, &operator.authority()).await.unwrap();
+        put_all(&stage, &admissions, &mut tally).await;
+    }
     say(&tally.to_string());
     assert!(tally.is_well(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
 }
@@ -79,4 +93,14 @@ async fn play_all(stage: &Stage, cases: &[Case]) -> Tally {
         tally.add(verdict);
     }
     tally
+}
+
+/// Puts the requests of admission cases, some at once. After the stories: refused objects keep an operator busy.
+async fn put_all(stage: &Stage, cases: &[AdmissionCase], tally: &mut Tally) {
+    let put = |case| admission::play(&stage.kube, &stage.listed, case);
+    let mut verdicts = stream::iter(cases).map(put).buffer_unordered(AT_ONCE);
+    while let Some(verdict) = verdicts.next().await {
+        say(&verdict.to_string());
+        tally.add(verdict);
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Kube {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: StatusCode,
+    /// What the API server says beside it.
+    pub(crate) warnings: Vec<String>,
     pub(crate) body: Value,
 }
 
@@ -53,7 +55,7 @@ impl Kube {
 
     /// The objects of a list.
     pub(crate) async fn items(&self, path: &str) -> anyhow::Result<Vec<Value>> {
-        let Answer { code, mut body } = self.call(Method::GET, path, None).await?;
+        let Answer { code, mut body, .. } = self.call(Method::GET, path, None).await?;
         match body["items"].take() {
             Value::Array(items) if code.is_success() => Ok(items),
             _ => bail!("GET {path}: {code} {}", body["message"]),
@@ -67,9 +69,38 @@ async fn send(client: &kube::Client, method: Method, path: &str, body: Option<&V
     let request = Request::builder().method(method).uri(path).header("content-type", content);
     let response = client.send(request.body(Body::from(bytes))?).await.with_context(|| path.to_owned())?;
     let code = response.status();
+    let warnings = response.headers().get_all("warning").iter().filter_map(|value| value.to_str().ok());
+    let warnings = warnings.flat_map(warnings_of).collect();
     let text = response.into_body().collect_bytes().await?;
     let body = serde_json::from_slice(&text).unwrap_or_else(|_| String::from_utf8_lossy(&text).into());
-    Ok(Answer { code, body })
+    Ok(Answer { code, warnings, body })
+}
+
+/// The texts of a header like `299 - "one", 299 - "two"`.
+fn warnings_of(header: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut rest = header;
+    while let Some((_, after)) = rest.split_once("299 - \"") {
+        let (mut text, mut letters) = (String::new(), after.char_indices());
+        let end = loop {
+            match letters.next() {
+                Some((_, '\\')) => text.extend(letters.next().map(|(_, letter)| letter)),
+                Some((at, '"')) => break at,
+                Some((_, letter)) => text.push(letter),
+                None => break after.len(),
+            }
+        };
+        texts.push(text);
+        rest = &after[end..];
+    }
+    texts
+}
+
+#[test]
+fn warnings_are_read_from_their_header() {
+    let header = r#"299 - "it is \"so\", \\ really", 299 - "two""#;
+    assert_eq!(warnings_of(header), [r#"it is "so", \ really"#, "two"]);
+    assert!(warnings_of("").is_empty());
 }
 
 /// The path of the objects of a kind in a namespace.
@@ -78,7 +109,9 @@ pub(crate) fn path_of(kind: &str, namespace: &str) -> String {
         "Deployment" | "StatefulSet" => "/apis/apps/v1",
         "HorizontalPodAutoscaler" => "/apis/autoscaling/v2",
         "Event" => "/apis/events.k8s.io/v1",
-        "ScaledObject" | "TriggerAuthentication" => "/apis/keda.sh/v1alpha1",
+        "ScaledObject" | "ScaledJob" | "TriggerAuthentication" => "/apis/keda.sh/v1alpha1",
+        // It has no namespace.
+        "ClusterTriggerAuthentication" => return "/apis/keda.sh/v1alpha1/clustertriggerauthentications".to_owned(),
         "Widget" => "/apis/golden.example.com/v1",
         _ => "/api/v1",
     };

@@ -124,15 +124,21 @@ impl Case {
 }
 
 impl Entry {
-    /// The manifest that this stands for.
+    /// The manifest that this stands for in a story.
     pub(crate) fn spelled_out(&self) -> Value {
+        // Stories are not to take minutes.
+        self.with_defaults(json!({ "pollingInterval": 2, "cooldownPeriod": 4 }))
+    }
+
+    /// The manifest that this stands for, with these defaults in a ScaledObject.
+    pub(crate) fn with_defaults(&self, defaults: Value) -> Value {
         let Value::Object(entry) = &self.0 else { return self.0.clone() };
         if let Some(short) = entry.get("deployment") {
             workload("Deployment", short)
         } else if let Some(short) = entry.get("statefulset") {
             workload("StatefulSet", short)
         } else if let Some(short) = entry.get("so") {
-            scaled_object(short)
+            scaled_object(short, defaults)
         } else {
             self.0.clone()
         }
@@ -158,10 +164,13 @@ fn workload(kind: &str, short: &Value) -> Value {
             container[key] = value.clone();
         }
     }
+    let sidecars = short["sidecars"].as_array().into_iter().flatten();
+    let mut containers = vec![container];
+    containers.extend(sidecars.map(|name| json!({ "name": name, "image": "example/app" })));
     let mut spec = json!({
         "replicas": short.get("replicas").cloned().unwrap_or(json!(1)),
         "selector": { "matchLabels": { "app": name } },
-        "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } },
+        "template": { "metadata": { "labels": labels }, "spec": { "containers": containers } },
     });
     if kind == "StatefulSet" {
         spec["serviceName"] = name.clone();
@@ -169,9 +178,9 @@ fn workload(kind: &str, short: &Value) -> Value {
     json!({ "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name }, "spec": spec })
 }
 
-/// A ScaledObject `so` for the Deployment `web`, polled every 2 s with a cooldown of 4 s; null takes a default away.
-fn scaled_object(short: &Value) -> Value {
-    let mut spec = json!({ "scaleTargetRef": { "name": "web" }, "pollingInterval": 2, "cooldownPeriod": 4 });
+/// A ScaledObject `so` for the Deployment `web`; null takes a default away.
+fn scaled_object(short: &Value, mut spec: Value) -> Value {
+    spec["scaleTargetRef"] = json!({ "name": "web" });
     let mut metadata = json!({ "name": "so" });
     for (key, value) in short.as_object().into_iter().flatten() {
         match key.as_str() {

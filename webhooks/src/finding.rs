@@ -49,6 +49,12 @@ pub struct Finding {
     pub remedy: String,
 }
 
+impl Finding {
+    pub fn new(rule: &'static Rule, path: FieldPath, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { rule, path, problem: problem.into(), remedy: remedy.into() }
+    }
+}
+
 impl FieldPath {
     /// From keys joined by dots: `spec.advanced.horizontalPodAutoscalerConfig.name`.
     pub fn of(keys: &str) -> Self {

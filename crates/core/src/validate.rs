@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kedge_api::scaled_object::ScaledObjectSpec;
+use kedge_api::trigger::Trigger;
 
 use crate::formula::settings;
 use crate::policy::MAX_REPLICAS_DEFAULT;
@@ -19,9 +20,9 @@ pub enum Problem {
     #[error("no triggers defined in the ScaledObject/ScaledJob")]
     NoTriggers,
     #[error("property \"useCachedMetrics\" is not supported for \"{kind}\" scaler")]
-    CannotCache { kind: String },
+    CannotCache { index: usize, kind: String },
     #[error("triggerName \"{name}\" is defined multiple times in the ScaledObject/ScaledJob, but it must be unique")]
-    NameTwice { name: String },
+    NameTwice { index: usize, name: String },
     #[error(transparent)]
     Modifiers(settings::Problem),
 }
@@ -65,13 +66,15 @@ pub fn validate(spec: &ScaledObjectSpec) -> Vec<Problem> {
     if spec.scale_target_ref.name.is_empty() {
         problems.push(Problem::NoTarget);
     }
-    validate_bounds(spec, &mut problems);
-    validate_triggers(spec, &mut problems);
+    problems.extend(validate_bounds(spec));
+    problems.extend(validate_triggers(&spec.triggers));
     problems.extend(settings::parse(spec).err().unwrap_or_default().into_iter().map(Problem::Modifiers));
     problems
 }
 
-fn validate_bounds(spec: &ScaledObjectSpec, problems: &mut Vec<Problem>) {
+/// What is wrong with the numbers of replicas.
+pub fn validate_bounds(spec: &ScaledObjectSpec) -> Vec<Problem> {
+    let mut problems = Vec::new();
     // KEDA: an explicit 0 counts as 1 here, and an absent minimum as 0.
     let min = spec.min_replica_count.map_or(0, |min| if min > 0 { min } else { 1 });
     let max = spec.max_replica_count.unwrap_or(MAX_REPLICAS_DEFAULT);
@@ -81,23 +84,27 @@ fn validate_bounds(spec: &ScaledObjectSpec, problems: &mut Vec<Problem>) {
     if let Some(idle) = spec.idle_replica_count.filter(|idle| *idle >= min) {
         problems.push(Problem::IdleNotBelowMin { idle, min });
     }
+    problems
 }
 
-fn validate_triggers(spec: &ScaledObjectSpec, problems: &mut Vec<Problem>) {
-    if spec.triggers.is_empty() {
+/// What is wrong with triggers beside each other.
+pub fn validate_triggers(triggers: &[Trigger]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if triggers.is_empty() {
         problems.push(Problem::NoTriggers);
     }
     let mut names = BTreeSet::new();
-    for trigger in &spec.triggers {
+    for (index, trigger) in triggers.iter().enumerate() {
         if trigger.use_cached_metrics == Some(true) && matches!(trigger.r#type.as_str(), "cpu" | "memory" | "cron") {
-            problems.push(Problem::CannotCache { kind: trigger.r#type.clone() });
+            problems.push(Problem::CannotCache { index, kind: trigger.r#type.clone() });
         }
         if let Some(name) = trigger.name.as_ref().filter(|name| !name.is_empty())
             && !names.insert(name)
         {
-            problems.push(Problem::NameTwice { name: name.clone() });
+            problems.push(Problem::NameTwice { index, name: name.clone() });
         }
     }
+    problems
 }
 
 #[cfg(test)]

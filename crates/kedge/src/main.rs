@@ -2,6 +2,7 @@
 
 mod crds;
 mod operator;
+mod registration;
 mod scaler;
 mod simulate;
 
@@ -27,6 +28,11 @@ enum Command {
     Scaler(scaler::Args),
     /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
     Operator(Box<operator::Flags>),
+    /// Run the admission webhooks alone; `operator --webhooks-bind-address` serves them too
+    Webhooks(Box<operator::webhooks::Flags>),
+    /// Print webhooks/registration.yaml
+    #[command(hide = true)]
+    Registration(registration::Args),
     /// Print docs/reference/operator.md
     #[command(hide = true)]
     Reference(operator::reference::Args),
@@ -37,6 +43,8 @@ fn main() -> ExitCode {
         Command::Crds(args) => crds::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
+        Command::Webhooks(flags) => operator::webhooks::run(&flags, &operator::Environment::collect()),
+        Command::Registration(args) => registration::run(&args),
         Command::Reference(args) => operator::reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
     };

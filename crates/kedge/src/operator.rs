@@ -5,7 +5,9 @@ mod listening;
 mod plain;
 pub(crate) mod reference;
 mod settings;
+pub(crate) mod webhooks;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, ensure};
@@ -40,13 +42,14 @@ pub(crate) fn run(flags: &Flags, environment: &Environment) -> anyhow::Result<()
 
 #[tokio::main]
 async fn work(settings: &Settings) -> anyhow::Result<()> {
-    let client = connect(settings).await?;
+    let client = connect(settings.kubeconfig.as_deref(), settings.compression).await?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;
     info!(version = env!("CARGO_PKG_VERSION"), kubernetes = version.git_version, "starting");
 
     let listener = listening::listen(&settings.serving.metrics_api).await?;
     let health_listener = listen_if(settings.serving.health.as_ref()).await?;
     let telemetry_listener = listen_if(settings.serving.metrics.as_ref()).await?;
+    let webhooks_listener = listen_if(settings.serving.webhooks.as_ref()).await?;
 
     let (stop, stopped) = watch::channel(false);
     let until_stopped = || {
@@ -62,20 +65,23 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
     let registry = kedge_scalers::Registry::new(scalers, Connector::tcp(), reads);
     let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator());
     let readiness = Readiness::new();
+    let judges = webhooks::Judges::new(client.clone());
 
     let trust = Trust::fetch(&client).await.context("cannot read how callers of the metrics API are known")?;
     let parts = Parts {
         source: Arc::new(operator.source()),
         reviewer: Arc::new(KubeReviewer::new(client.clone())),
         trust: trust.clone(),
-        certificate,
+        certificate: certificate.clone(),
         readiness: readiness.clone(),
     };
     info!(address = %listener.local_addr()?, "serving external metrics");
     let metrics = kedge_metrics_api::serve(listener, kedge_metrics_api::Settings::default(), parts, until_stopped());
     let probed = readiness.clone();
     let health = plain::serve(health_listener, move |path| plain::probe(&probed, path), until_stopped());
-    let render = Arc::new(operator.telemetry());
+    let webhooks = judges.serve(webhooks_listener, certificate, until_stopped());
+    let (render, judged) = (operator.telemetry(), judges.telemetry.clone());
+    let render = Arc::new(move || [render(), judged.render()].concat());
     let telemetry = plain::serve(telemetry_listener, move |path| plain::metrics(&*render, path), until_stopped());
     let work = async {
         readiness.mark_ready();
@@ -108,9 +114,10 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
             () = until_stopped() => Ok(()),
         }
     };
-    let (metrics, health, telemetry, work, (), (), asked) =
-        tokio::join!(metrics, health, telemetry, work, trust, keeping, asked);
+    let (metrics, health, telemetry, work, (), (), asked, webhooks) =
+        tokio::join!(metrics, health, telemetry, work, trust, keeping, asked, webhooks);
     work?;
+    webhooks?;
     metrics.context("the metrics API ended")?;
     health.context("the probes ended")?;
     telemetry.context("the operator's metrics ended")?;
@@ -125,8 +132,8 @@ async fn listen_if(address: Option<&Address>) -> anyhow::Result<Option<TcpListen
 }
 
 /// A client for the cluster: by the given kubeconfig, else as `kubectl` would, else from inside a pod.
-async fn connect(settings: &Settings) -> anyhow::Result<kube::Client> {
-    let mut config = match &settings.kubeconfig {
+async fn connect(kubeconfig: Option<&Path>, compression: Compression) -> anyhow::Result<kube::Client> {
+    let mut config = match kubeconfig {
         Some(path) => {
             let read = Kubeconfig::read_from(path)
                 .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
@@ -141,7 +148,7 @@ async fn connect(settings: &Settings) -> anyhow::Result<kube::Client> {
     // In a cluster the API server is asked directly whatever HTTPS_PROXY says, which is for sources; so it is outside. It may hold a
     // password, so that nobody else gets to complain about it.
     config.proxy_url = None;
-    config.disable_compression |= settings.compression == Compression::Off;
+    config.disable_compression |= compression == Compression::Off;
     Ok(kedge_operator::patient_client(config)?)
 }
 

@@ -13,7 +13,7 @@ use kedge_core::credentials::Problem;
 use kedge_core::fallback::{Failures, is_usable};
 use kedge_core::formula;
 use kedge_scalers::target::{External, TargetType};
-use kedge_scalers::{Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name};
+use kedge_scalers::{Knowledge, Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name};
 use tokio::time::Instant;
 
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
@@ -202,6 +202,7 @@ impl Builder {
             object: object.metadata.name.as_deref().unwrap_or_default(),
             pod_identity: resolved.identity.as_ref(),
             role: if has_formula(object) { TriggerRole::FormulaInput } else { TriggerRole::Metric },
+            knowledge: Knowledge::Everything,
         };
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;

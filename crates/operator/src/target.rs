@@ -129,7 +129,7 @@ impl Targets {
     }
 
     /// The kind that a reference names.
-    async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
+    pub async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
         let (api_version, kind) = kind_named(reference);
         let key = (api_version.clone(), kind.clone());
         if let Some(known) = self.known.lock().expect("nobody panics holding it").get(&key) {

@@ -116,7 +116,7 @@ fn parse_ca_tls(read: &mut Reader<'_>) -> Option<Tls> {
 
 fn need(read: &mut Reader<'_>, field: Field<'_>, mode: &str) -> Option<Secret> {
     let value = read.optional(field, secret);
-    if value.is_none() {
+    if value.is_none() && !read.may_come(field) {
         let problem = format!("is missing, but authentication mode {mode} needs it");
         read.note(Problem::new(field.name(), problem, format!("give it in the TriggerAuthentication, or drop {mode}")));
     }

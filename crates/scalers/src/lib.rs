@@ -46,7 +46,7 @@ pub use identity::Ambient;
 pub use registry::Registry;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
-pub use trigger::{AuthParams, BuildError, Environment, Problem, Role, Secret, TriggerConfig};
+pub use trigger::{AuthParams, BuildError, Environment, Knowledge, Problem, Role, Secret, TriggerConfig};
 
 #[cfg(test)]
 mod sample;

@@ -3,7 +3,7 @@
 
 pub mod convert;
 
-use crate::trigger::{BuildError, Problem, TriggerConfig};
+use crate::trigger::{BuildError, Knowledge, Problem, TriggerConfig};
 use convert::Converted;
 
 /// Where a parameter may stand.
@@ -78,11 +78,32 @@ impl<'a> Reader<'a> {
         match self.find(field) {
             Some(found) => self.convert(field, &found, convert),
             None => {
-                let problem = self.missing(field);
-                self.note(problem);
+                if !self.may_come(field) {
+                    let problem = self.missing(field);
+                    self.note(problem);
+                }
                 None
             }
         }
+    }
+
+    /// Whether a parameter that is absent may still be given by what is not known yet.
+    pub fn may_come(&self, field: Field<'_>) -> bool {
+        field.sources.iter().any(|source| match (source, self.trigger.knowledge) {
+            (_, Knowledge::Everything) | (Source::Metadata, _) | (Source::Auth, Knowledge::Manifest) => false,
+            (Source::Auth, Knowledge::ManifestWithAuthentication) => true,
+            (Source::Environment, _) => self.absent_variable(field).is_some(),
+        })
+    }
+
+    /// Whether a scaler is being built: else nothing is made for it, and nobody is asked to sign in.
+    pub fn is_building(&self) -> bool {
+        self.trigger.knowledge == Knowledge::Everything
+    }
+
+    /// What the scaler will need, made only where one is being built.
+    pub fn make<T>(&mut self, make: impl FnOnce() -> Result<T, Problem>) -> Option<T> {
+        if self.is_building() { self.take(make()) } else { None }
     }
 
     /// The value, or `None` if it is absent; also, with a note, if it is unusable.
@@ -120,7 +141,8 @@ impl<'a> Reader<'a> {
         outcome.map_err(|problem| self.note(problem)).ok()
     }
 
-    /// What was made from the fields, if nothing was wrong with any of them.
+    /// What was made from the fields, if nothing was wrong with any of them. Where only a manifest is known, it may be that
+    /// nothing is wrong and yet nothing was made: the error then names no problem.
     pub fn finish<T>(self, made: Option<T>) -> Result<T, BuildError> {
         match made {
             Some(made) if self.problems.is_empty() => Ok(made),

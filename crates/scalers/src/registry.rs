@@ -9,7 +9,7 @@ use crate::http::connector::Connector;
 use crate::http::exchange::Exchange;
 use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
-use crate::trigger::{BuildError, Problem, TriggerConfig};
+use crate::trigger::{BuildError, Knowledge, Problem, TriggerConfig};
 use crate::{cron, kubernetes_workload, metrics_api, prometheus, resource};
 
 /// Builds scalers. Clones share connections.
@@ -57,6 +57,17 @@ impl Registry {
             Some(build) => build(&self.shared, trigger),
             None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
         }
+    }
+
+    /// Everything that is wrong with a trigger as far as it is known from its manifest: read by the very code that builds it,
+    /// but nothing is made and nobody is asked.
+    pub fn check(&self, trigger: &TriggerConfig<'_>) -> Vec<Problem> {
+        debug_assert_ne!(
+            trigger.knowledge,
+            Knowledge::Everything,
+            "to build it is the check of a trigger that is whole"
+        );
+        self.build(trigger).err().map(|error| error.problems).unwrap_or_default()
     }
 
     /// The same way out for requests that are not questions to a source.
@@ -119,6 +130,31 @@ mod tests {
         assert!(Registry::supports("cron") && !Registry::supports("Cron") && !Registry::supports(""));
     }
 
+    #[test]
+    fn a_check_reports_only_what_no_authentication_and_no_environment_can_make_good() {
+        use Knowledge::{Manifest, ManifestWithAuthentication};
+        let prometheus = || Sample::new("prometheus").with("serverAddress", "http://p:9090").with("threshold", "5");
+        let asking = |modes: &str| prometheus().with("query", "up").with("authModes", modes);
+        let signed = prometheus().with("query", "up").with("awsAccessKeyIDFromEnv", "ID").with("cloud", "x");
+        let external = Sample::new("external").with("scalerAddress", "scaler:9090").with("enableTLS", "true");
+        let rows: [(&str, Sample, Knowledge, &[&str]); 9] = [
+            ("complete", prometheus().with("query", "up"), Manifest, &[]),
+            ("metadata is all there is", prometheus(), ManifestWithAuthentication, &["query"]),
+            ("a token that nobody gives", asking("bearer"), Manifest, &["bearerToken"]),
+            ("a token that somebody may give", asking("bearer"), ManifestWithAuthentication, &[]),
+            ("a mode that does not exist", asking("Bearer"), ManifestWithAuthentication, &["authModes"]),
+            ("keys from the environment", signed, Manifest, &[]),
+            ("a server that is not called", external.clone(), Manifest, &[]),
+            ("a switch that is none", external.with("unsafeSsl", "maybe"), Manifest, &["unsafeSsl"]),
+            ("no such type", Sample::new("cronn"), Manifest, &["type"]),
+        ];
+        for (name, sample, knowledge, expected) in rows {
+            let problems = registry().check(&sample.knowledge(knowledge).trigger());
+            let fields: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
+            assert_eq!(fields, expected, "{name}: {problems:?}");
+        }
+    }
+
     /// Keys that mean something to some trigger type.
     const KEYS: &str = "timezone|start|end|desiredReplicas|value|type|containerName|serverAddress|query|threshold|\
         activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
@@ -168,7 +204,7 @@ mod tests {
             let trigger = TriggerConfig {
                 index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
                 metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_ref(),
-                role: if formula { Role::FormulaInput } else { Role::Metric },
+                role: if formula { Role::FormulaInput } else { Role::Metric }, knowledge: Knowledge::Everything,
             };
             if let Err(error) = registry().build(&trigger) {
                 prop_assert!(!error.problems.is_empty(), "{error:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use crate::trigger::{AuthParams, Environment, Role, TriggerConfig};
+use crate::trigger::{AuthParams, Environment, Knowledge, Role, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
@@ -18,6 +18,7 @@ pub(crate) struct Sample {
     metric_type: Option<&'static str>,
     pod_identity: Option<PodIdentity>,
     role: Role,
+    knowledge: Knowledge,
 }
 
 impl Sample {
@@ -71,6 +72,11 @@ impl Sample {
         self
     }
 
+    pub(crate) fn knowledge(mut self, knowledge: Knowledge) -> Self {
+        self.knowledge = knowledge;
+        self
+    }
+
     pub(crate) fn trigger(&self) -> TriggerConfig<'_> {
         TriggerConfig {
             index: self.index,
@@ -84,6 +90,7 @@ impl Sample {
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
             role: self.role,
+            knowledge: self.knowledge,
         }
     }
 }

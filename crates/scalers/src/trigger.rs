@@ -26,6 +26,19 @@ pub struct TriggerConfig<'a> {
     /// The identity of a cloud, as authentication gave it.
     pub pod_identity: Option<&'a PodIdentity>,
     pub role: Role,
+    pub knowledge: Knowledge,
+}
+
+/// How much of what a trigger needs is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Knowledge {
+    /// Everything: authentication and environment have been resolved, and a scaler is wanted.
+    #[default]
+    Everything,
+    /// What is written down, which refers to no authentication. The environment is yet to come, and nothing is made.
+    Manifest,
+    /// The same, but it refers to an authentication, which may give any parameter.
+    ManifestWithAuthentication,
 }
 
 /// What the value of a trigger is for.

@@ -28,7 +28,7 @@ impl std::fmt::Debug for Certificate {
 /// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
 /// that is to be shown there.
 pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let made = rcgen::generate_simple_self_signed(vec!["kedge-metrics.kedge.svc".to_owned()])?;
+    let made = rcgen::generate_simple_self_signed(["kedge-metrics.kedge.svc", "localhost"].map(str::to_owned))?;
     let certificate = Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },

@@ -153,6 +153,11 @@ impl RunningOperator {
         ([127, 0, 0, 1], self.ports[2].number).into()
     }
 
+    /// Who signed the certificate that it serves with, for `localhost` too: it itself. PEM.
+    pub fn authority(&self) -> String {
+        fs::read_to_string(self.folder.join("tls.crt")).unwrap_or_default()
+    }
+
     /// What it has logged.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("logs/kedge.log")).unwrap_or_default()

@@ -31,7 +31,7 @@ enum Task {
     Cluster(cluster::Command),
     /// Build the programs that clusters and tests are made of, without starting anything
     Tools,
-    /// Write again what is generated and committed: crds/, docs/reference/
+    /// Write again what is generated and committed: crds/, docs/reference/, webhooks/registration.yaml
     Generate,
 }
 

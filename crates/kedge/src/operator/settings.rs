@@ -8,6 +8,7 @@
 //! | `settle` | from both to [`Settings`], a pure function that names every mistake at once |
 //! | `reader` | how one value is read and its mistake noted |
 //! | `addresses`, `amounts`, `certificates`, `logging`, `proxies`, `selector`, `tls` | what one kind of value looks like |
+//! | `webhooks` | the same for `kedge webhooks` |
 //! | `pending` | what is understood and not done yet |
 
 pub(crate) mod addresses;
@@ -22,6 +23,7 @@ mod proxies;
 mod reader;
 mod settle;
 mod tls;
+pub(crate) mod webhooks;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,6 +75,8 @@ pub(super) enum Compression {
 pub(super) struct Serving {
     /// external.metrics.k8s.io, over TLS.
     pub(super) metrics_api: Address,
+    /// The admission webhooks, over TLS with the same certificate.
+    pub(super) webhooks: Option<Address>,
     /// What everything is served with.
     pub(super) certificate: Source,
     /// `/healthz` and `/readyz`.

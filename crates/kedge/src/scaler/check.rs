@@ -167,6 +167,7 @@ fn client(args: &Args) -> anyhow::Result<ExternalClient> {
         object: &args.name,
         pod_identity: None,
         role: kedge_scalers::Role::Metric,
+        knowledge: kedge_scalers::Knowledge::Everything,
     };
     let registry = Registry::new(
         Settings { http_timeout: args.timeout, ..Settings::default() },

@@ -14,7 +14,7 @@ use kedge_core::quantity::{Quantity, format_float};
 use kedge_core::simulate::{Load, Reading};
 use kedge_scalers::metadata::convert;
 use kedge_scalers::{
-    Activity, AuthParams, Connector, Environment, NoCluster, Registry, Role, Scaler, Settings, TriggerConfig,
+    Activity, AuthParams, Connector, Environment, Knowledge, NoCluster, Registry, Role, Scaler, Settings, TriggerConfig,
 };
 
 use super::load::{Moment, Shape};
@@ -200,6 +200,7 @@ fn build_scaler(
         object: object.metadata.name.as_deref().unwrap_or_default(),
         pod_identity: None,
         role: Role::Metric,
+        knowledge: Knowledge::Everything,
     };
     Ok(registry.build(&config)?)
 }

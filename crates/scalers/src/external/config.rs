@@ -32,8 +32,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Conf
     let address = read.required(Field::metadata(&["scalerAddress"]), Address::parse);
     let security = parse_security(&mut read);
     let channel = address.and_then(|address| {
-        let made = shared.grpc.channel(&Peer { address, security }, &shared.http);
-        read.take(made.map_err(rename))
+        read.make(|| shared.grpc.channel(&Peer { address, security }, &shared.http).map_err(rename))
     });
     let target_type = read.take(TargetType::parse(trigger));
     let kind = if trigger.kind == "external-push" { Kind::Push } else { Kind::Poll };

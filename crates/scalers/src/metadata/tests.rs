@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::trigger::{AuthParams, Environment, Role};
+use crate::trigger::{AuthParams, Environment, Knowledge, Role};
 
 const ALL: &[Source] = &[Source::Metadata, Source::Auth, Source::Environment];
 
@@ -34,6 +34,7 @@ impl Given {
             object: "web",
             pod_identity: None,
             role: Role::Metric,
+            knowledge: Knowledge::Everything,
         }
     }
 }

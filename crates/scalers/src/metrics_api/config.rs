@@ -43,7 +43,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
         read.take(Question::new(address, auth.as_ref(), limit))
     });
     let profile = parse_tls(&mut read, auth);
-    let client = read.take(clients.client(&profile));
+    let client = read.make(|| clients.client(&profile));
     let made = (|| {
         Some(Config { question: question?, location: location?, service, activation, client: client?, metric: metric? })
     })();

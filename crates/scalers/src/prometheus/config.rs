@@ -59,11 +59,13 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let timeout = read.optional(Field::metadata(&["timeout"]), convert::duration);
     let custom_headers = read.or(Field::metadata(&["customHeaders"]).hidden(), convert::map, Vec::new());
     let auth = auth::parse(&mut read);
-    let persona = identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().ambient);
-    let identity = persona.and_then(|persona| read.take(clients.identity(&persona)));
+    // Whom to be is for authentication and the operator's own environment to say.
+    let persona =
+        read.is_building().then(|| identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().ambient));
+    let identity = persona.flatten().and_then(|persona| read.take(clients.identity(&persona)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let profile = parse_tls(&mut read, auth);
-    let client = read.take(clients.client(&profile));
+    let client = read.make(|| clients.client(&profile));
     let target_type = read.take(TargetType::parse(trigger));
     let made = (|| {
         Some(Config {

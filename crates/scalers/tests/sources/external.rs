@@ -58,6 +58,7 @@ impl Told {
             object: "worker",
             pod_identity: None,
             role: kedge_scalers::Role::Metric,
+            knowledge: kedge_scalers::Knowledge::Everything,
         };
         registry.build(&trigger).unwrap_or_else(|error| panic!("{error}"))
     }

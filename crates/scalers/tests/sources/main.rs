@@ -18,8 +18,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, NoCluster, Proxies, ReadError,
-    Registry, Role, Scaler, Settings, TlsVersion, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Knowledge, Known, NoCluster, Proxies,
+    ReadError, Registry, Role, Scaler, Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
@@ -87,6 +87,7 @@ impl Query {
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
             role: Role::Metric,
+            knowledge: Knowledge::Everything,
         })
     }
 

@@ -6,8 +6,8 @@ use kedge_certificates::wanted::service_names;
 use kedge_certificates::{Lifetimes, Target, Wanted};
 use kedge_scalers::metadata::convert::{self, Converted, Flaw};
 
-use super::Flags;
 use super::amounts;
+use super::flags::Certificates;
 use super::reader::Reader;
 use super::settle::NAMESPACE_DEFAULT;
 
@@ -17,7 +17,7 @@ pub(crate) enum Source {
     Kept(kedge_certificates::Settings),
 }
 
-pub(super) fn settle(flags: &Flags, read: &mut Reader<'_>) -> Source {
+pub(super) fn settle(flags: &Certificates, read: &mut Reader<'_>) -> Source {
     let rotates = read.flag("--enable-cert-rotation", &flags.enable_cert_rotation, convert::boolean);
     let kept = kept(flags, read);
     if rotates != Some(true) {
@@ -33,12 +33,12 @@ pub(super) fn settle(flags: &Flags, read: &mut Reader<'_>) -> Source {
     Source::Kept(kept)
 }
 
-fn files(flags: &Flags) -> Files {
+fn files(flags: &Certificates) -> Files {
     let of_dir = |given: &Option<_>, name: &str| given.clone().unwrap_or_else(|| flags.cert_dir.join(name));
     Files { chain: of_dir(&flags.tls_cert_file, "tls.crt"), key: of_dir(&flags.tls_private_key_file, "tls.key") }
 }
 
-fn kept(flags: &Flags, read: &mut Reader<'_>) -> kedge_certificates::Settings {
+fn kept(flags: &Certificates, read: &mut Reader<'_>) -> kedge_certificates::Settings {
     let namespace = read.text("POD_NAMESPACE").unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned());
     let mut name = |flag: &str, text: &str| read.flag(flag, text, dns_name).unwrap_or_default();
     let secret = name("--cert-secret-name", &flags.cert_secret_name);
@@ -51,7 +51,7 @@ fn kept(flags: &Flags, read: &mut Reader<'_>) -> kedge_certificates::Settings {
     kedge_certificates::Settings { namespace, secret, wanted, targets: targets(flags, read) }
 }
 
-fn targets(flags: &Flags, read: &mut Reader<'_>) -> Vec<Target> {
+fn targets(flags: &Certificates, read: &mut Reader<'_>) -> Vec<Target> {
     let services = read.flag("--enable-apiservice-patching", &flags.enable_apiservice_patching, convert::boolean);
     let webhooks = read.flag("--enable-webhook-patching", &flags.enable_webhook_patching, convert::boolean);
     let name = read.flag("--validating-webhook-name", &flags.validating_webhook_name, dns_name).unwrap_or_default();
@@ -61,7 +61,7 @@ fn targets(flags: &Flags, read: &mut Reader<'_>) -> Vec<Target> {
 }
 
 /// Other lifetimes than the usual are for tests, which cannot wait a year.
-fn lifetimes(flags: &Flags, read: &mut Reader<'_>) -> Lifetimes {
+fn lifetimes(flags: &Certificates, read: &mut Reader<'_>) -> Lifetimes {
     let usual = Lifetimes::default();
     let leaf = flags.cert_lifetime.as_deref();
     let leaf = leaf.and_then(|text| read.flag("--cert-lifetime", text, amounts::positive_duration));

@@ -15,7 +15,7 @@ Examples:
   kedge operator --enable-prometheus-metrics=false --bind-address=:: --secure-port=6443";
 
 /// The flags of Kedge's own; all others are KEDA's.
-pub(crate) const OWN: [&str; 3] = ["metrics-api-bind-address", "log-level", "log-format"];
+pub(crate) const OWN: [&str; 4] = ["metrics-api-bind-address", "webhooks-bind-address", "log-level", "log-format"];
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_override_self = true, after_help = AFTER_HELP)]
@@ -28,10 +28,6 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BOOL", help_heading = "Cluster")]
     #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
     pub(super) disable_compression: String,
-
-    /// The DNS domain of the cluster's services, for the names in certificates
-    #[arg(long, value_name = "DOMAIN", default_value = "cluster.local", help_heading = "Cluster")]
-    pub(super) k8s_cluster_domain: String,
 
     /// Whether one of several replicas is chosen to work
     #[arg(long, value_name = "BOOL", help_heading = "Cluster")]
@@ -54,17 +50,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PORT", default_value = "6443", help_heading = "Serving")]
     pub(super) secure_port: String,
 
-    /// The folder of tls.crt and tls.key to serve with; they may be replaced at any time
-    #[arg(long, value_name = "DIR", default_value = "/certs", help_heading = "Serving")]
-    pub(super) cert_dir: PathBuf,
-
-    /// The certificate instead of the one in --cert-dir, PEM
-    #[arg(long, value_name = "FILE", help_heading = "Serving")]
-    pub(super) tls_cert_file: Option<PathBuf>,
-
-    /// The key instead of the one in --cert-dir, PEM
-    #[arg(long, value_name = "FILE", help_heading = "Serving")]
-    pub(super) tls_private_key_file: Option<PathBuf>,
+    /// Where the admission webhooks are served, over TLS; without it, nowhere
+    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true, help_heading = "Serving")]
+    pub(super) webhooks_bind_address: String,
 
     /// Where /healthz and /readyz are served; `0` is nowhere
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081", help_heading = "Serving")]
@@ -78,6 +66,57 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BOOL", help_heading = "Serving")]
     #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
     pub(super) enable_prometheus_metrics: String,
+
+    #[command(flatten)]
+    pub(super) certificates: Certificates,
+
+    /// A folder of authorities that scalers trust beside those of the machine; may be given several times
+    #[arg(long, value_name = "DIR", default_value = "/custom/ca", help_heading = "Scalers")]
+    pub(super) ca_dir: Vec<PathBuf>,
+
+    /// The folder below which a ClusterTriggerAuthentication may name files; without it, none
+    #[arg(long, value_name = "DIR", default_value = "", hide_default_value = true, help_heading = "Scalers")]
+    pub(super) filepath_auth_root_path: String,
+
+    /// How many unused connections are kept in all; 0 is no limit
+    #[arg(long, value_name = "COUNT", default_value = "0", allow_negative_numbers = true, help_heading = "Scalers")]
+    pub(super) http_max_idle_conns: String,
+
+    /// How many unused connections to one host are kept
+    #[arg(long, value_name = "COUNT", default_value = "1000", allow_negative_numbers = true, help_heading = "Scalers")]
+    pub(super) http_max_idle_conns_per_host: String,
+
+    /// How long an unused connection is kept
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "90s",
+        allow_negative_numbers = true,
+        help_heading = "Scalers"
+    )]
+    pub(super) http_idle_conn_timeout: String,
+
+    #[command(flatten)]
+    pub(super) logging: Logging,
+
+    #[command(flatten)]
+    pub(super) compatible: Compatible,
+}
+
+/// What is served with: the same for everything that serves the cluster.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Certificates {
+    /// The folder of tls.crt and tls.key to serve with; they may be replaced at any time
+    #[arg(long, value_name = "DIR", default_value = "/certs", help_heading = "Certificates")]
+    pub(super) cert_dir: PathBuf,
+
+    /// The certificate instead of the one in --cert-dir, PEM
+    #[arg(long, value_name = "FILE", help_heading = "Certificates")]
+    pub(super) tls_cert_file: Option<PathBuf>,
+
+    /// The key instead of the one in --cert-dir, PEM
+    #[arg(long, value_name = "FILE", help_heading = "Certificates")]
+    pub(super) tls_private_key_file: Option<PathBuf>,
 
     /// Whether certificates are made, kept in a Secret and renewed, and trusted by the API server, instead of read from files
     #[arg(long, value_name = "BOOL", help_heading = "Certificates")]
@@ -122,32 +161,14 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DURATION", hide = true)]
     pub(super) cert_authority_lifetime: Option<String>,
 
-    /// A folder of authorities that scalers trust beside those of the machine; may be given several times
-    #[arg(long, value_name = "DIR", default_value = "/custom/ca", help_heading = "Scalers")]
-    pub(super) ca_dir: Vec<PathBuf>,
+    /// The DNS domain of the cluster's services, for the names in certificates
+    #[arg(long, value_name = "DOMAIN", default_value = "cluster.local", help_heading = "Certificates")]
+    pub(super) k8s_cluster_domain: String,
+}
 
-    /// The folder below which a ClusterTriggerAuthentication may name files; without it, none
-    #[arg(long, value_name = "DIR", default_value = "", hide_default_value = true, help_heading = "Scalers")]
-    pub(super) filepath_auth_root_path: String,
-
-    /// How many unused connections are kept in all; 0 is no limit
-    #[arg(long, value_name = "COUNT", default_value = "0", allow_negative_numbers = true, help_heading = "Scalers")]
-    pub(super) http_max_idle_conns: String,
-
-    /// How many unused connections to one host are kept
-    #[arg(long, value_name = "COUNT", default_value = "1000", allow_negative_numbers = true, help_heading = "Scalers")]
-    pub(super) http_max_idle_conns_per_host: String,
-
-    /// How long an unused connection is kept
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "90s",
-        allow_negative_numbers = true,
-        help_heading = "Scalers"
-    )]
-    pub(super) http_idle_conn_timeout: String,
-
+/// How to log: the same for every long-running command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Logging {
     /// How much to log: error, warn, info, debug or trace; else --zap-log-level says it, else info
     #[arg(long, value_name = "LEVEL", help_heading = "Logging")]
     pub(super) log_level: Option<String>,
@@ -172,7 +193,4 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BOOL", help_heading = "Logging")]
     #[arg(num_args(0..=1), require_equals(true), default_value = "false", default_missing_value = "true")]
     pub(super) zap_devel: String,
-
-    #[command(flatten)]
-    pub(super) compatible: Compatible,
 }

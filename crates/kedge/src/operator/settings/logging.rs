@@ -9,7 +9,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-use super::Flags;
+use super::flags;
 use super::reader::Reader;
 
 #[derive(Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub(crate) enum Time {
     Rfc3339Nanos,
 }
 
-pub(super) fn settle(flags: &Flags, read: &mut Reader<'_>) -> Logging {
+pub(super) fn settle(flags: &flags::Logging, read: &mut Reader<'_>) -> Logging {
     let developer = read.flag("--zap-devel", &flags.zap_devel, convert::boolean).unwrap_or(false);
     let mut given = Given { read };
     let own_level = given.flag("--log-level", flags.log_level.as_deref(), level);

@@ -31,7 +31,7 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
     let mut settings = Settings {
         kubeconfig: flags.kubeconfig.clone(),
         compression: compression(flags, &mut read),
-        logging: logging::settle(flags, &mut read),
+        logging: logging::settle(&flags.logging, &mut read),
         serving: serving(flags, &mut read),
         scope: scope(&mut read),
         concurrency: concurrency(&mut read),
@@ -63,10 +63,16 @@ fn serving(flags: &Flags, read: &mut Reader<'_>) -> Serving {
         read.flag("--health-probe-bind-address", &flags.health_probe_bind_address, addresses::parse_or_nowhere);
     Serving {
         metrics_api: metrics_api(flags, read),
-        certificate: certificates::settle(flags, read),
+        webhooks: webhooks(flags, read),
+        certificate: certificates::settle(&flags.certificates, read),
         health: health.flatten(),
         metrics: metrics.flatten().filter(|_| enabled != Some(false)),
     }
+}
+
+fn webhooks(flags: &Flags, read: &mut Reader<'_>) -> Option<Address> {
+    let text = Some(flags.webhooks_bind_address.as_str()).filter(|text| !text.is_empty())?;
+    read.flag("--webhooks-bind-address", text, addresses::parse_or_nowhere).flatten()
 }
 
 /// Our own flag, else the adapter's two.

@@ -1,0 +1,74 @@
+use kedge_plane::{Options, Plane};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::neighbours::{KindWord, Resource};
+
+fn scaled_object(name: &str, target: &str, hpa: Option<&str>) -> SeenObject {
+    let config = hpa.map(|name| json!({ "horizontalPodAutoscalerConfig": { "name": name } }));
+    serde_json::from_value(json!({
+        "metadata": { "namespace": "n", "name": name },
+        "spec": { "scaleTargetRef": { "name": target }, "advanced": config, "triggers": [] },
+    }))
+    .unwrap()
+}
+
+#[test]
+fn objects_are_found_by_target_and_by_hpa() {
+    let index = Index::default();
+    let all = vec![scaled_object("first", "web", None), scaled_object("second", "api", Some("shared"))];
+    apply(&index.objects, &watch::Seen::All(all));
+    assert_eq!(index.same_target("n", "web", "so")[0].name, "first".into());
+    assert_eq!(index.same_target("n", "web", "first"), [], "it is no rival of itself");
+    assert_eq!(index.same_target("m", "web", "so"), [], "another namespace is none of its business");
+    assert_eq!(index.same_hpa("n", "keda-hpa-first", "so"), ["first".into()]);
+    assert_eq!(index.same_hpa("n", "shared", "so"), ["second".into()]);
+    apply(&index.objects, &watch::Seen::Applied(scaled_object("first", "other", None)));
+    assert_eq!(index.same_target("n", "web", "so"), [], "it has moved on");
+    apply(&index.objects, &watch::Seen::Deleted(scaled_object("second", "api", None)));
+    assert_eq!(index.same_hpa("n", "shared", "so"), [""; 0].map(Box::from));
+    apply(&index.objects, &watch::Seen::All(Vec::<SeenObject>::new()));
+    assert!(read(&index.objects).is_empty());
+}
+
+async fn create(client: &Client, path: &str, object: Value) {
+    let request =
+        http::Request::post(path).header("content-type", "application/json").body(object.to_string().into_bytes());
+    client.request::<Value>(request.unwrap()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_fill_it() {
+    let plane = Plane::new(Options::default());
+    let client = plane.client("webhooks");
+    for definition in kedge_api::crd::all() {
+        let definition = serde_json::to_value(&definition).unwrap();
+        create(&client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    }
+    let container = json!({ "name": "main", "image": "x", "resources": { "requests": { "cpu": "1m" } } });
+    let template = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [container] } });
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "web" },
+        "spec": { "selector": { "matchLabels": { "app": "web" } }, "template": template },
+    });
+    create(&client, "/apis/apps/v1/namespaces/default/deployments", deployment).await;
+    let hpa = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": { "name": "mine", "annotations": { "validations.keda.sh/hpa-ownership": "false" } },
+        "spec": { "scaleTargetRef": { "kind": "Deployment", "name": "web", "apiVersion": "apps/v1" }, "maxReplicas": 3 },
+    });
+    create(&client, "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", hpa).await;
+    let index = Arc::new(Index::default());
+    assert!(!index.is_complete());
+    let watching = tokio::spawn(index.clone().watch(client));
+    assert!(index.wait_until_complete(Duration::from_secs(60)).await);
+    let containers = index.containers(WorkloadKind::Deployment, "default", "web").unwrap();
+    assert!(containers[0].requests.has(Resource::Cpu) && !containers[0].requests.has(Resource::Memory));
+    assert_eq!(index.containers(WorkloadKind::StatefulSet, "default", "web"), None);
+    let hpas = index.hpas("default", "web");
+    assert_eq!(
+        (&*hpas[0].name, &hpas[0].kind, hpas[0].heed),
+        ("mine", &KindWord::of(None, None), crate::neighbours::Heed::No)
+    );
+    watching.abort();
+}

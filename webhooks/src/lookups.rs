@@ -1,0 +1,112 @@
+//! What is asked of the API server because no index has it: kinds, and workloads that have only just been made.
+
+use std::pin::Pin;
+
+use kedge_api::scaled_object::ScaleTargetRef;
+use kedge_operator::target::{TargetError, Targets};
+use kube::Client;
+use kube::core::Request;
+
+use crate::index::seen::SeenWorkload;
+use crate::neighbours::{Container, WorkloadKind};
+
+/// An answer that takes a while.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+
+/// The API server did not say: the request is answered with this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub code: u16,
+    pub reason: String,
+    pub message: String,
+}
+
+/// What can be asked.
+pub trait Lookups: Send + Sync {
+    /// The containers of a workload, if it exists.
+    fn containers<'a>(
+        &'a self,
+        kind: WorkloadKind,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Answer<'a, Option<Vec<Container>>>;
+
+    /// Whether the cluster serves a kind.
+    fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Answer<'a, Served>;
+}
+
+/// Whether the cluster serves a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    Yes,
+    No,
+}
+
+/// A real API server.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct KubeLookups {
+    client: Client,
+    targets: Targets,
+}
+
+impl KubeLookups {
+    pub fn new(client: Client) -> Self {
+        Self { targets: Targets::new(client.clone()), client }
+    }
+
+    async fn fetch(
+        &self,
+        kind: WorkloadKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Vec<Container>>, kube::Error> {
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/{}", kind.resource());
+        let request = Request::new(path).get(name, &Default::default()).map_err(kube::Error::BuildRequest)?;
+        match self.client.request::<SeenWorkload>(request).await {
+            Ok(workload) => Ok(Some(workload.containers())),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Lookups for KubeLookups {
+    fn containers<'a>(
+        &'a self,
+        kind: WorkloadKind,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Answer<'a, Option<Vec<Container>>> {
+        Box::pin(async move { self.fetch(kind, namespace, name).await.map_err(|error| Failure::of(&error)) })
+    }
+
+    fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Answer<'a, Served> {
+        Box::pin(async move {
+            let (api_version, kind) = (Some(api_version.to_owned()), Some(kind.to_owned()));
+            let reference = ScaleTargetRef { name: String::new(), api_version, kind, env_source_container_name: None };
+            match self.targets.resolve(&reference).await {
+                Ok(_) => Ok(Served::Yes),
+                Err(TargetError::UnknownKind { .. }) => Ok(Served::No),
+                Err(TargetError::Discovery { source, .. }) => Err(Failure::of(&source)),
+                Err(other) => Err(Failure::internal(other.to_string())),
+            }
+        })
+    }
+}
+
+impl Failure {
+    /// The API server's own status, if it gave one.
+    fn of(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                Self { code: status.code, reason: status.reason.clone(), message: status.message.clone() }
+            }
+            other => Self::internal(format!("the API server does not answer: {other}")),
+        }
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self { code: 500, reason: "InternalError".to_owned(), message: message.into() }
+    }
+}

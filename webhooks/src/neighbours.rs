@@ -1,0 +1,199 @@
+//! What rules may know of the objects around theirs: small values, whoever found them out.
+
+use kedge_api::scaled_object::ScaledObjectSpec;
+use kedge_operator::target::kind_named;
+
+/// A kind in one word.
+// KEDA: group, version and kind; the core group gives a leading slash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KindWord(pub Box<str>);
+
+impl KindWord {
+    /// The kind of a reference; what it leaves out means a Deployment of `apps/v1`.
+    pub fn of(api_version: Option<&str>, kind: Option<&str>) -> Self {
+        let given = |text: Option<&str>, default| text.filter(|text| !text.is_empty()).unwrap_or(default).to_owned();
+        Self::new(&given(api_version, "apps/v1"), &given(kind, "Deployment"))
+    }
+
+    /// The kind of the target of a ScaledObject.
+    pub fn of_target(spec: &ScaledObjectSpec) -> Self {
+        let (api_version, kind) = kind_named(&spec.scale_target_ref);
+        Self::new(&api_version, &kind)
+    }
+
+    fn new(api_version: &str, kind: &str) -> Self {
+        let slash = if api_version.contains('/') { "" } else { "/" };
+        Self(format!("{slash}{api_version}.{kind}").into())
+    }
+
+    /// The workload it is, if its pods can be looked into.
+    pub fn workload(&self) -> Option<WorkloadKind> {
+        match &*self.0 {
+            "apps/v1.Deployment" => Some(WorkloadKind::Deployment),
+            "apps/v1.StatefulSet" => Some(WorkloadKind::StatefulSet),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for KindWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A workload whose containers are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkloadKind {
+    Deployment,
+    StatefulSet,
+}
+
+impl WorkloadKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+        }
+    }
+
+    /// Its resource in `apps/v1`.
+    pub fn resource(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployments",
+            Self::StatefulSet => "statefulsets",
+        }
+    }
+}
+
+/// Another ScaledObject of the namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rival {
+    pub name: Box<str>,
+    pub kind: KindWord,
+}
+
+/// An HPA whose target has the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hpa {
+    pub name: Box<str>,
+    pub kind: KindWord,
+    /// The ScaledObjects that own it.
+    pub owners: Vec<Box<str>>,
+    pub heed: Heed,
+}
+
+/// Whether an HPA counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heed {
+    Yes,
+    /// It says of itself that it is to be left out.
+    No,
+}
+
+/// A resource that a trigger can be about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    Cpu,
+    Memory,
+}
+
+impl Resource {
+    pub fn of_trigger(kind: &str) -> Option<Self> {
+        match kind {
+            "cpu" => Some(Self::Cpu),
+            "memory" => Some(Self::Memory),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// Which resources have an amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts(u8);
+
+impl Amounts {
+    pub fn with(self, resource: Resource) -> Self {
+        Self(self.0 | Self::bit(resource))
+    }
+
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn has(self, resource: Resource) -> bool {
+        self.0 & Self::bit(resource) != 0
+    }
+
+    fn bit(resource: Resource) -> u8 {
+        match resource {
+            Resource::Cpu => 1,
+            Resource::Memory => 2,
+        }
+    }
+}
+
+/// One container of a workload, and what it requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    pub name: Box<str>,
+    pub requests: Amounts,
+}
+
+/// What is known of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Workload {
+    /// Nobody looked.
+    #[default]
+    Unknown,
+    Missing,
+    Containers(Vec<Container>),
+}
+
+/// All that rules may know. Nothing known is the default: a manifest alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbours {
+    /// The kinds that the cluster does not serve, among those of the target and of the HPAs: API version and kind.
+    pub unserved: Vec<(String, String)>,
+    /// Other ScaledObjects whose target has the same name.
+    pub same_target: Vec<Rival>,
+    /// Other ScaledObjects whose HPA has the same name.
+    pub same_hpa: Vec<Box<str>>,
+    pub hpas: Vec<Hpa>,
+    pub workload: Workload,
+    /// What the namespace gives to containers that request nothing.
+    pub defaults: Amounts,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_one_word() {
+        let rows = [
+            (None, None, "apps/v1.Deployment"),
+            (Some(""), Some(""), "apps/v1.Deployment"),
+            (Some("apps/v1"), Some("StatefulSet"), "apps/v1.StatefulSet"),
+            (Some("v1"), Some("ReplicationController"), "/v1.ReplicationController"),
+            (Some("example.com/v2"), Some("Widget"), "example.com/v2.Widget"),
+        ];
+        for (api_version, kind, expected) in rows {
+            assert_eq!(KindWord::of(api_version, kind).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn amounts_are_kept_apart() {
+        let cpu = Amounts::default().with(Resource::Cpu);
+        assert!(cpu.has(Resource::Cpu) && !cpu.has(Resource::Memory));
+        assert!(cpu.and(Amounts::default().with(Resource::Memory)).has(Resource::Memory));
+    }
+}

@@ -1,0 +1,52 @@
+//! Names that must fit where they go: into a label, and into an HPA.
+
+use kedge_api::ScaledObject;
+use kedge_api::names::labels;
+use kedge_core::hpa::render::hpa_name;
+
+use crate::finding::{FieldPath, Finding, Rule, Severity};
+
+/// The longest value of a label.
+const NAME_BYTES_MAX: usize = 63;
+
+pub static NAME_TOO_LONG: Rule = Rule {
+    id: "name-too-long",
+    severity: Severity::Error,
+    about: "the name of the ScaledObject is longer than 63 characters, which no label value may be",
+    counted_as: Some("name-too-long"),
+};
+
+pub static HPA_NAME_TOO_LONG: Rule = Rule {
+    id: "hpa-name-too-long",
+    severity: Severity::Error,
+    about: "the name of the HPA, given or made of `keda-hpa-` and the ScaledObject's name, is longer than 63 characters",
+    counted_as: Some("hpa-name-too-long"),
+};
+
+pub fn check(object: &ScaledObject) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    if name.len() > NAME_BYTES_MAX {
+        findings.push(Finding::new(
+            &NAME_TOO_LONG,
+            FieldPath::of("metadata.name"),
+            format!(
+                "scaledobject name {name:?} is {} characters long; must be no more than {NAME_BYTES_MAX} characters because it is \
+                 used as the {:?} label value",
+                name.len(),
+                labels::SCALED_OBJECT_NAME
+            ),
+            "give it a shorter name",
+        ));
+    }
+    let hpa = hpa_name(object);
+    if hpa.len() > NAME_BYTES_MAX {
+        findings.push(Finding::new(
+            &HPA_NAME_TOO_LONG,
+            FieldPath::of("spec.advanced.horizontalPodAutoscalerConfig.name"),
+            format!("hpa name {hpa:?} is {} characters long; must be no more than {NAME_BYTES_MAX} characters", hpa.len()),
+            "set spec.advanced.horizontalPodAutoscalerConfig.name to a shorter one, or shorten the name of the ScaledObject",
+        ));
+    }
+    findings
+}

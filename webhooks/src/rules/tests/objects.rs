@@ -1,0 +1,327 @@
+//! What is said of ScaledObjects and ScaledJobs, rule by rule.
+
+use super::*;
+use crate::neighbours::{Amounts, Container, Heed, Hpa, KindWord, Resource, Rival, Workload};
+
+fn deployment() -> KindWord {
+    KindWord::of(None, None)
+}
+
+#[test]
+fn a_manifest_is_judged_by_itself() {
+    let formula = |modifiers: Value, triggers: Value| json!({ "advanced": { "scalingModifiers": modifiers }, "triggers": triggers });
+    let named = |name: &str, kind: &Value| {
+        let mut trigger = kind.clone();
+        trigger["name"] = json!(name);
+        trigger
+    };
+    let a = || json!([named("a", &cron_json())]);
+    let cached = |mut trigger: Value| {
+        trigger["useCachedMetrics"] = json!(true);
+        trigger
+    };
+    let fallback = |threshold: i32, replicas: i32| json!({ "failureThreshold": threshold, "replicas": replicas });
+    let cpu_only = || json!([cpu_json()]);
+    let rows: Vec<(&str, Value, &[&str])> = vec![
+        ("nothing wrong", json!({}), &[]),
+        ("min above max", json!({ "minReplicaCount": 5, "maxReplicaCount": 4 }), &["min-above-max"]),
+        ("min above the default max", json!({ "minReplicaCount": 101 }), &["min-above-max"]),
+        (
+            "idle at min",
+            json!({ "minReplicaCount": 2, "idleReplicaCount": 2 }),
+            &["idle-not-below-min", "idle-above-zero"],
+        ),
+        ("idle zero without min", json!({ "idleReplicaCount": 0 }), &["idle-not-below-min"]),
+        ("idle zero with min zero", json!({ "idleReplicaCount": 0, "minReplicaCount": 0 }), &[]),
+        ("idle above zero", json!({ "idleReplicaCount": 1, "minReplicaCount": 2 }), &["idle-above-zero"]),
+        ("a fallback", json!({ "fallback": fallback(1, 1) }), &[]),
+        ("a negative threshold", json!({ "fallback": fallback(-1, 1) }), &["fallback-negative"]),
+        ("a negative number", json!({ "fallback": fallback(1, -1) }), &["fallback-negative"]),
+        (
+            "a fallback of cpu alone",
+            json!({ "minReplicaCount": 1, "fallback": fallback(1, 1), "triggers": cpu_only() }),
+            &["fallback-without-source"],
+        ),
+        (
+            "a fallback with a formula",
+            json!({ "fallback": { "failureThreshold": 1, "replicas": 1, "behavior": "scalingModifiers" } }),
+            &["fallback-without-formula"],
+        ),
+        ("no formula", formula(json!({ "target": "2" }), a()), &["formula-missing"]),
+        ("only an activation target", formula(json!({ "activationTarget": "1" }), a()), &["formula-missing"]),
+        ("no target", formula(json!({ "formula": "a" }), a()), &["formula-without-target"]),
+        ("an unknown name", formula(json!({ "formula": "a + nobody", "target": "2" }), a()), &["formula-wrong"]),
+        ("no formula at all", formula(json!({ "formula": "a +", "target": "2" }), a()), &["formula-wrong"]),
+        ("no number", formula(json!({ "formula": "a == 1", "target": "2" }), a()), &["formula-wrong"]),
+        ("a target of zero", formula(json!({ "formula": "a", "target": "0" }), a()), &["formula-target-wrong"]),
+        (
+            "an activation that is no number",
+            formula(json!({ "formula": "a", "target": "2", "activationTarget": "x" }), a()),
+            &["formula-activation-wrong"],
+        ),
+        (
+            "a formula over cpu",
+            formula(json!({ "formula": "c", "target": "2" }), json!([named("c", &cpu_json()), cron_json()])),
+            &["formula-wrong"],
+        ),
+        ("a formula", formula(json!({ "formula": "float(a) > 1 ? 2 : 3", "target": "2" }), a()), &[]),
+        ("no trigger", json!({ "triggers": [] }), &["no-triggers"]),
+        ("cron cached", json!({ "triggers": [cached(cron_json())] }), &["cache-unsupported"]),
+        ("cpu cached", json!({ "minReplicaCount": 1, "triggers": [cached(cpu_json())] }), &["cache-unsupported"]),
+        ("prometheus cached", json!({ "triggers": [cached(prometheus_json())] }), &[]),
+        (
+            "a name twice",
+            json!({ "triggers": [named("x", &cron_json()), named("x", &prometheus_json())] }),
+            &["trigger-name-twice"],
+        ),
+        ("no names", json!({ "triggers": [cron_json(), cron_json()] }), &[]),
+        ("empty names", json!({ "triggers": [named("", &cron_json()), named("", &cron_json())] }), &[]),
+        ("a bad trigger", json!({ "triggers": [{ "type": "cron", "metadata": {} }] }), &["trigger-wrong"; 4]),
+        (
+            "a type of KEDA's",
+            json!({ "triggers": [{ "type": "kafka", "metadata": {} }] }),
+            &["trigger-type-unsupported"],
+        ),
+        (
+            "no type of anybody's",
+            json!({ "triggers": [{ "type": "telepathy", "metadata": {} }] }),
+            &["trigger-type-unknown"],
+        ),
+        ("cpu alone and a sleep", json!({ "triggers": cpu_only() }), &["only-resources-to-zero"]),
+        ("cpu alone and zero", json!({ "minReplicaCount": 0, "triggers": cpu_only() }), &["only-resources-to-zero"]),
+        ("cpu alone, awake", json!({ "minReplicaCount": 1, "triggers": cpu_only() }), &[]),
+        ("cpu and another", json!({ "triggers": [cpu_json(), cron_json()] }), &[]),
+        (
+            "cpu alone for another kind",
+            json!({ "scaleTargetRef": { "name": "web", "kind": "Widget", "apiVersion": "x/v1" }, "triggers": cpu_only() }),
+            &[],
+        ),
+        (
+            "an interval that is not used",
+            json!({ "minReplicaCount": 1, "pollingInterval": 9 }),
+            &["polling-interval-unused"],
+        ),
+        (
+            "an interval for the cache",
+            json!({ "minReplicaCount": 1, "pollingInterval": 9, "triggers": [cached(prometheus_json())] }),
+            &[],
+        ),
+        (
+            "a cooldown that is not used",
+            json!({ "minReplicaCount": 1, "cooldownPeriod": 9 }),
+            &["cooldown-period-unused"],
+        ),
+        (
+            "an initial cooldown that is not used",
+            json!({ "minReplicaCount": 1, "initialCooldownPeriod": 9 }),
+            &["initial-cooldown-period-unused"],
+        ),
+        (
+            "all of them used",
+            json!({ "minReplicaCount": 2, "idleReplicaCount": 0, "pollingInterval": 9, "cooldownPeriod": 9, "initialCooldownPeriod": 9 }),
+            &[],
+        ),
+        ("used without a minimum", json!({ "pollingInterval": 9, "cooldownPeriod": 9 }), &[]),
+    ];
+    for (name, spec, expected) in rows {
+        let found = judge(&object(spec), &Neighbours::default());
+        assert_eq!(ids(&found), expected, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn every_mistake_is_told_at_once_in_a_fixed_order() {
+    let spec = json!({
+        "minReplicaCount": 5, "maxReplicaCount": 4,
+        "fallback": { "failureThreshold": -1, "replicas": 1, "behavior": "scalingModifiers" },
+        "triggers": [{ "type": "cron", "name": "x", "useCachedMetrics": true, "metadata": cron_json()["metadata"] },
+                     { "type": "prometheus", "name": "x", "metadata": { "serverAddress": "http://p", "query": "up", "threshold": "much" } }],
+    });
+    let expected = [
+        "fallback-without-formula",
+        "min-above-max",
+        "fallback-negative",
+        "cache-unsupported",
+        "trigger-name-twice",
+        "trigger-wrong",
+    ];
+    assert_eq!(ids(&judge(&object(spec), &Neighbours::default())), expected);
+}
+
+#[test]
+fn names_must_fit() {
+    let named = |name: usize, hpa: Option<usize>| {
+        let mut object = object(match hpa {
+            Some(hpa) => json!({ "advanced": { "horizontalPodAutoscalerConfig": { "name": "h".repeat(hpa) } } }),
+            None => json!({}),
+        });
+        object.metadata.name = Some("n".repeat(name));
+        object
+    };
+    let rows: [(usize, Option<usize>, &[&str]); 6] = [
+        (54, None, &[]),
+        (55, None, &["hpa-name-too-long"]),
+        (63, Some(5), &[]),
+        (64, Some(5), &["name-too-long"]),
+        (9, Some(64), &["hpa-name-too-long"]),
+        (65, None, &["name-too-long", "hpa-name-too-long"]),
+    ];
+    for (name, hpa, expected) in rows {
+        assert_eq!(ids(&judge(&named(name, hpa), &Neighbours::default())), expected, "{name} {hpa:?}");
+    }
+}
+
+#[test]
+fn two_objects_do_not_share_a_target_or_an_hpa() {
+    let rival = |name: &str, kind: KindWord| Rival { name: name.into(), kind };
+    let rows: [(&str, Neighbours, &[&str]); 5] = [
+        (
+            "itself",
+            Neighbours {
+                same_target: vec![rival("so", deployment())],
+                same_hpa: vec!["so".into()],
+                ..Neighbours::default()
+            },
+            &[],
+        ),
+        (
+            "the target",
+            Neighbours { same_target: vec![rival("first", deployment())], ..Neighbours::default() },
+            &["target-taken"],
+        ),
+        (
+            "a name, but another kind",
+            Neighbours {
+                same_target: vec![rival("first", KindWord::of(None, Some("StatefulSet")))],
+                ..Neighbours::default()
+            },
+            &[],
+        ),
+        ("the HPA", Neighbours { same_hpa: vec!["first".into()], ..Neighbours::default() }, &["hpa-name-taken"]),
+        (
+            "both",
+            Neighbours {
+                same_target: vec![rival("first", deployment())],
+                same_hpa: vec!["first".into()],
+                ..Neighbours::default()
+            },
+            &["target-taken", "hpa-name-taken"],
+        ),
+    ];
+    for (name, neighbours, expected) in rows {
+        assert_eq!(ids(&judge(&object(json!({})), &neighbours)), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_hpa_that_is_there_already_must_be_its_own_or_given_up() {
+    let hpa = || Hpa { name: "mine".into(), kind: deployment(), owners: vec![], heed: Heed::Yes };
+    let plain = || object(json!({}));
+    let naming = |name: &str| {
+        let mut object = object(json!({ "advanced": { "horizontalPodAutoscalerConfig": { "name": name } } }));
+        object.metadata.annotations =
+            Some([("scaledobject.keda.sh/transfer-hpa-ownership".to_owned(), "true".to_owned())].into());
+        object
+    };
+    let mut nearly = naming("mine");
+    nearly.metadata.annotations.as_mut().unwrap().values_mut().for_each(|value| *value = "True".to_owned());
+    let rows: [(&str, ScaledObject, Hpa, &[&str]); 8] = [
+        ("a foreign one", plain(), hpa(), &["foreign-hpa"]),
+        ("for another kind", plain(), Hpa { kind: KindWord::of(None, Some("StatefulSet")), ..hpa() }, &[]),
+        ("one that is to be ignored", plain(), Hpa { heed: Heed::No, ..hpa() }, &[]),
+        ("its own", plain(), Hpa { owners: vec!["so".into()], ..hpa() }, &[]),
+        ("another's", plain(), Hpa { owners: vec!["first".into()], ..hpa() }, &["foreign-hpa"]),
+        ("taken over", naming("mine"), hpa(), &[]),
+        ("taken over, but not named", naming("other"), hpa(), &["transfer-unnamed"]),
+        ("not quite asked for", nearly, hpa(), &["foreign-hpa"]),
+    ];
+    for (name, object, hpa, expected) in rows {
+        let neighbours = Neighbours { hpas: vec![hpa], ..Neighbours::default() };
+        assert_eq!(ids(&judge(&object, &neighbours)), expected, "{name}");
+    }
+}
+
+#[test]
+fn containers_must_request_what_they_are_scaled_by() {
+    let cpu = || Amounts::default().with(Resource::Cpu);
+    let container = |name: &str, requests: Amounts| Container { name: name.into(), requests };
+    let with = |containers: Vec<Container>, defaults: Amounts| Neighbours {
+        workload: Workload::Containers(containers),
+        defaults,
+        ..Neighbours::default()
+    };
+    let of = |name: &str| {
+        let mut trigger = cpu_json();
+        trigger["metadata"]["containerName"] = json!(name);
+        object(json!({ "minReplicaCount": 1, "triggers": [trigger] }))
+    };
+    let all = || object(json!({ "minReplicaCount": 1, "triggers": [cpu_json()] }));
+    let two = || vec![container("main", cpu()), container("proxy", Amounts::default())];
+    let rows: [(&str, ScaledObject, Neighbours, &[&str]); 9] = [
+        ("all have it", all(), with(vec![container("main", cpu())], Amounts::default()), &[]),
+        ("one has not", all(), with(two(), Amounts::default()), &["request-missing"]),
+        ("the namespace gives it", all(), with(two(), cpu()), &[]),
+        (
+            "the namespace gives the other",
+            all(),
+            with(two(), Amounts::default().with(Resource::Memory)),
+            &["request-missing"],
+        ),
+        ("the one that has it", of("main"), with(two(), Amounts::default()), &[]),
+        ("the one that has not", of("proxy"), with(two(), Amounts::default()), &["request-missing"]),
+        ("one that is not there", of("nobody"), with(two(), Amounts::default()), &[]),
+        ("no target", all(), Neighbours { workload: Workload::Missing, ..Neighbours::default() }, &["target-missing"]),
+        (
+            "no target, but nobody cares",
+            object(json!({})),
+            Neighbours { workload: Workload::Missing, ..Neighbours::default() },
+            &[],
+        ),
+    ];
+    for (name, object, neighbours, expected) in rows {
+        assert_eq!(ids(&judge(&object, &neighbours)), expected, "{name}");
+        let dry = scaled_object(&registry(), &object, &[], &neighbours, Run::Dry);
+        assert_eq!(ids(&dry), [""; 0], "{name}: a dry run does not look into the target");
+    }
+}
+
+#[test]
+fn a_kind_must_be_served() {
+    let own = Neighbours { unserved: vec![("x/v1".into(), "Ghost".into())], ..Neighbours::default() };
+    let ghost = object(json!({ "scaleTargetRef": { "name": "web", "apiVersion": "x/v1", "kind": "Ghost" } }));
+    let found = judge(&ghost, &own);
+    assert_eq!(ids(&found), ["target-kind-unknown"]);
+    assert_eq!(found[0].problem, "no matches for kind \"Ghost\" in version \"x/v1\"");
+    let of_hpa = judge(&object(json!({})), &own);
+    assert!(of_hpa[0].remedy.contains("an HPA for a target of this name"), "{of_hpa:?}");
+}
+
+#[test]
+fn jobs_are_judged_by_their_triggers_alone() {
+    let job = |triggers: Value| -> ScaledJob {
+        let template = json!({ "template": { "spec": { "containers": [{ "name": "main" }] } } });
+        serde_json::from_value(json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": { "name": "j".repeat(99) },
+            "spec": { "jobTargetRef": template, "minReplicaCount": 9, "maxReplicaCount": 3, "triggers": triggers },
+        }))
+        .unwrap()
+    };
+    let rows: [(&str, Value, &[&str]); 5] = [
+        ("nothing wrong with them", json!([cron_json()]), &[]),
+        ("none", json!([]), &["no-triggers"]),
+        (
+            "a name twice",
+            json!([{ "type": "kafka", "name": "x", "metadata": {} }, { "type": "kafka", "name": "x", "metadata": {} }]),
+            &["trigger-name-twice", "trigger-type-unsupported", "trigger-type-unsupported"],
+        ),
+        ("an unknown type", json!([{ "type": "telepathy", "metadata": {} }]), &["trigger-type-unknown"]),
+        (
+            "a bad trigger",
+            json!([{ "type": "kubernetes-workload", "metadata": { "podSelector": "a in", "value": "1" } }]),
+            &["trigger-wrong"],
+        ),
+    ];
+    for (name, triggers, expected) in rows {
+        assert_eq!(ids(&scaled_job(&registry(), &job(triggers), &[])), expected, "{name}");
+    }
+}

@@ -1,0 +1,219 @@
+mod mutations;
+
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::lookups::{Answer as Found, Served};
+use crate::neighbours::{Amounts, Container, Resource, WorkloadKind};
+
+/// A cluster with a Deployment `live` that no index has seen, without the kind `Ghost`, where `Broken` breaks everything.
+struct Cluster;
+
+impl Lookups for Cluster {
+    fn containers<'a>(&'a self, _: WorkloadKind, _: &'a str, name: &'a str) -> Found<'a, Option<Vec<Container>>> {
+        let main = Container { name: "main".into(), requests: Amounts::default().with(Resource::Cpu) };
+        let found = match name {
+            "live" => Ok(Some(vec![main])),
+            "forbidden" => Err(Failure { code: 403, reason: "Forbidden".into(), message: "not for you".into() }),
+            _ => Ok(None),
+        };
+        Box::pin(async move { found })
+    }
+
+    fn serves<'a>(&'a self, _: &'a str, kind: &'a str) -> Found<'a, Served> {
+        assert_ne!(kind, "Broken", "a mistake of our own");
+        Box::pin(async move { Ok(if kind == "Ghost" { Served::No } else { Served::Yes }) })
+    }
+}
+
+fn webhooks() -> Webhooks {
+    Webhooks::new(Arc::new(Index::complete()), Arc::new(Cluster), Arc::default())
+}
+
+fn scaled_object(spec: Value) -> Value {
+    let metadata = json!({ "timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "3" });
+    let mut whole =
+        json!({ "scaleTargetRef": { "name": "web" }, "triggers": [{ "type": "cron", "metadata": metadata }] });
+    for (key, value) in spec.as_object().unwrap() {
+        whole[key] = value.clone();
+    }
+    let metadata = json!({ "namespace": "n", "name": "so", "creationTimestamp": null });
+    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": whole, "status": {} })
+}
+
+fn review(operation: &str, object: Option<Value>, old: Option<Value>) -> Value {
+    json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u-1", "operation": operation, "namespace": "n", "name": "so", "object": object, "oldObject": old,
+    } })
+}
+
+const SCALED_OBJECTS: &str = "/validate-keda-sh-v1alpha1-scaledobject";
+
+async fn post(webhooks: &Webhooks, path: &str, body: impl Into<Bytes>) -> (StatusCode, Value) {
+    let request = Request::post(path).header("content-type", "application/json").body(Full::new(body.into())).unwrap();
+    let response = webhooks.answer(request).await;
+    let code = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+async fn ask(webhooks: &Webhooks, review: &Value) -> Value {
+    let (code, answer) = post(webhooks, SCALED_OBJECTS, review.to_string()).await;
+    assert_eq!((code, &answer["response"]["uid"]), (StatusCode::OK, &json!("u-1")), "{answer}");
+    answer["response"].clone()
+}
+
+fn counted(webhooks: &Webhooks) -> Vec<String> {
+    let text = String::from_utf8(webhooks.telemetry.render()).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.replace("keda_webhook_scaled_object_", "")).collect()
+}
+
+#[tokio::test]
+async fn a_question_is_answered_with_a_verdict() {
+    let webhooks = webhooks();
+    let create = |spec: Value| review("CREATE", Some(scaled_object(spec)), None);
+    let cpu = json!([{ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } }]);
+    let on = |name: &str| json!({ "minReplicaCount": 1, "scaleTargetRef": { "name": name }, "triggers": cpu });
+    let kind = |kind: &str| json!({ "scaleTargetRef": { "name": "web", "apiVersion": "x/v1", "kind": kind } });
+    let rows: Vec<(&str, Value, u16, &str)> = vec![
+        ("nothing wrong", create(json!({})), 200, ""),
+        (
+            "a rule is broken",
+            create(json!({ "idleReplicaCount": 0 })),
+            403,
+            "IdleReplicaCount=0 must be less than MinReplicaCount=0; ",
+        ),
+        ("the target is missing", create(on("nobody")), 404, "Deployment.apps \"nobody\" not found"),
+        ("the target is not in the index yet", create(on("live")), 200, ""),
+        ("the target may not be read", create(on("forbidden")), 403, "not for you"),
+        ("the kind is not served", create(kind("Ghost")), 403, "no matches for kind \"Ghost\" in version \"x/v1\""),
+        ("a mistake of our own", create(kind("Broken")), 500, "a rule of the admission webhooks failed"),
+        (
+            "no ScaledObject",
+            review("CREATE", Some(json!({ "spec": { "triggers": 5 } })), None),
+            400,
+            "the object cannot be read",
+        ),
+        ("no object", review("CREATE", None, None), 400, "there is no object"),
+        ("deleted", review("DELETE", None, Some(json!({}))), 200, ""),
+        ("connected", review("CONNECT", None, None), 200, ""),
+        ("no operation", review("PONDER", Some(scaled_object(json!({}))), None), 400, "unknown operation"),
+    ];
+    for (name, review, code, message) in rows {
+        let answer = ask(&webhooks, &review).await;
+        assert_eq!(answer["status"]["code"], code, "{name}: {answer}");
+        assert_eq!(answer["allowed"], code == 200, "{name}: {answer}");
+        let said = answer["status"]["message"].as_str().unwrap_or_default();
+        assert!(said.starts_with(message) && said.is_empty() == message.is_empty(), "{name}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn warnings_come_with_what_is_allowed_only() {
+    let webhooks = webhooks();
+    let spec = json!({ "minReplicaCount": 1, "cooldownPeriod": 9 });
+    let warned = ask(&webhooks, &review("CREATE", Some(scaled_object(spec.clone())), None)).await;
+    assert!(
+        warned["warnings"][0].as_str().unwrap().starts_with("CooldownPeriod is configured but is not relevant"),
+        "{warned}"
+    );
+    let mut bad = spec;
+    bad["maxReplicaCount"] = json!(0);
+    let denied = ask(&webhooks, &review("CREATE", Some(scaled_object(bad)), None)).await;
+    assert_eq!((&denied["allowed"], &denied["warnings"]), (&json!(false), &Value::Null));
+}
+
+#[tokio::test]
+async fn an_object_that_has_become_invalid_can_still_be_paused_and_let_go() {
+    let webhooks = webhooks();
+    let with = |metadata: Value| {
+        let mut object = scaled_object(json!({ "idleReplicaCount": 0 }));
+        object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        object
+    };
+    let plain = || with(json!({ "finalizers": ["finalizer.keda.sh"] }));
+    let paused =
+        with(json!({ "finalizers": ["finalizer.keda.sh"], "annotations": { "autoscaling.keda.sh/paused": "true" } }));
+    let labelled = with(json!({ "finalizers": ["finalizer.keda.sh"], "labels": { "a": "b" } }));
+    let mut unreadable = plain();
+    unreadable["spec"]["triggers"] = json!("none");
+    let mut unreadable_paused = paused.clone();
+    unreadable_paused["spec"]["triggers"] = json!("none");
+    let rows = [
+        ("paused", plain(), paused, true),
+        ("let go", plain(), with(json!({})), true),
+        ("paused, though it cannot even be read", unreadable, unreadable_paused, true),
+        ("labelled", plain(), labelled, false),
+    ];
+    for (name, old, new, allowed) in rows {
+        assert_eq!(ask(&webhooks, &review("UPDATE", Some(new), Some(old))).await["allowed"], allowed, "{name}");
+    }
+    assert_eq!(
+        counted(&webhooks),
+        [
+            "validation_errors_total{action=\"update\",namespace=\"n\",reason=\"incorrect-replicas\"} 1",
+            "validations_total{action=\"update\",namespace=\"n\"} 3",
+        ],
+        "to let go is not counted"
+    );
+}
+
+#[tokio::test]
+async fn what_is_counted_has_kedas_names_and_dry_runs_count_too() {
+    let webhooks = webhooks();
+    let mut dry = review("CREATE", Some(scaled_object(json!({ "idleReplicaCount": 0, "triggers": [] }))), None);
+    dry["request"]["dryRun"] = json!(true);
+    ask(&webhooks, &dry).await;
+    let job = json!({ "spec": { "jobTargetRef": { "template": {} }, "triggers": [] } });
+    let (_, answer) =
+        post(&webhooks, "/validate-keda-sh-v1alpha1-scaledjob", review("UPDATE", Some(job), None).to_string()).await;
+    assert_eq!(answer["response"]["allowed"], false, "{answer}");
+    assert_eq!(
+        counted(&webhooks),
+        [
+            "validation_errors_total{action=\"create\",namespace=\"n\",reason=\"incorrect-replicas\"} 1",
+            "validation_errors_total{action=\"create\",namespace=\"n\",reason=\"incorrect-triggers\"} 1",
+            "validation_errors_total{action=\"update\",namespace=\"n\",reason=\"incorrect-triggers\"} 1",
+            "validations_total{action=\"create\",namespace=\"n\"} 1",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn each_kind_has_its_path() {
+    let webhooks = webhooks();
+    let aws = json!({ "metadata": {}, "spec": { "podIdentity": { "provider": "aws", "externalID": "me" } } });
+    for kind in ["triggerauthentication", "clustertriggerauthentication"] {
+        let path = format!("/validate-keda-sh-v1alpha1-{kind}");
+        let (_, answer) = post(&webhooks, &path, review("CREATE", Some(aws.clone()), None).to_string()).await;
+        let message = answer["response"]["status"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("externalID of PodIdentity requires roleArn to be set; "), "{kind}: {answer}");
+    }
+    assert_eq!(post(&webhooks, "/validate-keda-sh-v1alpha1-other", "{}").await.0, StatusCode::NOT_FOUND);
+    let get = Request::get(SCALED_OBJECTS).body(Full::<Bytes>::default()).unwrap();
+    assert_eq!(webhooks.answer(get).await.status(), StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_told_so() {
+    let webhooks = webhooks();
+    let code = async |body: Bytes| post(&webhooks, SCALED_OBJECTS, body).await.1["response"]["status"]["code"].clone();
+    assert_eq!(code("".into()).await, 400);
+    assert_eq!(code("{".into()).await, 400);
+    assert_eq!(code("{}".into()).await, 400);
+    assert_eq!(code(vec![b' '; BODY_BYTES_MAX + 1].into()).await, 413);
+    let text =
+        Request::post(SCALED_OBJECTS).header("content-type", "text/plain").body(Full::<Bytes>::default()).unwrap();
+    let body = webhooks.answer(text).await.into_body().collect().await.unwrap().to_bytes();
+    let answer: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(answer["response"]["status"]["message"], "contentType=\"text/plain\", expected application/json");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_view_of_the_cluster_nothing_is_judged() {
+    let blind = Webhooks::new(Arc::default(), Arc::new(Cluster), Arc::default());
+    let answer = ask(&blind, &review("CREATE", Some(scaled_object(json!({}))), None)).await;
+    assert_eq!(answer["status"]["code"], 500, "{answer}");
+}
