@@ -64,7 +64,7 @@
   resources: [serviceaccounts/token]
   verbs: [create]
 {{- end }}
-{{- if and .Values.webhooks.enabled (not .Values.webhooks.ownDeployment) }}
+{{- if and .Values.webhooks.enabled (not (or .Values.webhooks.ownDeployment .Values.watchNamespace)) }}
 # The webhooks look whether a limit range gives requests to containers that state none.
 - apiGroups: [""]
   resources: [limitranges]
@@ -81,7 +81,7 @@
   verbs: [get, list, watch]
 {{- end }}
 
-{{/* What webhooks with a Deployment of their own read in a namespace. */}}
+{{/* What the webhooks read. */}}
 {{- define "kedge.webhooksRules" -}}
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
