@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::wait_for;
 use kedge_tests::files;
 use serde_json::{Value, json};
-
-use crate::shared;
 
 /// The user of the image.
 const USER: &str = "65532:65532";
@@ -39,7 +38,7 @@ fn segments(program: &[u8]) -> Vec<u32> {
 
 /// Starts the program as another user, with nothing but this folder as its file system, which it cannot write.
 fn jailed(root: &Path, arguments: &[&str]) -> Child {
-    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && shift 0 && root=$1 && shift && \
+    let script = "root=$1 && shift && mount --bind \"$root\" \"$root\" && mount -o remount,bind,ro \"$root\" && \
                   exec chroot --userspec=\"$JAILED\" --groups= \"$root\" /kedge \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation=private", "sh", "-c", script, "sh"]).arg(root).args(arguments);
@@ -87,7 +86,9 @@ async fn the_program_of_the_image_needs_nothing_beside_it() {
     let segments = segments(&fs::read(&program).unwrap());
     assert!(segments.contains(&1) && !segments.contains(&3), "{segments:?}");
 
-    let cluster = shared::ours().await;
+    // Of its own: a cluster that others use must not be looked after for a moment.
+    let cluster = Cluster::builder("image").start().await.unwrap();
+    cluster.install_crds(&files::workspace().join("crds")).unwrap();
     let root = root(&program, &kubeconfig(&cluster.kubeconfig()));
     let printed = jailed(root.path(), &["crds"]).wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&printed.stderr).into_owned();

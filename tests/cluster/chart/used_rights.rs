@@ -21,16 +21,18 @@ const QUICK: [&str; 2] = ["--set=webhooks.enabled=false", "--set=certificates.au
 type Use = (String, String, String);
 
 /// Rights that no story here uses, and why they are given.
-const IDLE: [(&str, &str, &[&str], &str); 8] = [
+const IDLE: [(&str, &str, &[&str], &str); 10] = [
     ("", "limitranges", &["list", "watch"], "the webhooks read them"),
-    ("", "secrets", &["create", "update", "patch"], "certificates"),
+    ("", "secrets", &["create", "update"], "certificates"),
     (
         "admissionregistration.k8s.io",
         "validatingwebhookconfigurations",
-        &["get", "list", "watch", "patch"],
+        &["get", "list", "watch", "update"],
         "certificates",
     ),
-    ("apiregistration.k8s.io", "apiservices", &["get", "list", "watch", "patch"], "certificates"),
+    ("apiregistration.k8s.io", "apiservices", &["get", "list", "watch", "update"], "certificates"),
+    ("apps", "statefulsets", &["get"], "variables of containers, as with Deployments"),
+    ("autoscaling", "horizontalpodautoscalers", &["get"], "an HPA that was made meanwhile"),
     ("discovery.k8s.io", "endpointslices", &["list"], "metrics-api triggers over the pods of a Service"),
     ("external.metrics.k8s.io", "externalmetrics", &["get"], "is the HPA controller's"),
     ("keda.sh", "scaledjobs/status", &["patch"], "is used where there are ScaledJobs"),
@@ -129,7 +131,9 @@ async fn play(cluster: &Cluster, story: &Story<'_>, secrets_in: &str) {
     story.until_replicas("awake", 2).await;
     story.until_replicas("asleep", 0).await;
     story.until("pods are counted", Some(2), |story| story.replicas("statefulset", "counting")).await;
-    // The variables of a target are read with its object; a watch follows it.
+    story.kubectl(["patch", "scaledobject", "asleep", "--type=merge", "--patch={\"spec\":{\"maxReplicaCount\":7}}"]);
+    let maximum = |story: &Story<'_>| story.get("hpa", "keda-hpa-asleep")["spec"]["maxReplicas"].clone();
+    story.until("the HPA follows", json!(7), maximum).await;
     story.kubectl(["delete", "scaledobject", "awake", "counting"]);
     story.until("its HPA is gone", true, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
     story.until("unused", json!(null), |story| story.get("ta", "own")["status"]["scaledobjects"].clone()).await;

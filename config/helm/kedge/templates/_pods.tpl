@@ -74,7 +74,8 @@ httpGet:
 - name: certificates
   secret:
     secretName: {{ .Values.certificates.secretName }}
-    defaultMode: 0440
+    # 0440: its group may read it.
+    defaultMode: 288
 {{- end }}
 {{- end }}
 
