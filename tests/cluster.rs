@@ -1,12 +1,16 @@
-//! Tests on a real cluster: kube-apiserver, the HPA controller, kwok's nodes.
+//! Tests on a real cluster: kube-apiserver, the HPA controller, kwok's nodes. And those that need a program built from Go.
 
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
 
+#[path = "cluster/chart.rs"]
+mod chart;
 #[path = "cluster/crd_parity.rs"]
 mod crd_parity;
 #[path = "cluster/hpa_timelines.rs"]
 mod hpa_timelines;
+#[path = "cluster/image.rs"]
+mod image;
 #[path = "cluster/keda.rs"]
 mod keda;
 #[path = "cluster/prometheus.rs"]

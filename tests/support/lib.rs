@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`files`] | the folders that tests read |
+//! | [`golden`] | golden folders: what is given, and what is expected of it |
+//! | [`helm`] | the chart, rendered |
 //! | [`page`] | tables of pages that tests read and users too |
 //! | [`pattern`] | names chosen by patterns |
 //! | [`csv`] | golden tables |
@@ -26,7 +28,9 @@ pub mod descriptors;
 pub mod exposition;
 pub mod external;
 pub mod files;
+pub mod golden;
 pub mod guarded;
+pub mod helm;
 pub mod history;
 pub mod leak;
 pub mod page;

@@ -1,5 +1,6 @@
 //! `cargo xtask`: the tasks of this repository, the same for CI and for a newcomer.
 
+mod chart;
 mod cluster;
 mod faults;
 mod generate;
@@ -31,8 +32,9 @@ enum Task {
     Cluster(cluster::Command),
     /// Build the programs that clusters and tests are made of, without starting anything
     Tools,
-    /// Write again what is generated and committed: crds/, docs/reference/, webhooks/registration.yaml
-    Generate,
+    /// Write again what is generated and committed: crds/, docs/reference/, webhooks/registration.yaml, and what is made of
+    /// the Helm chart
+    Generate(generate::Args),
 }
 
 fn main() -> ExitCode {
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
         Task::Faults(args) => faults::run(&args),
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
-        Task::Generate => generate::run(),
+        Task::Generate(args) => generate::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

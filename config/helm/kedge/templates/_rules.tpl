@@ -1,0 +1,106 @@
+{{/* Who may do what. Each rule is what the program calls, and no more. */}}
+
+{{/* What the operator does in a namespace that it looks after. */}}
+{{- define "kedge.watchedRules" -}}
+# ScaledObjects: watched, read live before a target is written, marked with a finalizer and a label.
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [get, list, watch, patch]
+- apiGroups: [keda.sh]
+  resources: [scaledobjects/status, scaledjobs/status, triggerauthentications/status]
+  verbs: [patch]
+# An HPA is owned by its ScaledObject and keeps it from going first; some clusters ask for this right then.
+- apiGroups: [keda.sh]
+  resources: [scaledobjects/finalizers]
+  verbs: [update]
+- apiGroups: [keda.sh]
+  resources: [scaledjobs]
+  verbs: [list, watch]
+- apiGroups: [keda.sh]
+  resources: [triggerauthentications]
+  verbs: [get, list, watch, patch]
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [get, list, watch, create, update, delete]
+# Targets: watched, and read for the variables of their containers.
+- apiGroups: [apps]
+  resources: [deployments, statefulsets]
+  verbs: [get, list, watch]
+- apiGroups: [apps]
+  resources: [deployments/scale, statefulsets/scale]
+  verbs: [get, update]
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [list, watch]
+{{- if .Values.rbac.enabledCustomScaledRefKinds }}
+{{- range .Values.rbac.scaledRefKinds }}
+- apiGroups: [{{ .apiGroup | quote }}]
+  resources: [{{ .kind | quote }}]
+  verbs: [get, list, watch]
+- apiGroups: [{{ .apiGroup | quote }}]
+  resources: [{{ printf "%s/scale" .kind | quote }}]
+  verbs: [get, update]
+{{- end }}
+{{- end }}
+# Counted, for kubernetes-workload triggers and fallbacks.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [list]
+# Read for TriggerAuthentications and variables; those that are used are watched one by one, by name.
+- apiGroups: [""]
+  resources: [configmaps, serviceaccounts]
+  verbs: [get, list, watch]
+{{- if not .Values.permissions.operator.restrict.secret }}
+{{ include "kedge.secretRules" . }}
+{{- end }}
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- if .Values.permissions.operator.restrict.allowAllServiceAccountTokenCreation }}
+- apiGroups: [""]
+  resources: [serviceaccounts/token]
+  verbs: [create]
+{{- end }}
+{{- if and .Values.webhooks.enabled (not (or .Values.webhooks.ownDeployment .Values.watchNamespace)) }}
+# The webhooks look whether a limit range gives requests to containers that state none.
+- apiGroups: [""]
+  resources: [limitranges]
+  verbs: [list, watch]
+{{- end }}
+{{- end }}
+
+{{- define "kedge.secretRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  {{- with .Values.permissions.operator.restrict.namesAllowList }}
+  resourceNames: {{ toJson . }}
+  {{- end }}
+  verbs: [get, list, watch]
+{{- end }}
+
+{{/* What the webhooks read. */}}
+{{- define "kedge.webhooksRules" -}}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [list, watch]
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [list, watch]
+- apiGroups: [apps]
+  resources: [deployments, statefulsets]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [limitranges]
+  verbs: [list, watch]
+{{- end }}
+
+{{/* Reading the Secret of the certificates that the operator makes. */}}
+{{- define "kedge.certificateReadRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ .Values.certificates.secretName }}]
+  verbs: [get, list, watch]
+{{- end }}

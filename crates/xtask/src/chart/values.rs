@@ -1,0 +1,87 @@
+//! The chart's values with what stands above them: their description, and what the schema says of them beyond their type.
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+/// One value, or a section of them.
+#[derive(Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) path: Vec<String>,
+    pub(super) kind: Kind,
+    pub(super) description: String,
+    /// What a line `# @schema` says.
+    pub(super) rules: Value,
+    pub(super) default: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Holds others.
+    Section,
+    /// Is given as a whole.
+    Value,
+}
+
+/// What was read since the last value.
+#[derive(Default)]
+struct Above {
+    comment: Vec<String>,
+    rules: Value,
+}
+
+/// Reads the file. Keys and comments are read line by line, since a YAML parser tells nothing of comments; defaults are not.
+pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Entry>> {
+    let all: Value = serde_saphyr::from_str(text).context("values.yaml cannot be read")?;
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut above = Above::default();
+    let mut open: Vec<(usize, String)> = Vec::new();
+    // Lines that belong to a value that is given as a whole.
+    let mut inside_of: Option<usize> = None;
+    for (number, line) in text.lines().enumerate() {
+        let content = line.trim_start();
+        let indent = line.len() - content.len();
+        if content.is_empty() {
+            above = Above::default();
+            continue;
+        }
+        if inside_of.is_some_and(|outer| indent > outer) {
+            continue;
+        }
+        inside_of = None;
+        if let Some(comment) = content.strip_prefix('#') {
+            above.take(comment.trim()).with_context(|| format!("line {} of values.yaml", number + 1))?;
+            continue;
+        }
+        let Some((key, _)) = content.split_once(':') else { bail!("line {} of values.yaml has no key", number + 1) };
+        open.retain(|(outer, _)| *outer < indent);
+        open.push((indent, key.to_owned()));
+        let path: Vec<String> = open.iter().map(|(_, key)| key.clone()).collect();
+        let entry = std::mem::take(&mut above).entry(path, &all)?;
+        if entry.kind == Kind::Value {
+            inside_of = Some(indent);
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+impl Above {
+    fn take(&mut self, comment: &str) -> anyhow::Result<()> {
+        match comment.strip_prefix("@schema ") {
+            Some(rules) => self.rules = serde_json::from_str(rules).context("after @schema there must be JSON")?,
+            None => self.comment.push(comment.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn entry(self, path: Vec<String>, all: &Value) -> anyhow::Result<Entry> {
+        let default = path.iter().fold(all, |value, key| &value[key]).clone();
+        let holds_others = default.as_object().is_some_and(|map| !map.is_empty()) && self.rules["type"] != "object";
+        let kind = if holds_others { Kind::Section } else { Kind::Value };
+        let description = self.comment.join(" ");
+        if kind == Kind::Value && description.is_empty() {
+            bail!("the value {} has no description; write one above it", path.join("."));
+        }
+        Ok(Entry { path, kind, description, rules: self.rules, default })
+    }
+}

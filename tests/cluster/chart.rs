@@ -1,0 +1,48 @@
+//! The Helm chart.
+//!
+//! | module | what is tested |
+//! |---|---|
+//! | [`rendered`] | what each set of values gives, against golden files |
+//! | [`refused`] | values that must not be accepted, and what is said of them |
+//! | [`rights`] | that no role allows more than its set of values asks for |
+//! | [`used_rights`] | that the operator works with the rights it gets, and uses them |
+//! | [`release`] | a release from installation to removal |
+//! | [`pod_security`] | pods under the restricted pod security standard |
+
+#[path = "chart/pod_security.rs"]
+mod pod_security;
+#[path = "chart/refused.rs"]
+mod refused;
+#[path = "chart/release.rs"]
+mod release;
+#[path = "chart/rendered.rs"]
+mod rendered;
+#[path = "chart/rights.rs"]
+mod rights;
+#[path = "chart/used_rights.rs"]
+mod used_rights;
+
+use kedge_test_cluster::Cluster;
+use kedge_tests::golden::{self, Case};
+use kedge_tests::helm::{self, Document};
+
+/// The sets of values.
+fn cases() -> Vec<Case> {
+    let cases = golden::cases("helm");
+    assert!(cases.len() >= 12, "only {} sets of values", cases.len());
+    cases
+}
+
+/// What a set of values gives, CRDs aside: those are not changed by values.
+fn render(case: &Case) -> Vec<Document> {
+    let values = format!("--values={}", case.path("values.yaml").display());
+    let rendered = helm::template(&["--set=crds.install=false", &values]);
+    rendered.unwrap_or_else(|error| panic!("{}: {error}", case.name))
+}
+
+/// Runs helm on a cluster.
+fn helm_on(cluster: &Cluster, arguments: &[&str]) -> String {
+    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig().display());
+    let arguments = [arguments, &["--namespace=keda", &kubeconfig]].concat();
+    helm::helm(&arguments).unwrap_or_else(|error| panic!("helm {arguments:?}: {error}"))
+}

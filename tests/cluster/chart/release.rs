@@ -1,0 +1,113 @@
+//! A release on a real API server, from installation to removal, in a namespace that enforces the restricted standard.
+
+use std::time::Duration;
+
+use kedge_test_cluster::Cluster;
+use kedge_test_cluster::wait::wait_for;
+use kedge_tests::story::{cron_open, scaled_object};
+use kedge_tests::{files, helm};
+use serde_json::{Value, json};
+
+use super::helm_on;
+
+/// Nobody runs the image here, and so nobody answers for the webhooks.
+const QUICK: &str = "--set=webhooks.timeoutSeconds=1";
+
+fn get(cluster: &Cluster, what: &[&str]) -> Value {
+    let text = cluster.kubectl([&["get"], what, &["--ignore-not-found", "--output=json"]].concat()).unwrap();
+    serde_json::from_str(&text).unwrap_or(Value::Null)
+}
+
+fn operator(cluster: &Cluster) -> Value {
+    get(cluster, &["deployment", "keda-operator", "--namespace=keda"])
+}
+
+fn note_of_crd(cluster: &Cluster) -> Value {
+    get(cluster, &["crd", "scaledobjects.keda.sh"])["metadata"]["annotations"]["note"].clone()
+}
+
+fn prepare(cluster: &Cluster) {
+    let labels = json!({ "pod-security.kubernetes.io/enforce": "restricted" });
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "keda", "labels": labels } });
+    cluster.apply(&namespace).unwrap();
+}
+
+#[tokio::test]
+async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
+    let cluster = Cluster::builder("chart-release").start().await.unwrap();
+    prepare(&cluster);
+    let chart = helm::chart().display().to_string();
+
+    let said = helm_on(&cluster, &["install", "keda", &chart, QUICK]);
+    assert!(said.contains("STATUS: deployed") && said.contains("is installed in the namespace keda"), "{said}");
+    // The pods are real to the API server, which holds them to the standard of the namespace.
+    cluster
+        .kubectl(["wait", "deployment/keda-operator", "--namespace=keda", "--for=condition=Available", "--timeout=60s"])
+        .unwrap();
+    wait_for("ScaledObjects can be made", Duration::from_secs(30), async || {
+        let mut object = scaled_object("web", [cron_open(1)], json!({}));
+        object["metadata"]["namespace"] = json!("default");
+        cluster.apply(&object).map_err(|error| error.to_string())
+    })
+    .await
+    .unwrap();
+
+    let more = [
+        "--set=operator.replicaCount=2",
+        "--set=podDisruptionBudget.operator.maxUnavailable=1",
+        "--set=crds.additionalAnnotations.note=new",
+    ];
+    helm_on(&cluster, &[&["upgrade", "keda", &chart, QUICK], &more[..]].concat());
+    assert_eq!((operator(&cluster)["spec"]["replicas"].clone(), note_of_crd(&cluster)), (json!(2), json!("new")));
+    assert!(!get(&cluster, &["pdb", "keda-operator", "--namespace=keda"]).is_null());
+
+    helm_on(&cluster, &["rollback", "keda", "1"]);
+    assert_eq!((operator(&cluster)["spec"]["replicas"].clone(), note_of_crd(&cluster)), (json!(1), Value::Null));
+    assert!(get(&cluster, &["pdb", "keda-operator", "--namespace=keda"]).is_null());
+
+    let said = helm_on(&cluster, &["uninstall", "keda", "--wait", "--timeout=60s"]);
+    assert!(said.contains("uninstalled"), "{said}");
+    let gone = [
+        &["deployment", "keda-operator", "--namespace=keda"][..],
+        &["apiservice", "v1beta1.external.metrics.k8s.io"],
+        &["validatingwebhookconfiguration", "keda-admission"],
+        &["clusterrole", "keda-operator"],
+        &["rolebinding", "keda-operator-auth-reader", "--namespace=kube-system"],
+    ];
+    for what in gone {
+        assert!(get(&cluster, what).is_null(), "{what:?}");
+    }
+    let kept = get(&cluster, &["scaledobject", "web", "--namespace=default"]);
+    assert_eq!(kept["spec"]["scaleTargetRef"]["name"], "web", "objects outlive a release");
+
+    // A values file that was written for KEDA, over CRDs that are there already.
+    let values = files::workspace().join("tests/golden/helm/values-of-keda/values.yaml");
+    let values = format!("--values={}", values.display());
+    let no_monitor = "--set=prometheus.operator.serviceMonitor.enabled=false";
+    let said = helm_on(&cluster, &["install", "keda", &chart, QUICK, &values, no_monitor]);
+    for told in
+        ["These values have no effect here:", "metricsServer.replicaCount: every replica", "resources.metricServer:"]
+    {
+        assert!(said.contains(told), "{said}");
+    }
+    assert!(!said.contains("opentelemetry.operator"), "what is off is not told: {said}");
+}
+
+#[tokio::test]
+async fn the_plain_manifests_are_applied_as_they_are() {
+    let cluster = Cluster::builder("chart-manifests").start().await.unwrap();
+    prepare(&cluster);
+    let file = files::workspace().join("config/manifests/kedge.yaml").display().to_string();
+    // The second time changes nothing.
+    for _ in 0..2 {
+        let said = cluster.kubectl(["apply", "--server-side", "--filename", &file]).unwrap();
+        assert!(said.contains("deployment.apps/keda-operator serverside-applied"), "{said}");
+    }
+    cluster
+        .kubectl(["wait", "deployment/keda-operator", "--namespace=keda", "--for=condition=Available", "--timeout=60s"])
+        .unwrap();
+    assert_eq!(operator(&cluster)["metadata"]["generation"], 1);
+    let labels = &operator(&cluster)["metadata"]["labels"];
+    assert_eq!((&labels["app.kubernetes.io/managed-by"], &labels["helm.sh/chart"]), (&json!("kubectl"), &Value::Null));
+}

@@ -1,0 +1,139 @@
+//! What the roles of the chart allow, set of values by set of values.
+
+use kedge_tests::helm::Document;
+use serde_json::Value;
+
+use super::{cases, render};
+
+/// One right: in which role, where, and what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Right {
+    pub(super) role: String,
+    pub(super) group: String,
+    pub(super) resource: String,
+    pub(super) verb: String,
+    /// The names it is limited to; empty is all.
+    pub(super) names: Vec<String>,
+}
+
+impl Right {
+    fn is_of_the_cluster(&self) -> bool {
+        self.role.starts_with("ClusterRole ")
+    }
+}
+
+fn words(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// All rights that the roles among these objects give. Roles for people are left out.
+pub(super) fn rights(documents: &[Document]) -> Vec<Right> {
+    let roles = documents.iter().filter(|document| document.is("Role") || document.is("ClusterRole"));
+    let mut rights = Vec::new();
+    for role in roles.filter(|role| !role.title().contains("keda:")) {
+        for rule in role.object["rules"].as_array().into_iter().flatten() {
+            for (group, resource) in pairs(&words(&rule["apiGroups"]), &words(&rule["resources"])) {
+                for verb in words(&rule["verbs"]) {
+                    let (role, names) = (role.title(), words(&rule["resourceNames"]));
+                    rights.push(Right { role, group: group.clone(), resource: resource.clone(), verb, names });
+                }
+            }
+        }
+    }
+    rights
+}
+
+fn pairs(groups: &[String], resources: &[String]) -> Vec<(String, String)> {
+    groups.iter().flat_map(|group| resources.iter().map(|resource| (group.clone(), resource.clone()))).collect()
+}
+
+/// The rights of a set of values.
+pub(super) fn of(name: &str) -> Vec<Right> {
+    let case = cases().into_iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no set {name}"));
+    rights(&render(&case))
+}
+
+#[test]
+fn nothing_is_allowed_for_everything_unless_it_is_written() {
+    for case in cases().iter().filter(|case| case.name != "any-kind") {
+        let rights = rights(&render(case));
+        assert!(!rights.is_empty() || case.name == "without-rbac", "{}", case.name);
+        let wild = |right: &&Right| [&right.group, &right.resource, &right.verb].iter().any(|word| word.contains('*'));
+        assert_eq!(rights.iter().find(wild), None, "{}", case.name);
+    }
+    let any = of("any-kind");
+    let wild: Vec<_> = any.iter().filter(|right| right.resource.contains('*')).collect();
+    assert!(wild.iter().all(|right| ["get", "list", "watch", "update"].contains(&right.verb.as_str())), "{wild:?}");
+    assert!(wild.iter().all(|right| right.verb != "update" || right.resource == "*/scale"), "{wild:?}");
+}
+
+#[test]
+fn secrets_are_never_written_but_for_the_certificates() {
+    for case in cases() {
+        for right in rights(&render(&case)).iter().filter(|right| right.resource == "secrets") {
+            let reads = ["get", "list", "watch"].contains(&right.verb.as_str());
+            // A right to create cannot be limited to a name.
+            let of_certificates = right.role.ends_with("-certs") && (right.verb == "create" || right.names.len() == 1);
+            assert!(reads || of_certificates, "{}: {right:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn secrets_are_read_where_it_was_allowed() {
+    // Left: the set. Right: the roles that allow to read Secrets other than the certificates, and which.
+    let named = "broker database";
+    let rows: [(&str, &[(&str, &str)]); 5] = [
+        ("default", &[("ClusterRole keda-operator", "")]),
+        ("secrets-by-name", &[("ClusterRole keda-operator", named)]),
+        ("secrets-restricted", &[("Role keda/keda-operator-cluster-objects", named)]),
+        ("namespaced-and-restricted", &[("Role keda/keda-operator-cluster-objects", "")]),
+        (
+            "namespaced",
+            &[
+                ("Role keda/keda-operator-cluster-objects", ""),
+                ("Role team-a/keda-operator-watched", ""),
+                ("Role team-b/keda-operator-watched", ""),
+            ],
+        ),
+    ];
+    for (name, expected) in rows {
+        let read =
+            |right: &&Right| right.resource == "secrets" && right.verb == "get" && !right.role.ends_with("-certs");
+        let rights = of(name);
+        let mut found: Vec<_> = rights.iter().filter(read).map(|one| (one.role.clone(), one.names.join(" "))).collect();
+        found.sort();
+        let expected: Vec<_> = expected.iter().map(|(role, names)| (role.to_string(), names.to_string())).collect();
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn with_namespaces_given_the_rest_of_the_cluster_is_out_of_reach() {
+    // What has no namespace, and what is asked of the metrics API.
+    let cluster_scoped = ["clustertriggerauthentications", "clustertriggerauthentications/status", "apiservices"];
+    let unavoidable = [&cluster_scoped[..], &["validatingwebhookconfigurations", "externalmetrics"]].concat();
+    for name in ["namespaced", "namespaced-and-restricted", "webhooks-apart-namespaced"] {
+        let rights = of(name);
+        let of_cluster = rights.iter().filter(|right| right.is_of_the_cluster() && !right.role.ends_with("-webhook"));
+        let other = of_cluster.into_iter().find(|right| !unavoidable.contains(&right.resource.as_str()));
+        assert_eq!(other, None, "{name}");
+        // The webhooks' index.
+        let index = rights.iter().filter(|right| right.role.ends_with("-webhook"));
+        let writes = index.into_iter().find(|right| !["get", "list", "watch"].contains(&right.verb.as_str()));
+        assert_eq!(writes, None, "{name}");
+        assert!(rights.iter().any(|right| right.role == "Role team-a/keda-operator-watched"), "{name}");
+    }
+    let without_webhooks = of("namespaced-and-restricted");
+    assert!(without_webhooks.iter().all(|right| !right.role.ends_with("-webhook")), "{without_webhooks:?}");
+}
+
+#[test]
+fn what_may_be_changed_without_a_namespace_is_named() {
+    for case in cases() {
+        for right in rights(&render(&case)) {
+            let registered = ["apiservices", "validatingwebhookconfigurations"].contains(&right.resource.as_str());
+            assert!(!registered || right.names.len() == 1, "{}: {right:?}", case.name);
+        }
+    }
+}
