@@ -83,6 +83,19 @@ impl Index {
         ranges.of_namespace(namespace).map(|range| range.0).fold(Amounts::default(), Amounts::and)
     }
 
+    /// Takes an object that stands in a file, if rules ask for its kind.
+    pub fn add(&self, object: &serde_json::Value) {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        match (text("apiVersion"), text("kind")) {
+            ("keda.sh/v1alpha1", "ScaledObject") => add::<SeenObject>(&self.objects, object),
+            ("autoscaling/v2" | "autoscaling/v1", "HorizontalPodAutoscaler") => add::<SeenHpa>(&self.hpas, object),
+            ("apps/v1", "Deployment") => add::<SeenWorkload>(&self.deployments, object),
+            ("apps/v1", "StatefulSet") => add::<SeenWorkload>(&self.stateful_sets, object),
+            ("v1", "LimitRange") => add::<SeenLimitRange>(&self.limit_ranges, object),
+            _ => {}
+        }
+    }
+
     /// Whether every kind has been listed.
     pub fn is_complete(&self) -> bool {
         self.listed.borrow().iter().all(|listed| *listed)
@@ -144,6 +157,13 @@ impl Index {
             WorkloadKind::Deployment => &self.deployments,
             WorkloadKind::StatefulSet => &self.stateful_sets,
         }
+    }
+}
+
+/// Adds one, unless it cannot be read: that is told elsewhere.
+fn add<S: Seen + DeserializeOwned>(table: &RwLock<Table<S::Kept>>, object: &serde_json::Value) {
+    if let Ok(seen) = S::deserialize(object) {
+        apply(table, &watch::Seen::Applied(seen));
     }
 }
 

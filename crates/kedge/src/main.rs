@@ -1,6 +1,7 @@
 //! The `kedge` binary: reads flags and environment, wires the crates together, and is the only place that does either.
 
 mod crds;
+mod lint;
 mod operator;
 mod registration;
 mod scaler;
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`
     Crds(crds::Args),
+    /// Say what is wrong with manifests, as admission would, and what could be better: no cluster is needed
+    Lint(lint::Args),
     /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
     Simulate(simulate::Args),
     /// External scalers: check one before it is used
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Registration(args) => registration::run(&args),
         Command::Reference(args) => operator::reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
+        Command::Lint(args) => return lint::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

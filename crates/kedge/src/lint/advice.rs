@@ -1,0 +1,120 @@
+//! What only `kedge lint` says: objects that work, and would be better otherwise. All rules by name.
+
+use kedge_api::ScaledObject;
+use kedge_api::names::annotations;
+use kedge_api::trigger::Trigger;
+use kedge_core::policy::{Pause, Steering};
+use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
+
+pub(super) static SECRET_IN_METADATA: Rule = Rule {
+    id: "secret-in-metadata",
+    severity: Severity::Warning,
+    about: "A password or token that stands in a trigger as plain text.",
+    counted_as: None,
+};
+
+pub(super) static CREDENTIALS_IN_THE_CLEAR: Rule = Rule {
+    id: "credentials-in-the-clear",
+    severity: Severity::Warning,
+    about: "Credentials that are sent over a connection without TLS.",
+    counted_as: None,
+};
+
+pub(super) static PAUSE_UNREADABLE: Rule = Rule {
+    id: "pause-unreadable",
+    severity: Severity::Warning,
+    about: "A pause annotation whose value says neither yes nor a number.",
+    counted_as: None,
+};
+
+pub(super) static NO_FALLBACK: Rule = Rule {
+    id: "no-fallback",
+    severity: Severity::Advice,
+    about: "Sources that may fail, and no word on how many replicas there are to be then.",
+    counted_as: None,
+};
+
+pub(super) static NO_MAXIMUM: Rule = Rule {
+    id: "no-maximum",
+    severity: Severity::Advice,
+    about: "No maximum of replicas: it is 100.",
+    counted_as: None,
+};
+
+/// All advice on a ScaledObject.
+pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
+    let spec = &object.spec;
+    let mut findings = pause(object);
+    for (index, trigger) in spec.triggers.iter().enumerate() {
+        findings.extend(secrets(index, trigger));
+        findings.extend(in_the_clear(index, trigger));
+    }
+    if spec.fallback.is_none() && spec.triggers.iter().any(|trigger| asks_a_source(trigger)) {
+        findings.push(say(
+            &NO_FALLBACK,
+            FieldPath::of("spec.fallback"),
+            "is not set: while a source does not answer, replicas stay as they are",
+            "set failureThreshold and replicas if that is not what you want",
+        ));
+    }
+    if spec.max_replica_count.is_none() {
+        findings.push(say(
+            &NO_MAXIMUM,
+            FieldPath::of("spec.maxReplicaCount"),
+            "is not set: up to 100 replicas may run",
+            "set what the cluster and what lies behind the target can bear",
+        ));
+    }
+    findings
+}
+
+fn pause(object: &ScaledObject) -> Option<Finding> {
+    let Pause::Unreadable(value) = Steering::of(object.metadata.annotations.as_ref()).pause else { return None };
+    let path = FieldPath::of("metadata.annotations").key(annotations::PAUSED_REPLICAS);
+    let problem = format!("{value:?} is not a number of replicas");
+    Some(say(&PAUSE_UNREADABLE, path, &problem, "give a whole number in quotes, such as \"0\""))
+}
+
+/// Keys whose values are credentials, whichever trigger they stand in.
+const SECRET_KEYS: [&str; 8] =
+    ["password", "bearerToken", "apiKey", "accessToken", "connectionString", "key", "clientSecret", "awsSecretAccessKey"];
+
+fn secrets(index: usize, trigger: &Trigger) -> Vec<Finding> {
+    let given = SECRET_KEYS.iter().filter(|key| trigger.metadata.get(**key).is_some_and(|value| !value.is_empty()));
+    let told = given.map(|key| {
+        say(
+            &SECRET_IN_METADATA,
+            metadata(index, key),
+            "stands here as plain text, for everybody who can read the object",
+            "put it into a Secret, and refer to it by a TriggerAuthentication",
+        )
+    });
+    told.collect()
+}
+
+fn in_the_clear(index: usize, trigger: &Trigger) -> Option<Finding> {
+    let modes = trigger.metadata.get("authModes").or_else(|| trigger.metadata.get("authMode"))?;
+    let field = ["serverAddress", "url"].into_iter().find(|key| trigger.metadata.contains_key(*key))?;
+    let is_plain = trigger.metadata[field].starts_with("http://");
+    (is_plain && !modes.trim().is_empty()).then(|| {
+        say(
+            &CREDENTIALS_IN_THE_CLEAR,
+            metadata(index, field),
+            "credentials are sent to it without TLS",
+            "use https, or leave the credentials away",
+        )
+    })
+}
+
+/// Whether a trigger depends on something that may fail.
+fn asks_a_source(trigger: &Trigger) -> bool {
+    !matches!(trigger.r#type.as_str(), "cpu" | "memory" | "cron" | "kubernetes-workload")
+}
+
+fn metadata(index: usize, key: &str) -> FieldPath {
+    FieldPath::of("spec.triggers").index(index).key("metadata").key(key)
+}
+
+fn say(rule: &'static Rule, path: FieldPath, problem: &str, remedy: &str) -> Finding {
+    Finding { rule, path, problem: problem.to_owned(), remedy: remedy.to_owned() }
+}

@@ -1,0 +1,53 @@
+//! SARIF 2.1.0, which code scanning services and editors read.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use kedge_webhooks::finding::{Rule, Severity};
+use serde_json::{Value, json};
+
+use super::report::{Remark, Report};
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let rules: BTreeMap<&str, &Rule> = report.remarks.iter().map(|remark| (remark.rule.id, remark.rule)).collect();
+    let driver = json!({
+        "name": "kedge",
+        "version": env!("CARGO_PKG_VERSION"),
+        "rules": rules.values().map(|rule| description(rule)).collect::<Vec<_>>(),
+    });
+    let results: Vec<Value> = report.remarks.iter().map(result).collect();
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results }],
+    });
+    serde_json::to_writer_pretty(&mut *out, &log)?;
+    writeln!(out)
+}
+
+fn description(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": { "text": rule.about },
+        "defaultConfiguration": { "level": level(rule.severity) },
+    })
+}
+
+fn result(remark: &Remark) -> Value {
+    let region = json!({ "startLine": remark.place.line, "startColumn": remark.place.column });
+    let location = json!({ "artifactLocation": { "uri": remark.file }, "region": region });
+    json!({
+        "ruleId": remark.rule.id,
+        "level": level(remark.rule.severity),
+        "message": { "text": remark.message() },
+        "locations": [{ "physicalLocation": location }],
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice => "note",
+    }
+}
