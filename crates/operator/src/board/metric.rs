@@ -77,6 +77,11 @@ impl ExternalMetric {
         self.state().failures
     }
 
+    /// Whether its source has been asked since it was built, and the query has ended.
+    pub fn is_read(&self) -> bool {
+        self.state().last.is_some()
+    }
+
     pub(super) fn last(&self) -> Option<Reading> {
         self.state().last.clone()
     }

@@ -203,7 +203,8 @@ fn fallback_state(object: &ScaledObject, findings: &Findings) -> FallbackState {
         Some(fallback) if board.metrics().any(|(_, metric)| metric.failures().is_past(fallback)) => {
             FallbackState::InUse
         }
-        Some(_) if findings.poll.is_none() => FallbackState::NotYetKnown,
+        // Whoever asked: a read by the HPA tells as much as a poll.
+        Some(_) if board.metrics().any(|(_, metric)| !metric.is_read()) => FallbackState::NotYetKnown,
         Some(_) => FallbackState::Idle,
     }
 }
