@@ -44,7 +44,7 @@ pub(super) static NO_MAXIMUM: Rule = Rule {
 /// All advice on a ScaledObject.
 pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
     let spec = &object.spec;
-    let mut findings = pause(object);
+    let mut findings = Vec::from_iter(pause(object));
     for (index, trigger) in spec.triggers.iter().enumerate() {
         findings.extend(secrets(index, trigger));
         findings.extend(in_the_clear(index, trigger));
@@ -76,8 +76,16 @@ fn pause(object: &ScaledObject) -> Option<Finding> {
 }
 
 /// Keys whose values are credentials, whichever trigger they stand in.
-const SECRET_KEYS: [&str; 8] =
-    ["password", "bearerToken", "apiKey", "accessToken", "connectionString", "key", "clientSecret", "awsSecretAccessKey"];
+const SECRET_KEYS: [&str; 8] = [
+    "password",
+    "bearerToken",
+    "apiKey",
+    "accessToken",
+    "connectionString",
+    "key",
+    "clientSecret",
+    "awsSecretAccessKey",
+];
 
 fn secrets(index: usize, trigger: &Trigger) -> Vec<Finding> {
     let given = SECRET_KEYS.iter().filter(|key| trigger.metadata.get(**key).is_some_and(|value| !value.is_empty()));

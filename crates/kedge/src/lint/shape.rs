@@ -26,11 +26,12 @@ pub(super) struct Shapes(BTreeMap<String, Schema>);
 
 impl Shapes {
     pub(super) fn new() -> Self {
-        let shape = |crd: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition| {
-            let schema = crd.spec.versions.first()?.schema.as_ref()?.open_api_v3_schema.as_ref()?;
-            let schema = serde_json::to_value(schema).expect("a schema is plain data");
-            Some((crd.spec.names.kind, Schema::compile(&schema).ok()?))
-        };
+        let shape =
+            |crd: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition| {
+                let schema = crd.spec.versions.first()?.schema.as_ref()?.open_api_v3_schema.as_ref()?;
+                let schema = serde_json::to_value(schema).expect("a schema is plain data");
+                Some((crd.spec.names.kind, Schema::compile(&schema).ok()?))
+            };
         Self(kedge_api::crd::all().into_iter().filter_map(shape).collect())
     }
 
@@ -100,7 +101,8 @@ mod tests {
         });
         let found = Shapes::new().check("ScaledObject", &object);
         let told: Vec<(&str, String)> = found.iter().map(|found| (found.rule.id, found.path.to_string())).collect();
-        let expected = [("unknown-field", "spec.minReplicas"), ("schema", "spec.pollingInterval"), ("schema", "spec.triggers")];
+        let expected =
+            [("unknown-field", "spec.minReplicas"), ("schema", "spec.pollingInterval"), ("schema", "spec.triggers")];
         assert_eq!(told, expected.map(|(rule, path)| (rule, path.to_owned())));
     }
 }
