@@ -49,7 +49,7 @@ pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
         findings.extend(secrets(index, trigger));
         findings.extend(in_the_clear(index, trigger));
     }
-    if spec.fallback.is_none() && spec.triggers.iter().any(|trigger| asks_a_source(trigger)) {
+    if spec.fallback.is_none() && spec.triggers.iter().any(asks_a_source) {
         findings.push(say(
             &NO_FALLBACK,
             FieldPath::of("spec.fallback"),
