@@ -118,12 +118,9 @@ impl TestCluster {
         answering.now_or_never().expect("nothing has to be waited for")
     }
 
-    /// Lets every request for a path fail, or none again.
-    pub(crate) fn break_path(&self, path: &str, code: Option<u16>) {
-        match code {
-            Some(code) => drop(self.notes().broken.insert(path.to_owned(), code)),
-            None => drop(self.notes().broken.remove(path)),
-        }
+    /// Lets every request for a path fail from now on.
+    pub(crate) fn break_path(&self, path: &str, code: u16) {
+        self.notes().broken.insert(path.to_owned(), code);
     }
 
     pub(crate) fn object(&self, path: &str) -> Option<Value> {

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long)]
     resume: Option<PathBuf>,
 
-    /// Build it in release mode: that takes minutes, and a run half the time. For long series
+    /// Build it in release mode: that takes minutes, and makes each run a little quicker. For long series
     #[arg(long)]
     release: bool,
 

@@ -281,13 +281,13 @@ async fn restricted_access_reads_secrets_of_the_operators_namespace_only() {
 async fn an_api_server_that_fails_is_not_taken_for_a_missing_secret() {
     let cluster = cluster();
     cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));
-    cluster.break_path(&format!("{SECRETS}/creds"), Some(500));
+    cluster.break_path(&format!("{SECRETS}/creds"), 500);
     let object = object(json!({}), json!({ "name": "prom" }));
     let (credentials, _queue) = credentials(&cluster, settings());
     let target = target();
     let problems = credentials.begin(&object, &target).resolve(&object.spec.triggers[0]).await.unwrap_err();
     assert!(problems.iter().all(Problem::may_pass), "{problems:?}");
-    cluster.break_path(&format!("{SECRETS}/creds"), Some(403));
+    cluster.break_path(&format!("{SECRETS}/creds"), 403);
     let text = resolve(&cluster, settings(), &object).await.unwrap_err();
     assert!(text.contains("allow it to the operator"), "{text}");
 }
