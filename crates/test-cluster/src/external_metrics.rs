@@ -25,11 +25,23 @@ impl std::fmt::Debug for Certificate {
     }
 }
 
+impl Certificate {
+    /// One for `localhost`, and for the Service by which [`register`] names it.
+    pub fn generate() -> anyhow::Result<Self> {
+        let made = rcgen::generate_simple_self_signed(["kedge-metrics.kedge.svc", "localhost"].map(str::to_owned))?;
+        Ok(Self { chain: made.cert.pem(), key: made.signing_key.serialize_pem() })
+    }
+
+    /// The authority, as objects of Kubernetes hold it.
+    pub fn ca_bundle(&self) -> String {
+        STANDARD.encode(&self.chain)
+    }
+}
+
 /// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
 /// that is to be shown there.
 pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let made = rcgen::generate_simple_self_signed(["kedge-metrics.kedge.svc", "localhost"].map(str::to_owned))?;
-    let certificate = Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
+    let certificate = Certificate::generate()?;
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         {
@@ -42,7 +54,7 @@ pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
             "spec": {
                 "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
                 "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
-                "caBundle": STANDARD.encode(&certificate.chain),
+                "caBundle": certificate.ca_bundle(),
             },
         },
     ]});

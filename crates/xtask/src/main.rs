@@ -4,6 +4,7 @@ mod chart;
 mod cluster;
 mod faults;
 mod generate;
+mod peer;
 mod test;
 
 use std::path::Path;
@@ -35,6 +36,9 @@ enum Task {
     /// Write again what is generated and committed: crds/, docs/reference/, webhooks/registration.yaml, and what is made of
     /// the Helm chart
     Generate(generate::Args),
+    /// Measure Kedge beside the real KEDA, which is built the first time; that takes a quarter of an hour
+    #[command(subcommand)]
+    Peer(peer::Command),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate(args) => generate::run(&args),
+        Task::Peer(command) => peer::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

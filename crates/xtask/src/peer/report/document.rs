@@ -1,0 +1,131 @@
+//! The tables, and the place in a document that holds them.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::Report;
+use super::judge::Verdict;
+use crate::peer::fleet::SIZE;
+use crate::peer::takeover::Handover;
+
+const BEGIN: &str = "<!-- The result: written by `cargo xtask peer takeover --write`. -->";
+const END: &str = "<!-- The end of the result. -->";
+
+type Entry = (Handover, Verdict);
+
+/// A row of the table: its title, and what stands in it of each hand-over.
+type Row = (&'static str, fn(&Entry) -> String);
+
+const ROWS: [Row; 14] = [
+    ("replica counts that changed", |entry| entry.1.replicas_changed.to_string()),
+    ("HPAs made anew or deleted", |entry| entry.1.hpas_replaced.to_string()),
+    ("HPAs whose spec changed", |entry| entry.1.hpa_specs_changed.to_string()),
+    ("HPAs whose labels, annotations or owners changed", |entry| entry.1.hpa_marks_changed.to_string()),
+    ("ScaledObjects whose `Ready` changed on the way", |entry| entry.1.ready_changed.to_string()),
+    ("ScaledObjects not as before at the end", |entry| entry.0.unsettled.len().to_string()),
+    ("time without an answer for a metric: longest", |entry| seconds(gaps(entry).max())),
+    ("the same: shortest of the six", |entry| seconds(gaps(entry).min())),
+    ("questions without a good answer", |entry| entry.0.gaps.iter().map(|gap| gap.failures).sum::<usize>().to_string()),
+    ("the old one ended, after it was asked to", |entry| seconds(Some(entry.0.ending))),
+    ("the new one was ready, after its start", |entry| seconds(Some(entry.0.ready))),
+    ("it had answered for every metric", |entry| seconds(entry.0.answered)),
+    ("it had the Lease", |entry| seconds(Some(entry.0.leading))),
+    ("it had looked at every object", |entry| seconds(Some(entry.0.looked))),
+];
+
+impl Report {
+    /// All of it, as Markdown.
+    pub(super) fn text(&self) -> String {
+        let mut lines =
+            vec![format!("{}; {}; {}.", self.machine.date, self.machine.versions, self.machine.size), String::new()];
+        lines.extend(self.table());
+        lines.push(String::new());
+        lines.extend(self.under_each());
+        lines.extend(self.leases());
+        let verdict = match self.violations.len() {
+            0 => format!("Nothing moved: {SIZE} ScaledObjects, {} hand-overs.", self.handovers.len()),
+            count => format!("{count} violations: {}", self.violations.join("; ")),
+        };
+        lines.extend([String::new(), verdict]);
+        lines.join("\n")
+    }
+
+    fn table(&self) -> Vec<String> {
+        let titles = self.handovers.iter().map(|(seen, _)| format!("{} → {}, {}", seen.from, seen.to, seen.how));
+        let mut lines = vec![row("what", titles), row("---", self.handovers.iter().map(|_| "---:".to_owned()))];
+        lines.extend(ROWS.iter().map(|(title, cell)| row(title, self.handovers.iter().map(cell))));
+        lines
+    }
+
+    /// What was tried under each.
+    fn under_each(&self) -> Vec<String> {
+        let scalings = self.scalings.iter().map(|(peer, followed)| {
+            let (more, woken) = (seconds(Some(followed.more)), seconds(Some(followed.woken)));
+            format!("- Under {peer} replicas followed more load after {more}, and one woke from zero after {woken}.")
+        });
+        let refusals = self.refusals.iter().map(|(peer, message)| {
+            format!("- Under {peer} a second ScaledObject for a target was refused: `{message}`")
+        });
+        let deletions = self.deletions.iter().map(|(peer, took)| {
+            let took = seconds(Some(*took));
+            format!("- Under {peer} an object that the other had taken up was deleted, and its target had its first replicas again, after {took}.")
+        });
+        let at_rest = format!("- While nothing happened under KEDA, {} watched facets changed.", self.at_rest.len());
+        std::iter::once(at_rest).chain(scalings).chain(refusals).chain(deletions).collect()
+    }
+
+    fn leases(&self) -> Vec<String> {
+        let line = |(seen, _): &Entry| {
+            let held = seen.leases.iter().map(|(after, holder)| {
+                let holder = if holder.is_empty() { "nobody" } else { seen.who(holder) };
+                format!("{holder} after {}", seconds(Some(*after)))
+            });
+            let held: Vec<String> = held.collect();
+            format!("- Lease, {} → {}, {}: {}.", seen.from, seen.to, seen.how, held.join(", "))
+        };
+        self.handovers.iter().map(line).collect()
+    }
+}
+
+fn gaps(entry: &Entry) -> impl Iterator<Item = Duration> {
+    entry.0.gaps.iter().map(|gap| gap.longest)
+}
+
+fn seconds(duration: Option<Duration>) -> String {
+    duration.map_or("–".to_owned(), |duration| format!("{:.1} s", duration.as_secs_f64()))
+}
+
+fn row(title: &str, cells: impl Iterator<Item = String>) -> String {
+    let cells: Vec<String> = std::iter::once(title.to_owned()).chain(cells).collect();
+    format!("| {} |", cells.join(" | "))
+}
+
+/// Puts the result into a document, in place of the last one, or at its end.
+pub(super) fn write(path: &Path, result: &str) -> anyhow::Result<()> {
+    let old = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    fs::write(path, replaced(&old, result)).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn replaced(old: &str, result: &str) -> String {
+    let (before, after) = match (old.split_once(BEGIN), old.split_once(END)) {
+        (Some((before, _)), Some((_, after))) => (before.to_owned(), after),
+        _ => (format!("{}\n\n", old.trim_end()), "\n"),
+    };
+    format!("{before}{BEGIN}\n\n{result}\n\n{END}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_takes_the_place_of_the_last_one() {
+        let first = replaced("# Title\n\nText.\n", "one");
+        assert_eq!(first, format!("# Title\n\nText.\n\n{BEGIN}\n\none\n\n{END}\n"));
+        let second = replaced(&first.replace("Text.", "Other."), "two");
+        assert_eq!(second, format!("# Title\n\nOther.\n\n{BEGIN}\n\ntwo\n\n{END}\n"));
+    }
+}
