@@ -26,9 +26,10 @@ impl std::fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// One for `localhost`, and for the Service by which [`register`] names it.
-    pub fn generate() -> anyhow::Result<Self> {
-        let made = rcgen::generate_simple_self_signed(["kedge-metrics.kedge.svc", "localhost"].map(str::to_owned))?;
+    /// One for `localhost`, and for the Service by which the API server finds it.
+    pub fn generate(service: &str, namespace: &str) -> anyhow::Result<Self> {
+        let names = [format!("{service}.{namespace}.svc"), "localhost".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names)?;
         Ok(Self { chain: made.cert.pem(), key: made.signing_key.serialize_pem() })
     }
 
@@ -41,7 +42,7 @@ impl Certificate {
 /// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
 /// that is to be shown there.
 pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let certificate = Certificate::generate()?;
+    let certificate = Certificate::generate("kedge-metrics", "kedge")?;
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         {

@@ -202,7 +202,7 @@ fn of_other_sources(url: &str) -> Vec<Draft> {
         json!({ "type": "metrics-api", "metadata": { "url": address, "valueLocation": "value", "targetValue": "10" } });
     vec![
         Draft::new("cron-0").triggers([open.clone()]).settles_at(4),
-        Draft::new("cron-1").triggers([open.clone()]).settles_at(4).before(7),
+        Draft::new("cron-1").triggers([open.clone()]).settles_at(4).before(2),
         Draft::new("cron-closed").triggers([closed.clone()]).settles_at(0),
         Draft::new("counting").triggers([pods]).settles_at(3).with(workload("Deployment", "counted", 3)),
         Draft::new("plain-json").triggers([plain_json]).answer("plain-json", Member::work_for(2)).settles_at(2),

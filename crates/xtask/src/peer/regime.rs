@@ -23,6 +23,9 @@ const WEBHOOKS: &str = "keda-admission";
 /// The Service by which the API server finds the metrics. It is this machine, at whatever port it is told.
 const SERVICE: &str = "keda-metrics-on-this-machine";
 
+/// Series that both write about an object when they have asked its sources: in vain, the second.
+const LOOKS: [&str; 2] = ["keda_scaler_active{", "keda_scaled_object_errors_total{"];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Keda,
@@ -63,7 +66,7 @@ enum Processes {
 impl<'a> Ground<'a> {
     /// Registers a metrics API and webhooks that nobody serves yet.
     pub(crate) async fn prepare(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<Self> {
-        let certificate = Certificate::generate()?;
+        let certificate = Certificate::generate(SERVICE, NAMESPACE)?;
         operator::create_account(cluster)?;
         let ground = Self { cluster, client: cluster.client().await?, kedge, certificate };
         ground.register(1)?;
@@ -168,7 +171,8 @@ impl Regime {
             Processes::Keda(keda) => keda.metrics().await?,
             Processes::Kedge { operator, .. } => operator.metrics().await?,
         };
-        Ok(text.lines().filter(|line| line.starts_with("keda_scaler_active{")).filter_map(object_of).collect())
+        let tells = |line: &&str| LOOKS.iter().any(|series| line.starts_with(series));
+        Ok(text.lines().filter(tells).filter_map(object_of).collect())
     }
 
     fn metrics_api_port(&self) -> u16 {

@@ -71,6 +71,11 @@ impl Report {
         for violation in &verdict.violations {
             println!("  VIOLATION: {violation}");
         }
+        for gap in &seen.gaps {
+            let (name, longest, failures) = (&gap.metric.object, gap.longest, gap.failures);
+            let said = gap.last_failure.as_deref().unwrap_or("nothing");
+            println!("  {name}: {longest:.1?} without an answer, {failures} failures, the last said: {said}");
+        }
         let title = format!("{} to {}, {}", seen.from, seen.to, seen.how);
         self.violations.extend(verdict.violations.iter().map(|violation| format!("{title}: {violation}")));
         self.handovers.push((seen, verdict));

@@ -27,7 +27,7 @@ const ROWS: [Row; 14] = [
     ("ScaledObjects whose `Ready` changed on the way", |entry| entry.1.ready_changed.to_string()),
     ("ScaledObjects not as before at the end", |entry| entry.0.unsettled.len().to_string()),
     ("time without an answer for a metric: longest", |entry| seconds(gaps(entry).max())),
-    ("the same: shortest of the six", |entry| seconds(gaps(entry).min())),
+    ("the same: shortest of the four", |entry| seconds(gaps(entry).min())),
     ("questions without a good answer", |entry| entry.0.gaps.iter().map(|gap| gap.failures).sum::<usize>().to_string()),
     ("the old one ended, after it was asked to", |entry| seconds(Some(entry.0.ending))),
     ("the new one was ready, after its start", |entry| seconds(Some(entry.0.ready))),

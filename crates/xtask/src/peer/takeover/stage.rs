@@ -20,8 +20,8 @@ use crate::peer::source::{Answer, Source};
 /// Longer than anything takes that is waited for.
 pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 
-/// Those whose metrics are asked for all the time: one of each kind of source.
-const PROBED: [&str; 6] = ["steady-3-5", "cron-0", "counting", "formula-1", "guarded-0", "plain-json"];
+/// Those whose metrics are asked for all the time: prometheus with credentials, cron, pods, and a formula.
+const PROBED: [&str; 4] = ["guarded-0", "cron-0", "counting", "formula-1"];
 
 pub(crate) struct Stage<'a> {
     pub(crate) ground: Ground<'a>,
