@@ -9,9 +9,13 @@
 //! | [`regime`] | who is in charge: starting, stopping, telling the API server |
 //! | [`recorder`] | every change of what is watched |
 //! | [`prober`] | whether external metrics are answered, ten times a second |
+//! | [`audit`] | who wrote what |
+//! | [`helm`] | the releases of both |
 //! | [`report`] | the result, as a table and in a document |
 
+mod audit;
 mod fleet;
+mod helm;
 mod prober;
 mod recorder;
 mod regime;

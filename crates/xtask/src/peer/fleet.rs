@@ -11,6 +11,9 @@ use super::source::Answer;
 /// How many are handed over.
 pub(crate) const SIZE: usize = 50;
 
+/// How the namespaces of the fleet begin; a number follows.
+pub(crate) const NAMESPACES: &str = "team-";
+
 /// What is asked for by each replica: a value of 30 is work for three.
 const SHARE: f64 = 10.0;
 
@@ -79,13 +82,12 @@ pub(crate) fn members(url: &str) -> Vec<Member> {
     drafts.extend(of_other_sources(url));
     let restored = json!({ "advanced": { "restoreToOriginalReplicaCount": true } });
     drafts.extend(LEAVING.map(|name| working(url, name, 4).before(ORIGINAL).spec(restored.clone())));
-    drafts.into_iter().enumerate().map(|(index, draft)| draft.finish(&format!("team-{}", index % 5))).collect()
+    drafts.into_iter().enumerate().map(|(index, draft)| draft.finish(&format!("{NAMESPACES}{}", index % 5))).collect()
 }
 
 /// What all of them need: namespaces, and a Secret for those of the whole cluster.
 pub(crate) fn ground() -> Value {
-    let mut items: Vec<Value> = (0..5).map(|index| namespace(&format!("team-{index}"))).collect();
-    items.push(namespace("keda"));
+    let mut items: Vec<Value> = (0..5).map(|index| namespace(&format!("{NAMESPACES}{index}"))).collect();
     items.push(secret("of-the-cluster", "keda"));
     items.push(json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "ClusterTriggerAuthentication", "metadata": { "name": "of-the-cluster" },
@@ -134,7 +136,7 @@ fn falling_back(url: &str) -> Vec<Draft> {
         asleep(url, "fallen-back-1").broken().settles_at(6).before(2).spec(fallback.clone()),
         working(url, "with-a-fallback", 3).spec(fallback),
         // KEDA: an object whose only source does not answer is not ready, and holds what it has.
-        asleep(url, "blind").broken().before(3).settles_at(3).not_ready(),
+        asleep(url, "blind").broken().before(3).settles_at(3).not_ready().spec(json!({ "pollingInterval": 5 })),
     ]
 }
 

@@ -33,8 +33,10 @@ pub(crate) struct Gap {
     pub(crate) metric: Metric,
     /// The longest time between one good answer and the next.
     pub(crate) longest: Duration,
-    /// When the good answer came that ended it.
-    pub(crate) ended_at: Instant,
+    /// The time from the last good answer before the start of the new one to the first after it.
+    pub(crate) across: Duration,
+    /// When that first one came.
+    pub(crate) answered_at: Instant,
     /// How many questions in the while had no good answer.
     pub(crate) failures: usize,
     /// The different values.
@@ -60,14 +62,14 @@ impl Prober {
         Self { answers, tasks }
     }
 
-    /// What was seen of each metric since a moment.
-    pub(crate) fn since(&self, moment: Instant) -> Vec<Gap> {
+    /// What was seen of each metric since a moment, where the new one was started at another.
+    pub(crate) fn since(&self, moment: Instant, started_at: Instant) -> Vec<Gap> {
         let answers = lock(&self.answers);
         let mut by_metric = BTreeMap::<&Metric, Vec<&Answer>>::new();
         for answer in answers.iter().filter(|answer| answer.at >= moment) {
             by_metric.entry(&answer.metric).or_default().push(answer);
         }
-        by_metric.into_iter().filter_map(|(metric, answers)| gap(metric, &answers)).collect()
+        by_metric.into_iter().filter_map(|(metric, answers)| gap(metric, &answers, started_at)).collect()
     }
 }
 
@@ -77,16 +79,18 @@ impl Drop for Prober {
     }
 }
 
-/// Nothing, if there was no good answer at all.
-fn gap(metric: &Metric, answers: &[&Answer]) -> Option<Gap> {
+/// Nothing, if there was no good answer before or after the start of the new one.
+fn gap(metric: &Metric, answers: &[&Answer], started_at: Instant) -> Option<Gap> {
     let good: Vec<&&Answer> = answers.iter().filter(|answer| answer.value.is_ok()).collect();
-    let between = good.windows(2).map(|pair| (pair[1].at - pair[0].at, pair[1].at));
-    let (longest, ended_at) = between.max()?;
+    let longest = good.windows(2).map(|pair| pair[1].at - pair[0].at).max()?;
+    let answered_at = good.iter().find(|answer| answer.at > started_at)?.at;
+    let last_before = good.iter().rfind(|answer| answer.at <= started_at)?.at;
     let bad = answers.iter().filter_map(|answer| answer.value.as_ref().err());
     Some(Gap {
         metric: metric.clone(),
         longest,
-        ended_at,
+        across: answered_at - last_before,
+        answered_at,
         failures: answers.len() - good.len(),
         values: good.iter().filter_map(|answer| answer.value.as_ref().ok().cloned()).collect(),
         last_failure: bad.last().cloned(),
@@ -143,9 +147,10 @@ mod tests {
             answer(1000, Ok("3")),
             answer(1100, Ok("4")),
         ];
-        let seen = gap(&metric, &answers.iter().collect::<Vec<_>>()).expect("there were good answers");
+        let started_at = begin + Duration::from_millis(500);
+        let seen = gap(&metric, &answers.iter().collect::<Vec<_>>(), started_at).expect("there were good answers");
         assert_eq!((seen.longest, seen.failures), (Duration::from_millis(900), 2));
-        assert_eq!(seen.ended_at, begin + Duration::from_millis(1000));
+        assert_eq!((seen.across, seen.answered_at), (Duration::from_millis(900), begin + Duration::from_millis(1000)));
         assert_eq!(seen.values, BTreeSet::from(["3".to_owned(), "4".to_owned()]));
         assert_eq!(seen.last_failure.as_deref(), Some("still gone"));
     }

@@ -26,6 +26,16 @@ pub(crate) struct Change {
     pub(crate) to: Value,
 }
 
+impl Change {
+    /// What changed, whatever the object is called.
+    pub(crate) fn without_object(&self) -> String {
+        let Change { kind, object, facet, from, to, .. } = self;
+        let name = object.split_once('/').map_or(object.as_str(), |(_, name)| name);
+        let differences = facets::differences(from, to).join("; ").replace(name, "NAME");
+        format!("{kind:?}: {facet:?} {differences}")
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Change { kind, object, facet, from, to, .. } = self;

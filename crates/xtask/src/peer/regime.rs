@@ -64,34 +64,15 @@ enum Processes {
 }
 
 impl<'a> Ground<'a> {
-    /// Registers a metrics API and webhooks that nobody serves yet.
+    /// Makes what both need. The registrations themselves are the chart's.
     pub(crate) async fn prepare(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<Self> {
-        let certificate = Certificate::generate(SERVICE, NAMESPACE)?;
         operator::create_account(cluster)?;
-        let ground = Self { cluster, client: cluster.client().await?, kedge, certificate };
-        ground.register(1)?;
-        Ok(ground)
-    }
-
-    /// Makes the registrations anew, whoever else may have made them: at this port of the machine.
-    pub(crate) fn register(&self, port: u16) -> anyhow::Result<()> {
-        let service = json!({
+        cluster.apply(&json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": NAMESPACE },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
-        });
-        let api = json!({
-            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": { "name": METRICS_API },
-            "spec": {
-                "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-                "service": { "namespace": NAMESPACE, "name": SERVICE, "port": port },
-                "caBundle": self.certificate.ca_bundle(),
-            },
-        });
-        let webhooks = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-            "metadata": { "name": WEBHOOKS }, "webhooks": self.webhooks(port)?,
-        });
-        self.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [service, api, webhooks] }))
+        }))?;
+        let certificate = Certificate::generate(SERVICE, NAMESPACE)?;
+        Ok(Self { cluster, client: cluster.client().await?, kedge, certificate })
     }
 
     /// Tells the API server to ask this one from now on, as the endpoints of a Service do when a pod becomes ready.
@@ -118,20 +99,21 @@ impl<'a> Ground<'a> {
         Ok(registration["webhooks"].take())
     }
 
-    /// Starts one of them, and does not wait. The name sets it apart from an earlier one.
-    pub(crate) async fn start(&self, peer: Peer, name: &str) -> anyhow::Result<Regime> {
+    /// Starts one of them, and does not wait. The name sets it apart from an earlier one. The namespace that Kedge is told to be in is that
+    /// of its Lease; KEDA's is always the same.
+    pub(crate) async fn start(&self, peer: Peer, name: &str, home: &str) -> anyhow::Result<Regime> {
         let started_at = Instant::now();
         let processes = match peer {
             Peer::Keda => Processes::Keda(RunningKeda::launch(self.cluster, name, &self.certificate)?),
-            Peer::Kedge => self.start_kedge(name).await?,
+            Peer::Kedge => self.start_kedge(name, home).await?,
         };
         Ok(Regime { peer, started_at, processes })
     }
 
-    async fn start_kedge(&self, name: &str) -> anyhow::Result<Processes> {
+    async fn start_kedge(&self, name: &str, home: &str) -> anyhow::Result<Processes> {
         let webhooks = Port::reserve()?;
         let flags = vec!["--leader-elect".to_owned(), format!("--webhooks-bind-address=127.0.0.1:{}", webhooks.number)];
-        let environment = [("POD_NAMESPACE", NAMESPACE), ("POD_NAME", name)];
+        let environment = [("POD_NAMESPACE", home), ("POD_NAME", name)];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let launch = Launch { name: name.to_owned(), flags, environment };
         let port = Port::reserve()?;

@@ -54,9 +54,14 @@ impl Report {
 
     pub(crate) fn refusal(&mut self, peer: Peer, answer: Result<String, String>) {
         match answer {
-            Ok(message) => self.refusals.push((peer, message)),
+            Ok(message) => self.refusals.push((peer, message.lines().next().unwrap_or_default().to_owned())),
             Err(problem) => self.violations.push(format!("a mistake is not refused under {peer}: {problem}")),
         }
+    }
+
+    /// The story could not be played to its end.
+    pub(crate) fn broken(&mut self, error: &anyhow::Error) {
+        self.violations.push(format!("not played to its end: {error:#}"));
     }
 
     pub(crate) fn deletion(&mut self, peer: Peer, took: Duration) {

@@ -1,5 +1,5 @@
 //! `cargo xtask peer takeover`: KEDA brings 50 ScaledObjects to rest, Kedge takes them over, KEDA takes them back; first one stops
-//! and then the other starts, then both run side by side for a while. Everything is watched all the time. Nothing may move.
+//! and then the other starts, then both run side by side for a while, and at last a Helm release takes over from another. Everything is watched all the time. Nothing may move.
 
 mod handover;
 mod stage;
@@ -39,7 +39,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let cluster = Cluster::builder("takeover").nodes(4).hpa_sync_period(SYNC_PERIOD).control_plane(ControlPlane::Real);
     let cluster = cluster.start().await?;
     let mut report = Report::begin(&cluster, args.release.into()).await?;
-    play(&cluster, kedge, &mut report).await?;
+    if let Err(error) = play(&cluster, kedge, &mut report).await {
+        report.broken(&error);
+    }
     report.finish(args.write.as_deref())
 }
 
@@ -97,5 +99,9 @@ async fn play(cluster: &Cluster, kedge: PathBuf, report: &mut Report) -> anyhow:
     report.handover(seen);
     let (keda, seen) = hand_over(&mut stage, kedge, Peer::Keda, How::SideBySide).await?;
     report.handover(seen);
-    keda.stop().await
+
+    let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::ByHelm).await?;
+    report.handover(seen);
+    report.scaling(Peer::Kedge, steps::scale(&mut stage, 3).await?);
+    kedge.stop().await
 }

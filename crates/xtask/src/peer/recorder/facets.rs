@@ -7,6 +7,8 @@ use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
+use crate::peer::fleet::NAMESPACES;
+
 /// The kinds that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -20,8 +22,8 @@ pub(crate) enum Kind {
 pub(crate) const KINDS: [Kind; 5] =
     [Kind::Deployment, Kind::StatefulSet, Kind::HorizontalPodAutoscaler, Kind::ScaledObject, Kind::Lease];
 
-/// The Lease of the one in charge.
-pub(crate) const LEASE: &str = "keda/operator.keda.sh";
+/// The name of the Lease of the one in charge, in whatever namespace.
+const LEASE: &str = "operator.keda.sh";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Facet {
@@ -54,10 +56,15 @@ impl Kind {
 
     /// The name of an object, and all of it that is watched; nothing for one that is not.
     pub(super) fn look(self, object: &DynamicObject) -> Option<(String, BTreeMap<Facet, Value>)> {
-        let name = format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any());
-        if self == Kind::Lease && name != LEASE {
+        let namespace = object.namespace().unwrap_or_default();
+        let is_watched = match self {
+            Kind::Lease => object.name_any() == LEASE,
+            _ => namespace.starts_with(NAMESPACES),
+        };
+        if !is_watched {
             return None;
         }
+        let name = format!("{namespace}/{}", object.name_any());
         let mut facets = BTreeMap::from([(Facet::Identity, json!(object.uid()))]);
         let (spec, status) = (&object.data["spec"], &object.data["status"]);
         match self {

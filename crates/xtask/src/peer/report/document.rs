@@ -19,21 +19,26 @@ type Entry = (Handover, Verdict);
 /// A row of the table: its title, and what stands in it of each hand-over.
 type Row = (&'static str, fn(&Entry) -> String);
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 17] = [
     ("replica counts that changed", |entry| entry.1.replicas_changed.to_string()),
     ("HPAs made anew or deleted", |entry| entry.1.hpas_replaced.to_string()),
     ("HPAs whose spec changed", |entry| entry.1.hpa_specs_changed.to_string()),
     ("HPAs whose labels, annotations or owners changed", |entry| entry.1.hpa_marks_changed.to_string()),
     ("ScaledObjects whose `Ready` changed on the way", |entry| entry.1.ready_changed.to_string()),
     ("ScaledObjects not as before at the end", |entry| entry.0.unsettled.len().to_string()),
-    ("time without an answer for a metric: longest", |entry| seconds(gaps(entry).max())),
-    ("the same: shortest of the four", |entry| seconds(gaps(entry).min())),
+    ("writes of HPAs by KEDA", |entry| entry.0.writes.hpas.keda.to_string()),
+    ("writes of HPAs by Kedge", |entry| entry.0.writes.hpas.kedge.to_string()),
+    ("writes of the scale of a target, by either", |entry| {
+        (entry.0.writes.scales.keda + entry.0.writes.scales.kedge).to_string()
+    }),
+    ("time without an answer for a metric: longest of the four", |entry| seconds(entry.0.silences().max())),
+    ("the same: shortest of the four", |entry| seconds(entry.0.silences().min())),
     ("questions without a good answer", |entry| entry.0.gaps.iter().map(|gap| gap.failures).sum::<usize>().to_string()),
     ("the old one ended, after it was asked to", |entry| seconds(Some(entry.0.ending))),
     ("the new one was ready, after its start", |entry| seconds(Some(entry.0.ready))),
-    ("it had answered for every metric", |entry| seconds(entry.0.answered)),
-    ("it had the Lease", |entry| seconds(Some(entry.0.leading))),
-    ("it had looked at every object", |entry| seconds(Some(entry.0.looked))),
+    ("it had answered for every metric, after its start", |entry| seconds(entry.0.answered)),
+    ("it had a Lease, after the end of the old one", |entry| seconds(Some(entry.0.leading))),
+    ("it had looked at every object, after the end of the old one", |entry| seconds(Some(entry.0.looked))),
 ];
 
 impl Report {
@@ -45,6 +50,7 @@ impl Report {
         lines.push(String::new());
         lines.extend(self.under_each());
         lines.extend(self.leases());
+        lines.extend(self.notes());
         let verdict = match self.violations.len() {
             0 => format!("Nothing moved: {SIZE} ScaledObjects, {} hand-overs.", self.handovers.len()),
             count => format!("{count} violations: {}", self.violations.join("; ")),
@@ -77,21 +83,24 @@ impl Report {
         std::iter::once(at_rest).chain(scalings).chain(refusals).chain(deletions).collect()
     }
 
+    /// What changed and may.
+    fn notes(&self) -> Vec<String> {
+        let line = |(seen, verdict): &Entry| {
+            format!("- Changed, {} → {}, {}: {}.", seen.from, seen.to, seen.how, verdict.notes.join("; "))
+        };
+        self.handovers.iter().map(line).collect()
+    }
+
     fn leases(&self) -> Vec<String> {
         let line = |(seen, _): &Entry| {
-            let held = seen.leases.iter().map(|(after, holder)| {
-                let holder = if holder.is_empty() { "nobody" } else { seen.who(holder) };
-                format!("{holder} after {}", seconds(Some(*after)))
+            let held = seen.leases.iter().map(|(after, lease, holder)| {
+                format!("{} has `{lease}` after {}", Handover::who(holder), seconds(Some(*after)))
             });
             let held: Vec<String> = held.collect();
             format!("- Lease, {} → {}, {}: {}.", seen.from, seen.to, seen.how, held.join(", "))
         };
         self.handovers.iter().map(line).collect()
     }
-}
-
-fn gaps(entry: &Entry) -> impl Iterator<Item = Duration> {
-    entry.0.gaps.iter().map(|gap| gap.longest)
 }
 
 fn seconds(duration: Option<Duration>) -> String {

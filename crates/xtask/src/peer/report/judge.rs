@@ -1,5 +1,7 @@
 //! What may change in a hand-over and what may not.
 
+use std::collections::BTreeMap;
+
 use crate::peer::recorder::{Change, Facet, Kind};
 use crate::peer::takeover::Handover;
 
@@ -35,9 +37,18 @@ impl Verdict {
             hpa_marks_changed: count(&hpa, Facet::Marks),
             ready_changed: count(&[Kind::ScaledObject], Facet::Ready),
             violations,
-            notes: allowed.iter().map(ToString::to_string).collect(),
+            notes: notes(&allowed),
         }
     }
+}
+
+/// Changes of the same form are one note, with how many there were. Who has a Lease is told elsewhere.
+fn notes(changes: &[&Change]) -> Vec<String> {
+    let mut counted = BTreeMap::<String, usize>::new();
+    for change in changes.iter().filter(|change| change.kind != Kind::Lease) {
+        *counted.entry(change.without_object()).or_default() += 1;
+    }
+    counted.into_iter().map(|(form, count)| format!("{count} × {form}")).collect()
 }
 
 /// Targets and HPAs are to stay as they are, and so is what a ScaledObject is and remembers. Its conditions, and who has the Lease, may

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use kedge_test_cluster::Cluster;
+use kedge_test_cluster::running_keda::NAMESPACE;
 use kedge_test_cluster::wait::wait_for;
-use kedge_test_cluster::{Cluster, tools};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
 use super::say;
 use crate::peer::fleet::{self, Member};
+use crate::peer::helm;
 use crate::peer::prober::{Metric, Prober};
 use crate::peer::recorder::{Facet, Kind, Recorder};
 use crate::peer::regime::{Ground, Peer, Regime};
@@ -36,13 +38,12 @@ pub(crate) struct Stage<'a> {
 impl<'a> Stage<'a> {
     /// Has KEDA bring the fleet to rest.
     pub(crate) async fn set(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<(Self, Regime)> {
-        let crds = tools::keda_source()?.join("config/crd/bases");
-        cluster.install_crds(&crds)?;
+        helm::install_keda(cluster)?;
         cluster.apply(&fleet::ground())?;
         let source = Source::start().await?;
         let ground = Ground::prepare(cluster, kedge).await?;
         say("KEDA starts");
-        let mut keda = ground.start(Peer::Keda, "first").await?;
+        let mut keda = ground.start(Peer::Keda, "first", NAMESPACE).await?;
         keda.until_ready().await?;
         ground.point_at(&keda).await?;
         let members = fleet::members(&source.url());

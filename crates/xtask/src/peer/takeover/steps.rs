@@ -15,8 +15,12 @@ use crate::peer::recorder::{Change, Facet, Kind};
 use crate::peer::source::Answer;
 
 /// Who gets more work, and who is woken, in each round.
-const ROUNDS: [(&str, u32, &str); 3] =
-    [("steady-1-0", 3, "asleep-0"), ("steady-2-2", 4, "asleep-1"), ("steady-3-4", 5, "asleep-2")];
+const ROUNDS: [(&str, u32, &str); 4] = [
+    ("steady-1-0", 3, "asleep-0"),
+    ("steady-2-2", 4, "asleep-1"),
+    ("steady-3-4", 5, "asleep-2"),
+    ("steady-3-5", 6, "asleep-3"),
+];
 
 /// The replicas of one that is woken.
 const AWAKE: u32 = 2;
