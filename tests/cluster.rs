@@ -13,6 +13,8 @@ mod hpa_timelines;
 mod image;
 #[path = "cluster/keda.rs"]
 mod keda;
+#[path = "cluster/migrate.rs"]
+mod migrate;
 #[path = "cluster/prometheus.rs"]
 mod prometheus;
 #[path = "cluster/quickstart.rs"]

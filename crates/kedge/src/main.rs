@@ -2,6 +2,7 @@
 
 mod crds;
 mod lint;
+mod migrate;
 mod operator;
 mod registration;
 mod scaler;
@@ -25,6 +26,8 @@ enum Command {
     Crds(crds::Args),
     /// Say what is wrong with manifests, as admission would, and what could be better: no cluster is needed
     Lint(lint::Args),
+    /// From KEDA to Kedge, and back, without losing an object
+    Migrate(migrate::Args),
     /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
     Simulate(simulate::Args),
     /// External scalers: check one before it is used
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Reference(args) => operator::reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
         Command::Lint(args) => return lint::run(&args),
+        Command::Migrate(args) => return migrate::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
