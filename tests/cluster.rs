@@ -19,6 +19,8 @@ mod migrate;
 mod prometheus;
 #[path = "cluster/quickstart.rs"]
 mod quickstart;
+#[path = "cluster/rbac.rs"]
+mod rbac;
 #[path = "cluster/rig.rs"]
 mod rig;
 #[path = "cluster/scaling.rs"]
