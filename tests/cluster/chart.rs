@@ -20,7 +20,7 @@ mod rendered;
 #[path = "chart/rights.rs"]
 mod rights;
 #[path = "chart/used_rights.rs"]
-mod used_rights;
+pub(crate) mod used_rights;
 
 use kedge_test_cluster::Cluster;
 use kedge_tests::golden::{self, Case};

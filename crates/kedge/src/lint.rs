@@ -13,7 +13,7 @@ mod advice;
 mod document;
 mod github;
 mod json;
-mod judge;
+pub(crate) mod judge;
 mod report;
 mod sarif;
 mod shape;
@@ -143,6 +143,18 @@ fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<File>> {
     Ok(files)
 }
 
+/// All objects of these files, for commands that can do nothing with a part of them.
+pub(crate) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for file in read_all(paths)? {
+        if let Some(Unreadable { place, problem }) = &file.unreadable {
+            bail!("{}:{}:{}: {problem}; correct it", file.name, place.line, place.column);
+        }
+        objects.extend(file.documents.into_iter().map(|document| document.object));
+    }
+    Ok(objects)
+}
+
 /// The YAML files of a folder and of those in it, in order.
 fn yaml_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -173,7 +185,7 @@ fn read_file(path: &Path) -> anyhow::Result<File> {
 }
 
 fn judge_all(files: &[File]) -> Report {
-    let judge = Judge::knowing(files.iter().flat_map(|file| &file.documents));
+    let judge = Judge::knowing(files.iter().flat_map(|file| &file.documents).map(|document| &document.object));
     let mut report = Report { files: files.len(), ..Report::default() };
     for file in files {
         let mut remarks = Vec::new();
@@ -214,7 +226,7 @@ fn unreadable_remark(file: &File, unreadable: &Unreadable) -> Remark {
 }
 
 /// Kind, namespace if there is one, and name.
-fn name_of(object: &Value) -> String {
+pub(crate) fn name_of(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, metadata) = (text(&object["kind"]), &object["metadata"]);
     let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));

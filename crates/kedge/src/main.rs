@@ -2,7 +2,9 @@
 
 mod crds;
 mod lint;
+mod migrate;
 mod operator;
+mod rbac;
 mod registration;
 mod scaler;
 mod simulate;
@@ -25,6 +27,10 @@ enum Command {
     Crds(crds::Args),
     /// Say what is wrong with manifests, as admission would, and what could be better: no cluster is needed
     Lint(lint::Args),
+    /// From KEDA to Kedge, and back, without losing an object
+    Migrate(migrate::Args),
+    /// Print the smallest roles with which the operator can look after given ScaledObjects: no cluster is needed
+    Rbac(rbac::Args),
     /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
     Simulate(simulate::Args),
     /// External scalers: check one before it is used
@@ -44,6 +50,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+        Command::Rbac(args) => rbac::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
         Command::Webhooks(flags) => operator::webhooks::run(&flags, &operator::Environment::collect()),
@@ -51,6 +58,7 @@ fn main() -> ExitCode {
         Command::Reference(args) => operator::reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
         Command::Lint(args) => return lint::run(&args),
+        Command::Migrate(args) => return migrate::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,7 +14,6 @@ use kedge_webhooks::rules::{self, Run, requests};
 use serde_json::Value;
 
 use super::advice;
-use super::document::Document;
 use super::shape::Shapes;
 
 pub(super) static VERSION_UNKNOWN: Rule = Rule {
@@ -33,23 +32,23 @@ pub(super) static UNREADABLE: Rule = Rule {
 
 /// What is needed to judge any document.
 #[derive(Debug)]
-pub(super) struct Judge {
+pub(crate) struct Judge {
     shapes: Shapes,
     registry: Registry,
     index: Index,
 }
 
 impl Judge {
-    /// One that knows these documents.
-    pub(super) fn knowing<'d>(documents: impl Iterator<Item = &'d Document>) -> Self {
+    /// One that knows these objects.
+    pub(crate) fn knowing<'o>(objects: impl Iterator<Item = &'o Value>) -> Self {
         let index = Index::default();
-        documents.for_each(|document| index.add(&document.object));
+        objects.for_each(|object| index.add(object));
         let registry = Registry::new(Settings::default(), Connector::tcp(), std::sync::Arc::new(NoCluster));
         Self { shapes: Shapes::new(), registry, index }
     }
 
     /// Everything that is to be said of an object; nothing at all of kinds that are not ours.
-    pub(super) fn judge(&self, object: &Value) -> Option<Vec<Finding>> {
+    pub(crate) fn judge(&self, object: &Value) -> Option<Vec<Finding>> {
         let (group, version) = object["apiVersion"].as_str()?.split_once('/')?;
         if group != names::GROUP {
             return None;

@@ -1,0 +1,121 @@
+//! `kedge migrate prepare`: everything that two releases would fight over is protected, and handed over.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use kube::Client;
+
+use super::cluster::{self, Mode, Outcome};
+use super::plan::{self, Live, Owner, Sort};
+use super::{Place, wait_for};
+
+const EXAMPLES: &str = "\
+Run it before the release that takes over is installed, and once more after that: Helm does not have the API server ask the new Service.
+It can be interrupted and run again at any time: what is done is not done again.
+
+Exit codes:
+  0  all is prepared
+  1  something is in the way, or could not be read or written
+
+Examples:
+  kedge migrate prepare --dry-run
+  kedge migrate prepare                                    to the release kedge in the namespace kedge
+  kedge migrate prepare --release keda --namespace keda    and back to KEDA";
+
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Place,
+
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args) -> ExitCode {
+    match wait_for(prepare(args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn prepare(args: &Args) -> anyhow::Result<()> {
+    let client = crate::operator::connect_as_user(args.place.kubeconfig.as_deref()).await?;
+    let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
+    let to = args.place.owner();
+    let live = cluster::fetch_live(&client).await?;
+    let registered = cluster::fetch_registered(&client, &to).await?;
+    let mut changed = 0;
+    for change in plan::plan(&live, &to, registered.as_ref()) {
+        if let Outcome::Changed(what) = cluster::apply(&client, &change, mode).await? {
+            changed += 1;
+            println!("{}{what}", if mode == Mode::DryRun { "would change: " } else { "" });
+        }
+    }
+    if changed == 0 {
+        println!("nothing to change: all is with the {to}, or is not there yet");
+    }
+    for line in remarks(&client, &live, &to).await? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// What is left alone, and what to do next.
+async fn remarks(client: &Client, live: &[Live], to: &Owner) -> anyhow::Result<Vec<String>> {
+    let mut lines: Vec<String> = live.iter().filter(|live| !live.is_of_keda()).map(foreign).collect();
+    let owners: BTreeSet<&Owner> = live.iter().filter_map(|live| live.owner.as_ref()).filter(|of| *of != to).collect();
+    let mut stored = Vec::new();
+    for owner in owners {
+        match cluster::fetch_newest(client, owner).await? {
+            Some(_) => stored.push(owner),
+            None => lines.push(unstored(owner)),
+        }
+    }
+    lines.extend(unmanaged(live));
+    lines.extend(next(&stored, to));
+    Ok(lines)
+}
+
+fn foreign(live: &Live) -> String {
+    let owner = live.owner.as_ref().map_or_else(|| "something else".to_owned(), ToString::to_string);
+    format!("note: {} belongs to {owner}, and is left alone: there is one provider of it a cluster", live.object)
+}
+
+fn unstored(owner: &Owner) -> String {
+    format!(
+        "note: no Secret holds the {owner}: it is uninstalled, or Helm stores it elsewhere (HELM_DRIVER). In that case set \
+         crds.additionalAnnotations.\"helm\\.sh/resource-policy\"=keep with `helm upgrade` before it is uninstalled"
+    )
+}
+
+/// Where CRDs came without Helm, nobody but their user knows what would delete them.
+fn unmanaged(live: &[Live]) -> Option<String> {
+    let crds = live.iter().filter(|live| live.owner.is_none() && live.object.sort == Sort::Crd);
+    let names: Vec<&str> = crds.map(|live| live.object.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "note: these CRDs were not installed by Helm: {}. To remove KEDA, delete its Deployments, Services and roles, and never \
+             its manifests as a whole: with the CRDs goes every object",
+            names.join(", ")
+        )
+    })
+}
+
+fn next(stored: &[&Owner], to: &Owner) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Owner { release, namespace } in stored {
+        let (new, place) = (&to.release, &to.namespace);
+        let theirs = format!("--selector app.kubernetes.io/instance={release}");
+        lines.push(format!("next: stop {release}, install {new}, prepare again, and then uninstall {release}:"));
+        lines.push(format!("  kubectl --namespace {namespace} scale deployment {theirs} --replicas=0"));
+        lines.push(format!("  helm install {new} CHART --namespace {place} --create-namespace"));
+        lines.push(format!("  kedge migrate prepare --release {new} --namespace {place}"));
+        lines.push(format!("  helm uninstall {release} --namespace {namespace}"));
+    }
+    lines
+}

@@ -1,0 +1,66 @@
+//! Rights, put together: one rule for each resource and its verbs, with everything that it is for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a right counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Scope {
+    Namespace(String),
+    Cluster,
+}
+
+/// What may be done, without a name or to some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) group: String,
+    pub(super) resource: String,
+    pub(super) verbs: &'static [&'static str],
+    /// None is all of them.
+    pub(super) names: Option<BTreeSet<String>>,
+    pub(super) reasons: BTreeSet<String>,
+}
+
+/// All rights, and what is missing because it could not be known.
+#[derive(Debug, Default)]
+pub(super) struct Rights {
+    pub(super) rules: BTreeMap<Scope, Vec<Rule>>,
+    pub(super) unknown: BTreeSet<String>,
+}
+
+/// A resource and what is done with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct What<'a> {
+    pub(super) group: &'a str,
+    pub(super) resource: &'a str,
+    pub(super) verbs: &'static [&'static str],
+}
+
+impl Rights {
+    /// A right to all objects of a kind.
+    pub(super) fn all(&mut self, scope: &Scope, what: What<'_>, reason: impl Into<String>) {
+        self.rule(scope, what, None).reasons.insert(reason.into());
+    }
+
+    /// A right to one object.
+    pub(super) fn one(&mut self, scope: &Scope, what: What<'_>, name: &str, reason: impl Into<String>) {
+        let rule = self.rule(scope, what, Some(BTreeSet::new()));
+        rule.names.get_or_insert_default().insert(name.to_owned());
+        rule.reasons.insert(reason.into());
+    }
+
+    fn rule(&mut self, scope: &Scope, what: What<'_>, names: Option<BTreeSet<String>>) -> &mut Rule {
+        let rules = self.rules.entry(scope.clone()).or_default();
+        let same = |rule: &Rule| {
+            rule.group == what.group
+                && rule.resource == what.resource
+                && rule.verbs == what.verbs
+                && rule.names.is_some() == names.is_some()
+        };
+        let index = rules.iter().position(same).unwrap_or_else(|| {
+            let (group, resource) = (what.group.to_owned(), what.resource.to_owned());
+            rules.push(Rule { group, resource, verbs: what.verbs, names, reasons: BTreeSet::new() });
+            rules.len() - 1
+        });
+        &mut rules[index]
+    }
+}
