@@ -20,7 +20,7 @@ use crate::workspace;
 /// The name of the webhooks' registration, which is KEDA's.
 const WEBHOOKS: &str = "keda-admission";
 
-/// The Service by which the API server finds the metrics. It is this machine, at whatever port it is told.
+/// The Service by which the API server finds either of them. It is this machine, at whatever port it is told.
 const SERVICE: &str = "keda-metrics-on-this-machine";
 
 /// Series that both write about an object when they have asked its sources: in vain, the second.
@@ -93,8 +93,8 @@ impl<'a> Ground<'a> {
         let mut registration: Value = serde_saphyr::from_str(&text)?;
         for webhook in registration["webhooks"].as_array_mut().context("no webhooks are registered")? {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default().to_owned();
-            let url = format!("https://localhost:{port}{path}");
-            webhook["clientConfig"] = json!({ "url": url, "caBundle": self.certificate.ca_bundle() });
+            let service = json!({ "namespace": NAMESPACE, "name": SERVICE, "port": port, "path": path });
+            webhook["clientConfig"] = json!({ "service": service, "caBundle": self.certificate.ca_bundle() });
         }
         Ok(registration["webhooks"].take())
     }
@@ -113,7 +113,9 @@ impl<'a> Ground<'a> {
     async fn start_kedge(&self, name: &str, home: &str) -> anyhow::Result<Processes> {
         let webhooks = Port::reserve()?;
         let flags = vec!["--leader-elect".to_owned(), format!("--webhooks-bind-address=127.0.0.1:{}", webhooks.number)];
-        let environment = [("POD_NAMESPACE", home), ("POD_NAME", name)];
+        // Where KEDA's release has its Secrets, wherever Kedge is.
+        let secrets = ("KEDA_CLUSTER_OBJECT_NAMESPACE", NAMESPACE);
+        let environment = [("POD_NAMESPACE", home), ("POD_NAME", name), secrets];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let launch = Launch { name: name.to_owned(), flags, environment };
         let port = Port::reserve()?;

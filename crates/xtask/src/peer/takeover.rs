@@ -11,8 +11,8 @@ use std::time::Duration;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane};
 
-pub(crate) use self::handover::Handover;
-use self::handover::{How, hand_over};
+use self::handover::hand_over;
+pub(crate) use self::handover::{Handover, How};
 use self::stage::Stage;
 pub(crate) use self::steps::Followed;
 use super::regime::Peer;
@@ -35,6 +35,7 @@ pub(crate) struct Args {
 
 #[tokio::main]
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    say("KEDA and Kedge are built, if need be, and a cluster is started");
     let kedge = build(args.release.into())?;
     let cluster = Cluster::builder("takeover").nodes(4).hpa_sync_period(SYNC_PERIOD).control_plane(ControlPlane::Real);
     let cluster = cluster.start().await?;
@@ -100,6 +101,10 @@ async fn play(cluster: &Cluster, kedge: PathBuf, report: &mut Report) -> anyhow:
     let (keda, seen) = hand_over(&mut stage, kedge, Peer::Keda, How::SideBySide).await?;
     report.handover(seen);
 
+    let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::BothActing).await?;
+    report.handover(seen);
+    let (keda, seen) = hand_over(&mut stage, kedge, Peer::Keda, How::OneAfterTheOther).await?;
+    report.handover(seen);
     let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::ByHelm).await?;
     report.handover(seen);
     report.scaling(Peer::Kedge, steps::scale(&mut stage, 3).await?);

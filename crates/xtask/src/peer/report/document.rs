@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::Report;
-use super::judge::Verdict;
+use super::judge::{self, Verdict};
 use crate::peer::fleet::SIZE;
-use crate::peer::takeover::Handover;
+use crate::peer::takeover::{Handover, How};
 
 const BEGIN: &str = "<!-- The result: written by `cargo xtask peer takeover --write`. -->";
 const END: &str = "<!-- The end of the result. -->";
@@ -46,8 +46,10 @@ impl Report {
     pub(super) fn text(&self) -> String {
         let mut lines =
             vec![format!("{}; {}; {}.", self.machine.date, self.machine.versions, self.machine.size), String::new()];
-        lines.extend(self.table());
-        lines.push(String::new());
+        for chosen in [|how: How| !how.overlaps(), How::overlaps] {
+            lines.extend(self.table(chosen));
+            lines.push(String::new());
+        }
         lines.extend(self.under_each());
         lines.extend(self.leases());
         lines.extend(self.notes());
@@ -59,10 +61,12 @@ impl Report {
         lines.join("\n")
     }
 
-    fn table(&self) -> Vec<String> {
-        let titles = self.handovers.iter().map(|(seen, _)| format!("{} → {}, {}", seen.from, seen.to, seen.how));
-        let mut lines = vec![row("what", titles), row("---", self.handovers.iter().map(|_| "---:".to_owned()))];
-        lines.extend(ROWS.iter().map(|(title, cell)| row(title, self.handovers.iter().map(cell))));
+    /// The hand-overs of some forms, side by side.
+    fn table(&self, chosen: fn(How) -> bool) -> Vec<String> {
+        let columns: Vec<&Entry> = self.handovers.iter().filter(|(seen, _)| chosen(seen.how)).collect();
+        let titles = columns.iter().map(|(seen, _)| format!("{} → {}, {}", seen.from, seen.to, seen.how));
+        let mut lines = vec![row("what", titles), row("---", columns.iter().map(|_| "---:".to_owned()))];
+        lines.extend(ROWS.iter().map(|(title, cell)| row(title, columns.iter().copied().map(cell))));
         lines
     }
 
@@ -79,7 +83,10 @@ impl Report {
             let took = seconds(Some(*took));
             format!("- Under {peer} an object that the other had taken up was deleted, and its target had its first replicas again, after {took}.")
         });
-        let at_rest = format!("- While nothing happened under KEDA, {} watched facets changed.", self.at_rest.len());
+        let at_rest = match judge::notes(&self.at_rest.iter().collect::<Vec<_>>()) {
+            notes if notes.is_empty() => "- While nothing happened under KEDA, nothing changed.".to_owned(),
+            notes => format!("- While nothing happened under KEDA: {}.", notes.join("; ")),
+        };
         std::iter::once(at_rest).chain(scalings).chain(refusals).chain(deletions).collect()
     }
 

@@ -43,7 +43,7 @@ impl Verdict {
 }
 
 /// Changes of the same form are one note, with how many there were. Who has a Lease is told elsewhere.
-fn notes(changes: &[&Change]) -> Vec<String> {
+pub(super) fn notes(changes: &[&Change]) -> Vec<String> {
     let mut counted = BTreeMap::<String, usize>::new();
     for change in changes.iter().filter(|change| change.kind != Kind::Lease) {
         *counted.entry(change.without_object()).or_default() += 1;

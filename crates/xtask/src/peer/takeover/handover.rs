@@ -18,6 +18,9 @@ use crate::peer::regime::{Peer, Regime};
 /// How long it is watched after the new one has looked at everything: four looks of the HPA controller.
 const HOLD: Duration = Duration::from_secs(4 * SYNC_PERIOD.as_secs());
 
+/// What was answered this long before a hand-over counts as the last answer of the old one.
+const BEFORE: Duration = Duration::from_secs(2);
+
 /// How processes are named: with a number. Kedge's identity begins with it.
 const NAME: &str = "hand-over";
 
@@ -25,18 +28,28 @@ const NAME: &str = "hand-over";
 pub(crate) enum How {
     /// The old one has ended before the new one starts.
     OneAfterTheOther,
-    /// The old one ends after the new one is ready and is asked for metrics. Both have the same Lease.
-    SideBySide,
-    /// The same between two releases in two namespaces, each with a Lease of its own: nothing keeps both from acting.
+    /// As [`How::OneAfterTheOther`], from one Helm release to another in a namespace of its own.
     ByHelm,
+    /// The old one ends after the new one is ready and is asked for metrics. Both want the same Lease.
+    SideBySide,
+    /// As [`How::SideBySide`], in two namespaces, each with a Lease of its own: nothing keeps both from acting.
+    BothActing,
+}
+
+impl How {
+    /// Whether both run at once for a while.
+    pub(crate) fn overlaps(self) -> bool {
+        matches!(self, How::SideBySide | How::BothActing)
+    }
 }
 
 impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             How::OneAfterTheOther => "one after the other",
-            How::SideBySide => "side by side",
             How::ByHelm => "from release to release",
+            How::SideBySide => "side by side",
+            How::BothActing => "side by side with two Leases",
         })
     }
 }
@@ -78,10 +91,7 @@ impl Handover {
     /// How long there was no answer for each metric: from the last of the old one to the first of the new one; where both run, the
     /// longest time at all.
     pub(crate) fn silences(&self) -> impl Iterator<Item = Duration> {
-        self.gaps.iter().map(|gap| match self.how {
-            How::OneAfterTheOther => gap.across,
-            How::SideBySide | How::ByHelm => gap.longest,
-        })
+        self.gaps.iter().map(|gap| if self.how.overlaps() { gap.longest } else { gap.across })
     }
 
     /// Which of the two has an identity of this form.
@@ -108,8 +118,9 @@ pub(crate) async fn hand_over(
     let (begun, mark) = (Instant::now(), Mark::now(stage.ground.cluster)?);
     let exchange = match how {
         How::OneAfterTheOther => one_after_the_other(stage, old, to, &name).await?,
-        How::SideBySide => side_by_side(stage, old, to, &name).await?,
         How::ByHelm => by_helm(stage, old, to, &name).await?,
+        How::SideBySide => side_by_side(stage, old, to, &name, NAMESPACE).await?,
+        How::BothActing => side_by_side(stage, old, to, &name, helm::KEDGE).await?,
     };
     let Exchange { mut new, ready, ending, ended_at } = exchange;
     let leading = until_leading(stage, begun).await?.saturating_duration_since(ended_at);
@@ -117,7 +128,7 @@ pub(crate) async fn hand_over(
     say(&format!("{to} leads after {leading:.1?}, and has looked at everything after {looked:.1?}"));
     tokio::time::sleep(HOLD).await;
     new.check()?;
-    let gaps = stage.prober.since(begun, new.started_at);
+    let gaps = stage.prober.since(begun - BEFORE, new.started_at);
     let first_answers = gaps.iter().map(|gap| gap.answered_at.saturating_duration_since(new.started_at)).max();
     let seen = Handover {
         from,
@@ -127,7 +138,7 @@ pub(crate) async fn hand_over(
         ready,
         leading,
         looked,
-        answered: first_answers.filter(|_| how == How::OneAfterTheOther),
+        answered: first_answers.filter(|_| !how.overlaps()),
         gaps,
         changes: stage.recorder.since(begun),
         writes: mark.writes(stage.ground.cluster)?,
@@ -144,27 +155,25 @@ async fn one_after_the_other(stage: &Stage<'_>, old: Regime, to: Peer, name: &st
     Ok(Exchange { new, ready, ending, ended_at })
 }
 
-async fn side_by_side(stage: &Stage<'_>, old: Regime, to: Peer, name: &str) -> anyhow::Result<Exchange> {
-    let (new, ready) = start(stage, to, name, NAMESPACE).await?;
+async fn side_by_side(stage: &Stage<'_>, old: Regime, to: Peer, name: &str, home: &str) -> anyhow::Result<Exchange> {
+    let (new, ready) = start(stage, to, name, home).await?;
     say("both run");
     tokio::time::sleep(HOLD).await;
     let ending = stop(old).await?;
     Ok(Exchange { new, ready, ending, ended_at: Instant::now() })
 }
 
-/// As `kedge migrate` says it is to be done.
+/// In the order of docs/migrate-from-keda.md.
 async fn by_helm(stage: &Stage<'_>, old: Regime, to: Peer, name: &str) -> anyhow::Result<Exchange> {
     let (cluster, ground) = (stage.ground.cluster, &stage.ground);
     helm::prepare(cluster, &ground.kedge)?;
+    let ending = stop(old).await?;
+    let ended_at = Instant::now();
     helm::install_kedge(cluster)?;
     let (new, ready) = start(stage, to, name, helm::KEDGE).await?;
     // The API server is now told to ask pods, which do not run here; and then the process again.
     helm::prepare(cluster, &ground.kedge)?;
     ground.point_at(&new).await?;
-    say("both run, each with a Lease of its own");
-    tokio::time::sleep(HOLD).await;
-    let ending = stop(old).await?;
-    let ended_at = Instant::now();
     helm::uninstall_keda(cluster)?;
     say("the release of KEDA is uninstalled");
     Ok(Exchange { new, ready, ending, ended_at })
