@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -122,7 +123,10 @@ async fn ask(client: &kube::Client, metric: &Metric) -> anyhow::Result<String> {
     let path = format!(
         "/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{name}?labelSelector=scaledobject.keda.sh%2Fname%3D{object}"
     );
-    let found: Value = client.request(http::Request::get(path).body(Vec::new())?).await?;
+    let found: Value = match client.request(http::Request::get(path).body(Vec::new())?).await {
+        Err(kube::Error::Api(status)) => bail!("{} ({})", status.message, status.code),
+        other => other?,
+    };
     Ok(found["items"][0]["value"].as_str().unwrap_or("no value").to_owned())
 }
 
