@@ -86,7 +86,7 @@ fn gap(metric: &Metric, answers: &[&Answer], started_at: Instant) -> Option<Gap>
     let longest = good.windows(2).map(|pair| pair[1].at - pair[0].at).max()?;
     let answered_at = good.iter().find(|answer| answer.at > started_at)?.at;
     let last_before = good.iter().rfind(|answer| answer.at <= started_at)?.at;
-    let bad = answers.iter().filter_map(|answer| answer.value.as_ref().err());
+    let mut bad = answers.iter().filter_map(|answer| answer.value.as_ref().err());
     Some(Gap {
         metric: metric.clone(),
         longest,
@@ -94,7 +94,7 @@ fn gap(metric: &Metric, answers: &[&Answer], started_at: Instant) -> Option<Gap>
         answered_at,
         failures: answers.len() - good.len(),
         values: good.iter().filter_map(|answer| answer.value.as_ref().ok().cloned()).collect(),
-        last_failure: bad.last().cloned(),
+        last_failure: bad.next_back().cloned(),
     })
 }
 

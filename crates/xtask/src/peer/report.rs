@@ -81,7 +81,7 @@ impl Report {
             let said = gap.last_failure.as_deref().unwrap_or("nothing");
             println!("  {name}: {longest:.1?} without an answer, {failures} failures, the last said: {said}");
         }
-        let title = format!("{} to {}, {}", seen.from, seen.to, seen.how);
+        let title = seen.title();
         self.violations.extend(verdict.violations.iter().map(|violation| format!("{title}: {violation}")));
         self.handovers.push((seen, verdict));
     }

@@ -44,8 +44,10 @@ const ROWS: [Row; 17] = [
 impl Report {
     /// All of it, as Markdown.
     pub(super) fn text(&self) -> String {
-        let mut lines =
-            vec![format!("{}; {}; {}.", self.machine.date, self.machine.versions, self.machine.size), String::new()];
+        let mut lines = vec![
+            format!("{}; {}; {}, shared with other work.", self.machine.date, self.machine.versions, self.machine.size),
+            String::new(),
+        ];
         for chosen in [|how: How| !how.overlaps(), How::overlaps] {
             lines.extend(self.table(chosen));
             lines.push(String::new());
@@ -64,7 +66,7 @@ impl Report {
     /// The hand-overs of some forms, side by side.
     fn table(&self, chosen: fn(How) -> bool) -> Vec<String> {
         let columns: Vec<&Entry> = self.handovers.iter().filter(|(seen, _)| chosen(seen.how)).collect();
-        let titles = columns.iter().map(|(seen, _)| format!("{} → {}, {}", seen.from, seen.to, seen.how));
+        let titles = columns.iter().map(|(seen, _)| seen.title());
         let mut lines = vec![row("what", titles), row("---", columns.iter().map(|_| "---:".to_owned()))];
         lines.extend(ROWS.iter().map(|(title, cell)| row(title, columns.iter().copied().map(cell))));
         lines
@@ -93,7 +95,8 @@ impl Report {
     /// What changed and may.
     fn notes(&self) -> Vec<String> {
         let line = |(seen, verdict): &Entry| {
-            format!("- Changed, {} → {}, {}: {}.", seen.from, seen.to, seen.how, verdict.notes.join("; "))
+            let notes = if verdict.notes.is_empty() { "nothing".to_owned() } else { verdict.notes.join("; ") };
+            format!("- Changed in {}: {notes}.", seen.title())
         };
         self.handovers.iter().map(line).collect()
     }
@@ -104,7 +107,7 @@ impl Report {
                 format!("{} has `{lease}` after {}", Handover::who(holder), seconds(Some(*after)))
             });
             let held: Vec<String> = held.collect();
-            format!("- Lease, {} → {}, {}: {}.", seen.from, seen.to, seen.how, held.join(", "))
+            format!("- Leases in {}: {}.", seen.title(), held.join(", "))
         };
         self.handovers.iter().map(line).collect()
     }

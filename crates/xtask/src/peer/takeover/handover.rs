@@ -57,8 +57,10 @@ impl fmt::Display for How {
 /// What was seen.
 #[derive(Debug)]
 pub(crate) struct Handover {
-    pub(crate) from: Peer,
-    pub(crate) to: Peer,
+    /// The first is 1.
+    number: u32,
+    from: Peer,
+    to: Peer,
     pub(crate) how: How,
     /// From asking the old one to end until it had.
     pub(crate) ending: Duration,
@@ -88,6 +90,11 @@ struct Exchange {
 }
 
 impl Handover {
+    /// The number in the order of play, from whom to whom, and how.
+    pub(crate) fn title(&self) -> String {
+        format!("{}. {} → {}, {}", self.number, self.from, self.to, self.how)
+    }
+
     /// How long there was no answer for each metric: from the last of the old one to the first of the new one; where both run, the
     /// longest time at all.
     pub(crate) fn silences(&self) -> impl Iterator<Item = Duration> {
@@ -131,6 +138,7 @@ pub(crate) async fn hand_over(
     let gaps = stage.prober.since(begun - BEFORE, new.started_at);
     let first_answers = gaps.iter().map(|gap| gap.answered_at.saturating_duration_since(new.started_at)).max();
     let seen = Handover {
+        number: stage.hand_overs,
         from,
         to,
         how,
