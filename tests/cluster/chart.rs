@@ -6,6 +6,8 @@
 //! | [`refused`] | values that must not be accepted, and what is said of them |
 //! | [`rights`] | that no role allows more than its set of values asks for |
 //! | [`used_rights`] | that the operator works with the rights it gets, and uses them |
+//! | [`running`], [`stories`] | a release whose pods run, and what it is given to do |
+//! | [`rotation`] | certificates that are renewed while metrics are read and objects are judged |
 //! | [`release`] | a release from installation to removal |
 //! | [`pod_security`] | pods under the restricted pod security standard |
 
@@ -19,6 +21,12 @@ mod release;
 mod rendered;
 #[path = "chart/rights.rs"]
 mod rights;
+#[path = "chart/rotation.rs"]
+mod rotation;
+#[path = "chart/running.rs"]
+mod running;
+#[path = "chart/stories.rs"]
+mod stories;
 #[path = "chart/used_rights.rs"]
 mod used_rights;
 

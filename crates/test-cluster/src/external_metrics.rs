@@ -25,11 +25,16 @@ impl std::fmt::Debug for Certificate {
     }
 }
 
+/// Makes a certificate for these names.
+pub fn self_signed(names: &[&str]) -> anyhow::Result<Certificate> {
+    let made = rcgen::generate_simple_self_signed(names.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
+    Ok(Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() })
+}
+
 /// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
 /// that is to be shown there.
 pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let made = rcgen::generate_simple_self_signed(["kedge-metrics.kedge.svc", "localhost"].map(str::to_owned))?;
-    let certificate = Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
+    let certificate = self_signed(&["kedge-metrics.kedge.svc", "localhost"])?;
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         {

@@ -27,6 +27,7 @@
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
 //! | [`ports`] | ports that no other cluster on this machine gets |
 //! | `certificates` | keys, certificates and kubeconfigs |
+//! | [`http`] | asking a server over plain HTTP |
 //! | [`wait`] | waiting for a condition with a deadline |
 //!
 //! Linux only: clearing up after a killed owner reads `/proc`.
@@ -35,6 +36,7 @@ pub mod balancer;
 pub mod cluster;
 pub mod control_plane;
 pub mod external_metrics;
+pub mod http;
 pub mod operator;
 pub mod ports;
 pub mod process;
