@@ -163,6 +163,6 @@ async fn versions_that_are_not_spoken_are_refused() {
         [(&all, &TLS12, true), (&all, &TLS13, true), (&newest, &TLS12, false), (&newest, &TLS13, true)]
     {
         let shaken = shake_hands(server.address, &made, version).await;
-        assert_eq!(shaken.is_ok(), is_spoken, "{:?}: {shaken:?}", version.version());
+        assert_eq!(shaken.is_ok(), is_spoken, "{:?}: {shaken:?}", version.version);
     }
 }

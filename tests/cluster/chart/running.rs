@@ -189,9 +189,10 @@ impl<'a> Release<'a> {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// Removes it.
+    /// Removes it, and what its pods have made for themselves.
     pub(super) fn uninstall(self) {
         helm_on(self.cluster, &["uninstall", "keda", "--wait"]);
+        self.cluster.kubectl(["delete", "leases,secrets", "--all", NAMESPACE]).unwrap();
         for name in [METRICS_SERVICE, WEBHOOKS_SERVICE] {
             self.cluster.kubectl(["delete", "service", name, NAMESPACE, "--ignore-not-found"]).unwrap();
         }

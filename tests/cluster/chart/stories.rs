@@ -135,7 +135,8 @@ pub(super) async fn play(story: &Story<'_>, wishes: &Wishes) {
         .until("the job is told of", false, |story| story.get("scaledjob", "job")["status"]["conditions"].is_null())
         .await;
     if wishes.rollouts {
-        story.until("the rollout wakes", Some(2), |story| story.replicas("rollouts.argoproj.io", "rolling")).await;
+        // Nobody plays its controller: the HPA knows nothing of its pods.
+        story.until("the rollout wakes", Some(1), |story| story.replicas("rollouts.argoproj.io", "rolling")).await;
     }
     story.kubectl(["patch", "scaledobject", "asleep", "--type=merge", "--patch={\"spec\":{\"maxReplicaCount\":7}}"]);
     let maximum = |story: &Story<'_>| story.get("hpa", "keda-hpa-asleep")["spec"]["maxReplicas"].clone();
@@ -145,7 +146,23 @@ pub(super) async fn play(story: &Story<'_>, wishes: &Wishes) {
     story.kubectl(["patch", "scaledobject", "asleep", "--subresource=status", "--type=merge", noted]);
     let name = |story: &Story<'_>| story.get("scaledobject", "asleep")["status"]["hpaName"].clone();
     story.until("the status is right again", json!("keda-hpa-asleep"), name).await;
+    if wishes.certificates == Certificates::Made {
+        spoil_certificate(story).await;
+    }
     clean_up(story).await;
+}
+
+/// Spoils the certificate, which is made anew.
+async fn spoil_certificate(story: &Story<'_>) {
+    let secret = ["secret", "kedaorg-certs", "--namespace=keda"];
+    let patch = ["--type=merge", "--patch={\"data\":{\"tls.crt\":\"aGVsbG8=\"}}"];
+    story.cluster.kubectl(["patch"].iter().chain(&secret).chain(&patch)).unwrap();
+    let query = "--output=jsonpath={.data['tls\\.crt']}";
+    let is_good = |story: &Story<'_>| {
+        let text = story.cluster.kubectl(["get"].iter().chain(&secret).chain(&[query])).unwrap();
+        !text.is_empty() && text != "aGVsbG8="
+    };
+    story.until("the certificate is made anew", true, is_good).await;
 }
 
 async fn clean_up(story: &Story<'_>) {
@@ -215,6 +232,13 @@ fn credentials(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
     ]
 }
 
+/// A workload without replicas, whose container has a variable.
+fn with_variable(kind: &str, name: &str) -> Value {
+    let mut workload = workload(kind, name, 0);
+    workload["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{ "name": "VARIABLE", "value": "v" }]);
+    workload
+}
+
 fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
     let by = |trigger: Value, name: &str| with_authentication(trigger, "TriggerAuthentication", name);
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
@@ -230,11 +254,9 @@ fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
             "triggers": [cron_closed(1)],
         },
     });
-    let mut counting = workload("StatefulSet", "counting", 0);
-    counting["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{ "name": "VARIABLE", "value": "v" }]);
     let mut objects = vec![
         deployment("counted", 2),
-        counting,
+        with_variable("StatefulSet", "counting"),
         scaled_object("counting", [by(pods, "variable")], of_set),
         deployment("awake", 0),
         scaled_object("awake", [by(cron_open(2), "own")], json!({})),
@@ -255,11 +277,15 @@ fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
         objects.push(scaled_object("by-token", [by(cron_closed(1), "token")], json!({})));
     }
     if wishes.rollouts {
-        let rollout = json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": { "name": "rolling" }, "spec": { "replicas": 0 } });
+        let mut rollout = json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": { "name": "rolling" },
+            "spec": { "replicas": 0 },
+        });
+        rollout["spec"]["template"] = with_variable("Deployment", "rolling")["spec"]["template"].clone();
         let target =
             json!({ "scaleTargetRef": { "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "rolling" } });
         objects.push(rollout);
-        objects.push(scaled_object("rolling", [cron_open(2)], target));
+        objects.push(scaled_object("rolling", [by(cron_open(2), "variable")], target));
     }
     objects
 }

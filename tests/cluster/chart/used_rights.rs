@@ -96,7 +96,9 @@ fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<String>) {
             Some(sub) => format!("{}/{sub}", word(&object["resource"])),
             None => word(&object["resource"]),
         };
-        if entry["responseStatus"]["code"] == 403 {
+        // Just after a kind was defined the API server may not know it everywhere; that is no missing right.
+        let is_known = !word(&entry["responseStatus"]["message"]).contains("cannot find RESTMapping");
+        if entry["responseStatus"]["code"] == 403 && is_known {
             refused.insert(format!("{account}: {} {}", word(&entry["verb"]), word(&entry["requestURI"])));
             continue;
         }

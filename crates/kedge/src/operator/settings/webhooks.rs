@@ -90,7 +90,7 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
         namespaces: namespaces(&mut read),
         tls,
         address: Address { host: Host::Every, port: read.flag("--port", &flags.port, amounts::port).unwrap_or(0) },
-        certificate: certificates::settle(&flags.certificates, &mut read),
+        certificate: certificates::settle(&flags.certificates, &mut read).followed(),
         health: read.flag("--health-probe-bind-address", health, addresses::parse_or_nowhere).flatten(),
         metrics: read
             .flag("--metrics-bind-address", &flags.metrics_bind_address, addresses::parse_or_nowhere)
