@@ -2,10 +2,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `document` | objects out of YAML, and where their fields stand |
-//! | `shape` | what the API server itself would refuse |
+//! | `stream`, `document` | objects out of YAML, and where their fields stand |
+//! | `shape`, `remedy` | what the API server itself would refuse, and what to do about it |
 //! | `judge` | the rules of admission, with the other documents as neighbours |
+//! | `repeated` | objects that stand twice in one file |
 //! | `advice` | what only this command says |
+//! | `rules` | all rules by name |
 //! | `report` | what is said, and how much of it |
 //! | `text`, `json`, `sarif`, `github` | the formats |
 
@@ -14,9 +16,13 @@ mod document;
 mod github;
 mod json;
 mod judge;
+mod remedy;
+mod repeated;
 mod report;
+mod rules;
 mod sarif;
 mod shape;
+mod stream;
 mod text;
 
 use std::io::{Read, Write};
@@ -25,31 +31,37 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use kedge_webhooks::finding::{Finding, Rule, Severity};
+use kedge_webhooks::finding::{Finding, Severity};
 use serde_json::Value;
 
-use document::{Document, Unreadable};
-use judge::Judge;
+use document::Document;
+use judge::{Judge, Tools};
 use report::{Remark, Report};
+use stream::{Contents, Unreadable};
 
 const EXAMPLES: &str = "\
 Exit codes:
   0  nothing is wrong
   1  something is, as --fail-on says
-  2  a file could not be read
+  2  a file could not be read; the others were judged
 
 Examples:
   kedge lint worker.yaml
   kedge lint manifests/*.yaml --format github
   helm template shop ./chart | kedge lint -
-  kedge lint k8s/ --fail-on warning --format sarif > kedge.sarif";
+  kedge lint k8s/ --fail-on warning --format sarif > kedge.sarif
+  kedge lint --rules";
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// YAML files, folders with them, or - for standard input
-    #[arg(required = true)]
+    #[arg(required_unless_present = "rules")]
     files: Vec<PathBuf>,
+
+    /// List all rules instead
+    #[arg(long, conflicts_with = "files")]
+    rules: bool,
 
     /// How it is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -76,24 +88,18 @@ enum FailOn {
     Never,
 }
 
-static SYNTAX: Rule = Rule {
-    id: "yaml-syntax",
-    severity: Severity::Error,
-    about: "A text that is not YAML, from there on.",
-    counted_as: None,
-};
-
 /// What was read of one file.
 struct File {
     name: String,
-    documents: Vec<Document>,
-    unreadable: Option<Unreadable>,
+    contents: Contents,
 }
 
+/// Room for the deepest document that is read, several times over; the parser takes some 40 KiB a level when it is not optimised.
+const STACK_BYTES: usize = 32 << 20;
+
 pub(crate) fn run(args: &Args) -> ExitCode {
-    match lint(args) {
-        Ok(report) if fails(&report, args.fail_on) => ExitCode::FAILURE,
-        Ok(_) => ExitCode::SUCCESS,
+    match with_room(|| lint(args)) {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
@@ -101,10 +107,28 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn lint(args: &Args) -> anyhow::Result<Report> {
-    let files = read_all(&args.files)?;
-    let report = judge_all(&files);
+/// Does work whose depth others decide.
+fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        let worker = worker.expect("a process can have a second thread");
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// `docs/reference/lint.md`.
+pub(crate) fn reference() -> String {
+    rules::page()
+}
+
+fn lint(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
+    if args.rules {
+        out.write_all(rules::text().as_bytes()).context("cannot write the rules")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (files, failures) = read_all(&args.files);
+    let report = judge_all(&Tools::new(), &files);
     let written = match args.format {
         Format::Text => text::write(&report, &mut out),
         Format::Json => json::write(&report, &mut out),
@@ -112,7 +136,12 @@ fn lint(args: &Args) -> anyhow::Result<Report> {
         Format::Github => github::write(&report, &mut out),
     };
     written.and_then(|()| out.flush()).context("cannot write what was found")?;
-    Ok(report)
+    failures.iter().for_each(|failure| eprintln!("error: {failure:#}"));
+    Ok(match (failures.is_empty(), fails(&report, args.fail_on)) {
+        (false, _) => ExitCode::from(2),
+        (true, true) => ExitCode::FAILURE,
+        (true, false) => ExitCode::SUCCESS,
+    })
 }
 
 fn fails(report: &Report, fail_on: FailOn) -> bool {
@@ -125,20 +154,29 @@ fn fails(report: &Report, fail_on: FailOn) -> bool {
     report.remarks.iter().any(|remark| remark.rule.severity <= worst)
 }
 
-fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<File>> {
-    let mut files = Vec::new();
+/// What can be read, and why the rest cannot.
+fn read_all(paths: &[PathBuf]) -> (Vec<File>, Vec<anyhow::Error>) {
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
-        if path.is_dir() {
-            let inside = yaml_files(path)?;
-            if inside.is_empty() {
-                bail!("there are no .yaml or .yml files in {}", path.display());
-            }
-            for path in inside {
-                files.push(read_file(&path)?);
-            }
-        } else {
-            files.push(read_file(path)?);
+        match inside(path) {
+            Ok(paths) => paths.iter().for_each(|path| match read_file(path) {
+                Ok(file) => files.push(file),
+                Err(error) => failures.push(error),
+            }),
+            Err(error) => failures.push(error),
         }
+    }
+    (files, failures)
+}
+
+/// The files of a folder; any other path as it is.
+fn inside(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let files = yaml_files(path)?;
+    if files.is_empty() {
+        bail!("there are no .yaml or .yml files in {}", path.display());
     }
     Ok(files)
 }
@@ -160,29 +198,30 @@ fn yaml_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn read_file(path: &Path) -> anyhow::Result<File> {
-    let (name, text) = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        ("<stdin>".to_owned(), text)
+    let (name, bytes) = if path.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+        ("<stdin>".to_owned(), bytes)
     } else {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        (path.display().to_string(), text)
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        (path.display().to_string(), bytes)
     };
-    let (documents, unreadable) = document::read(&text);
-    Ok(File { name, documents, unreadable })
+    Ok(File { name, contents: stream::read(&bytes) })
 }
 
-fn judge_all(files: &[File]) -> Report {
-    let judge = Judge::knowing(files.iter().flat_map(|file| &file.documents));
+fn judge_all(tools: &Tools, files: &[File]) -> Report {
+    let judge = Judge::knowing(tools, files.iter().flat_map(|file| &file.contents.documents));
     let mut report = Report { files: files.len(), ..Report::default() };
     for file in files {
         let mut remarks = Vec::new();
-        for document in &file.documents {
+        let mut repeated = repeated::find(&file.contents.documents);
+        for (position, document) in file.contents.documents.iter().enumerate() {
             let Some(findings) = judge.judge(&document.object) else { continue };
             report.objects += 1;
-            remarks.extend(findings.into_iter().map(|finding| remark(file, document, finding)));
+            let findings = findings.into_iter().chain(repeated.remove(&position));
+            remarks.extend(findings.map(|finding| remark(file, document, finding)));
         }
-        remarks.extend(file.unreadable.iter().map(|unreadable| unreadable_remark(file, unreadable)));
+        remarks.extend(file.contents.unreadable.iter().map(|unreadable| unreadable_remark(file, unreadable)));
         remarks.sort_by_key(|remark| (remark.place, remark.rule.severity));
         report.remarks.extend(remarks);
     }
@@ -196,7 +235,8 @@ fn remark(file: &File, document: &Document, finding: Finding) -> Remark {
         object: Some(name_of(&document.object)),
         rule: finding.rule,
         field: finding.path.to_string(),
-        problem: finding.problem,
+        // KEDA has words of several lines.
+        problem: finding.problem.replace('\n', ": "),
         remedy: finding.remedy,
     }
 }
@@ -206,10 +246,10 @@ fn unreadable_remark(file: &File, unreadable: &Unreadable) -> Remark {
         file: file.name.clone(),
         place: unreadable.place,
         object: None,
-        rule: &SYNTAX,
+        rule: unreadable.rule,
         field: String::new(),
         problem: unreadable.problem.clone(),
-        remedy: "correct it; what follows is not looked at".to_owned(),
+        remedy: unreadable.remedy.to_owned(),
     }
 }
 
@@ -220,3 +260,6 @@ fn name_of(object: &Value) -> String {
     let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
     if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
 }
+
+#[cfg(test)]
+mod tests;

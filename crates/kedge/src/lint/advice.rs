@@ -9,35 +9,35 @@ use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 pub(super) static SECRET_IN_METADATA: Rule = Rule {
     id: "secret-in-metadata",
     severity: Severity::Warning,
-    about: "A password or token that stands in a trigger as plain text.",
+    about: "a password or token stands in a trigger as plain text",
     counted_as: None,
 };
 
 pub(super) static CREDENTIALS_IN_THE_CLEAR: Rule = Rule {
     id: "credentials-in-the-clear",
     severity: Severity::Warning,
-    about: "Credentials that are sent over a connection without TLS.",
+    about: "credentials are sent over a connection without TLS",
     counted_as: None,
 };
 
 pub(super) static PAUSE_UNREADABLE: Rule = Rule {
     id: "pause-unreadable",
     severity: Severity::Warning,
-    about: "A pause annotation whose value says neither yes nor a number.",
+    about: "the annotation that pauses at some replicas does not hold a number: nothing is paused",
     counted_as: None,
 };
 
 pub(super) static NO_FALLBACK: Rule = Rule {
     id: "no-fallback",
     severity: Severity::Advice,
-    about: "Sources that may fail, and no word on how many replicas there are to be then.",
+    about: "a source may fail, and nothing says how many replicas there are to be then",
     counted_as: None,
 };
 
 pub(super) static NO_MAXIMUM: Rule = Rule {
     id: "no-maximum",
     severity: Severity::Advice,
-    about: "No maximum of replicas: it is 100.",
+    about: "there is no maxReplicaCount: it is 100",
     counted_as: None,
 };
 
@@ -45,10 +45,7 @@ pub(super) static NO_MAXIMUM: Rule = Rule {
 pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
     let spec = &object.spec;
     let mut findings = Vec::from_iter(pause(object));
-    for (index, trigger) in spec.triggers.iter().enumerate() {
-        findings.extend(secrets(index, trigger));
-        findings.extend(in_the_clear(index, trigger));
-    }
+    findings.extend(triggers(&spec.triggers));
     if spec.fallback.is_none() && spec.triggers.iter().any(asks_a_source) {
         findings.push(say(
             &NO_FALLBACK,
@@ -66,6 +63,12 @@ pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// All advice on triggers, wherever they stand.
+pub(super) fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
+    let all = triggers.iter().enumerate();
+    all.flat_map(|(index, trigger)| secrets(index, trigger).into_iter().chain(in_the_clear(index, trigger))).collect()
 }
 
 fn pause(object: &ScaledObject) -> Option<Finding> {

@@ -35,7 +35,7 @@ fn description(rule: &Rule) -> Value {
 
 fn result(remark: &Remark) -> Value {
     let region = json!({ "startLine": remark.place.line, "startColumn": remark.place.column });
-    let location = json!({ "artifactLocation": { "uri": remark.file }, "region": region });
+    let location = json!({ "artifactLocation": { "uri": uri(&remark.file) }, "region": region });
     json!({
         "ruleId": remark.rule.id,
         "level": level(remark.rule.severity),
@@ -44,10 +44,31 @@ fn result(remark: &Remark) -> Value {
     })
 }
 
+/// A path as a URI has it.
+fn uri(path: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let mut uri = String::new();
+    for byte in path.trim_start_matches("./").bytes() {
+        if is_plain(byte) { uri.push(byte.into()) } else { uri.push_str(&format!("%{byte:02X}")) }
+    }
+    uri
+}
+
 fn level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Advice => "note",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_uri() {
+        assert_eq!(uri("./k8s/über uns.yaml"), "k8s/%C3%BCber%20uns.yaml");
+        assert_eq!(uri("<stdin>"), "%3Cstdin%3E");
     }
 }
