@@ -2,8 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `stream`, `document` | objects out of YAML, and where their fields stand |
-//! | `shape`, `remedy` | what the API server itself would refuse, and what to do about it |
+//! | `input`, `stream`, `document` | files, their documents, objects out of these, and where their fields stand |
+//! | `shape`, `path`, `remedy` | what the API server itself would refuse, and what to do about it |
 //! | `judge` | the rules of admission, with the other documents as neighbours |
 //! | `repeated` | objects that stand twice in one file |
 //! | `advice` | what only this command says |
@@ -14,8 +14,10 @@
 mod advice;
 mod document;
 mod github;
+mod input;
 mod json;
 mod judge;
+mod path;
 mod remedy;
 mod repeated;
 mod report;
@@ -25,19 +27,20 @@ mod shape;
 mod stream;
 mod text;
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
 use kedge_webhooks::finding::{Finding, Severity};
 use serde_json::Value;
 
 use document::Document;
+use input::{File, read_all};
 use judge::{Judge, Tools};
 use report::{Remark, Report};
-use stream::{Contents, Unreadable};
+use stream::Unreadable;
 
 const EXAMPLES: &str = "\
 Exit codes:
@@ -86,12 +89,6 @@ enum FailOn {
     Warning,
     Advice,
     Never,
-}
-
-/// What was read of one file.
-struct File {
-    name: String,
-    contents: Contents,
 }
 
 /// Room for the deepest document that is read, several times over; the parser takes some 40 KiB a level when it is not optimised.
@@ -154,61 +151,6 @@ fn fails(report: &Report, fail_on: FailOn) -> bool {
     report.remarks.iter().any(|remark| remark.rule.severity <= worst)
 }
 
-/// What can be read, and why the rest cannot.
-fn read_all(paths: &[PathBuf]) -> (Vec<File>, Vec<anyhow::Error>) {
-    let (mut files, mut failures) = (Vec::new(), Vec::new());
-    for path in paths {
-        match inside(path) {
-            Ok(paths) => paths.iter().for_each(|path| match read_file(path) {
-                Ok(file) => files.push(file),
-                Err(error) => failures.push(error),
-            }),
-            Err(error) => failures.push(error),
-        }
-    }
-    (files, failures)
-}
-
-/// The files of a folder; any other path as it is.
-fn inside(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let files = yaml_files(path)?;
-    if files.is_empty() {
-        bail!("there are no .yaml or .yml files in {}", path.display());
-    }
-    Ok(files)
-}
-
-/// The YAML files of a folder and of those in it, in order.
-fn yaml_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    paths.sort();
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            files.extend(yaml_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            files.push(path);
-        }
-    }
-    Ok(files)
-}
-
-fn read_file(path: &Path) -> anyhow::Result<File> {
-    let (name, bytes) = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
-        ("<stdin>".to_owned(), bytes)
-    } else {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        (path.display().to_string(), bytes)
-    };
-    Ok(File { name, contents: stream::read(&bytes) })
-}
-
 fn judge_all(tools: &Tools, files: &[File]) -> Report {
     let judge = Judge::knowing(tools, files.iter().flat_map(|file| &file.contents.documents));
     let mut report = Report { files: files.len(), ..Report::default() };
@@ -255,10 +197,18 @@ fn unreadable_remark(file: &File, unreadable: &Unreadable) -> Remark {
 
 /// Kind, namespace if there is one, and name.
 fn name_of(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
     let (kind, metadata) = (text(&object["kind"]), &object["metadata"]);
     let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
-    if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
+    match (namespace.as_str(), name.as_str()) {
+        (_, "") => format!("{kind} without a name"),
+        ("", name) => format!("{kind} {name}"),
+        (namespace, name) => format!("{kind} {namespace}/{name}"),
+    }
 }
 
 #[cfg(test)]

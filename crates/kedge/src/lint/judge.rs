@@ -79,9 +79,9 @@ impl<'t> Judge<'t> {
 
     /// Rules are asked even of an object with a wrong shape, if it can be read: then everything is told at once.
     fn judge_kind(&self, kind: &str, object: &Value) -> Vec<Finding> {
-        let Some(Checked { mut findings, pruned }) = self.tools.shapes.check(kind, object) else { return Vec::new() };
+        let Some(Checked { mut findings, meant }) = self.tools.shapes.check(kind, object) else { return Vec::new() };
         let is_sound = findings.iter().all(|finding| finding.rule != &SCHEMA);
-        match self.apply(kind, &pruned) {
+        match self.apply(kind, &meant) {
             Ok(found) => {
                 findings.retain(|finding| !is_said_better(finding, &found));
                 findings.extend(found);

@@ -15,7 +15,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "version": env!("CARGO_PKG_VERSION"),
         "rules": rules.values().map(|rule| description(rule)).collect::<Vec<_>>(),
     });
-    let results: Vec<Value> = report.remarks.iter().map(result).collect();
+    let position = |id: &str| rules.keys().position(|known| *known == id);
+    let results: Vec<Value> = report.remarks.iter().map(|remark| result(remark, position(remark.rule.id))).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -33,11 +34,12 @@ fn description(rule: &Rule) -> Value {
     })
 }
 
-fn result(remark: &Remark) -> Value {
+fn result(remark: &Remark, rule_index: Option<usize>) -> Value {
     let region = json!({ "startLine": remark.place.line, "startColumn": remark.place.column });
     let location = json!({ "artifactLocation": { "uri": uri(&remark.file) }, "region": region });
     json!({
         "ruleId": remark.rule.id,
+        "ruleIndex": rule_index,
         "level": level(remark.rule.severity),
         "message": { "text": remark.message() },
         "locations": [{ "physicalLocation": location }],

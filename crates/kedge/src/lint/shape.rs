@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use kedge_plane::builtin::check_metadata;
 use kedge_plane::error::FieldProblem;
 use kedge_plane::schema::Schema;
-use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity, Step};
+use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 use serde_json::{Value, json};
 
+use super::path::{below, parse_path, value_at, value_at_mut};
 use super::remedy;
 
 pub(super) static SCHEMA: Rule = Rule {
@@ -47,10 +48,11 @@ impl Shape {
     }
 }
 
-/// What was found, and what is left of the object when it is stored.
+/// What was found, and the object for further rules: as it is stored, with numbers read as texts where texts are wanted, so
+/// that one mistake does not hide others.
 pub(super) struct Checked {
     pub(super) findings: Vec<Finding>,
-    pub(super) pruned: Value,
+    pub(super) meant: Value,
 }
 
 impl Shapes {
@@ -79,10 +81,10 @@ impl Shapes {
         let mut pruned = object.clone();
         shape.schema.prune(&mut pruned);
         shape.schema.default(&mut pruned);
-        let problems = shape.schema.validate(&pruned, None).into_iter();
-        let told = problems.filter(|problem| !problem.message.contains(ASIDE));
-        findings.extend(told.map(|problem| explain(kind, &pruned, &problem, FieldPath::default())));
-        Some(Checked { findings: once(findings), pruned })
+        let mut problems = shape.schema.validate(&pruned, None);
+        problems.retain(|problem| !problem.message.contains(ASIDE));
+        findings.extend(problems.iter().map(|problem| explain(kind, &pruned, problem, FieldPath::default())));
+        Some(Checked { findings: once(findings), meant: meant(pruned, &problems) })
     }
 
     fn check_metadata(&self, object: &Value) -> Vec<Finding> {
@@ -105,10 +107,22 @@ impl Shapes {
         if problems.is_empty() {
             let named = named(pruned);
             let problems = check_metadata(&named, true, None);
-            findings.extend(problems.iter().map(|problem| explain("", &named, problem, FieldPath::default())));
+            let told = problems.iter().map(|problem| explain("", &named, problem, FieldPath::default()));
+            findings.extend(told.map(|finding| pinned(finding, &named)));
         }
         findings
     }
+}
+
+/// Of a label or annotation the API server names the map; here its entry is found by the text that is told.
+fn pinned(mut finding: Finding, object: &Value) -> Finding {
+    let Some(entries) = value_at(object, &finding.path).and_then(Value::as_object) else { return finding };
+    let is_told = |text: &Value| finding.problem.starts_with(&format!("Invalid value: {text}:"));
+    let key = entries.iter().find(|(key, value)| is_told(value) || is_told(&key.as_str().into()));
+    if let Some((key, _)) = key {
+        finding.path = finding.path.key(key);
+    }
+    finding
 }
 
 /// The status of a new object is dropped before anything is looked at.
@@ -143,6 +157,16 @@ fn metadata_schema() -> Value {
         "name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
         "creationTimestamp": text, "deletionTimestamp": text, "generation": number, "deletionGracePeriodSeconds": number,
     } })
+}
+
+fn meant(mut object: Value, problems: &[FieldProblem]) -> Value {
+    for problem in problems.iter().filter(|problem| problem.message.contains("must be of type string:")) {
+        let path = parse_path(&problem.field, &object);
+        if let Some(value @ (Value::Number(_) | Value::Bool(_))) = value_at_mut(&mut object, &path) {
+            *value = value.to_string().into();
+        }
+    }
+    object
 }
 
 fn explain(kind: &str, object: &Value, problem: &FieldProblem, base: FieldPath) -> Finding {
@@ -181,81 +205,14 @@ fn once(findings: Vec<Finding>) -> Vec<Finding> {
     findings.into_iter().filter(|finding| !follows(finding)).collect()
 }
 
-fn value_at<'v>(object: &'v Value, path: &FieldPath) -> Option<&'v Value> {
-    path.0.iter().try_fold(object, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::Index(index) => value.get(index),
-    })
-}
-
-fn below(base: &FieldPath, path: &FieldPath) -> FieldPath {
-    FieldPath(base.0.iter().chain(&path.0).cloned().collect())
-}
-
 fn unknown_field(path: FieldPath, written: &Value) -> Finding {
     let remedy = remedy::of_unknown(&path, written);
     Finding::new(&UNKNOWN_FIELD, path, "is not a field of this kind", remedy)
 }
 
-/// A path as messages write it: `spec.triggers[0].metadata.some.key`. Keys may hold dots: the object tells where they end.
-/// The path of the whole object is `<nil>`.
-fn parse_path(text: &str, object: &Value) -> FieldPath {
-    let mut path = FieldPath::default();
-    let mut at = Some(object);
-    let mut rest = if text == "<nil>" { "" } else { text };
-    while !rest.is_empty() {
-        if let Some((inside, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            (path, at) = match inside.parse::<usize>() {
-                Ok(index) if !at.is_some_and(Value::is_object) => (path.index(index), at.and_then(|at| at.get(index))),
-                _ => (path.key(inside.trim_matches('"')), at.and_then(|at| at.get(inside.trim_matches('"')))),
-            };
-            rest = after;
-        } else {
-            let start = rest.strip_prefix('.').unwrap_or(rest);
-            let key = first_key(start, at);
-            rest = if key.is_empty() { "" } else { &start[key.len()..] };
-            (path, at) = (path.key(key), at.and_then(|at| at.get(key)));
-        }
-    }
-    path
-}
-
-/// The first key of a path: the longest that there is, or all up to the next sign.
-fn first_key<'p>(path: &'p str, at: Option<&Value>) -> &'p str {
-    let ends = |key: &&String| {
-        path.strip_prefix(key.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    };
-    let known =
-        at.and_then(Value::as_object).into_iter().flat_map(|map| map.keys()).filter(ends).map(String::len).max();
-    let length = known.unwrap_or_else(|| path.find(['.', '[']).unwrap_or(path.len()));
-    &path[..length]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_of_a_message_leads_to_the_field() {
-        let object =
-            serde_json::json!({ "metadata": { "annotations": { "a.b/c": true, "0": 1 } }, "spec": [{ "x": 1 }] });
-        let annotations = FieldPath::of("metadata.annotations");
-        let rows = [
-            (
-                "spec.triggers[0].metadata[a.b].c",
-                FieldPath::of("spec.triggers").index(0).key("metadata").key("a.b").key("c"),
-            ),
-            ("metadata.annotations.a.b/c", annotations.clone().key("a.b/c")),
-            ("metadata.annotations[0]", annotations.key("0")),
-            ("spec[0].x", FieldPath::of("spec").index(0).key("x")),
-            ("", FieldPath::default()),
-            ("<nil>", FieldPath::default()),
-            ("spec.", FieldPath::of("spec").key("")),
-        ];
-        for (text, expected) in rows {
-            assert_eq!(parse_path(text, &object), expected, "{text}");
-        }
-    }
 
     #[test]
     fn what_the_api_server_would_say_is_said() {

@@ -126,6 +126,13 @@ fn what_the_api_server_refuses_is_an_error_of_the_same_field() {
 fn is_about(error: &Remark, reason: &str) -> bool {
     let field = error.field.as_str();
     let starts = |end: &str| reason.strip_prefix(field).is_some_and(|rest| rest.starts_with(end));
+    // Of a label the API server names the map.
+    let is_of_labels = field.starts_with("metadata.labels.") && reason.starts_with("metadata.labels:");
     let is_of_bounds = reason.contains("minReplicaCount must be less") && error.rule.id == "min-above-max";
-    starts(":") || starts(" in body") || reason == field || reason.ends_with(&format!(" in {field}")) || is_of_bounds
+    starts(":")
+        || starts(" in body")
+        || reason == field
+        || reason.ends_with(&format!(" in {field}"))
+        || is_of_bounds
+        || is_of_labels
 }
