@@ -6,7 +6,7 @@
 //! | `shape`, `path`, `remedy` | what the API server itself would refuse, and what to do about it |
 //! | `judge` | the rules of admission, with the other documents as neighbours |
 //! | `repeated` | objects that stand twice in one file |
-//! | `advice` | what only this command says |
+//! | `advice`, `parameters` | what only this command says |
 //! | `rules` | all rules by name |
 //! | `report` | what is said, and how much of it |
 //! | `text`, `json`, `sarif`, `github` | the formats |
@@ -17,6 +17,7 @@ mod github;
 mod input;
 mod json;
 mod judge;
+mod parameters;
 mod path;
 mod remedy;
 mod repeated;

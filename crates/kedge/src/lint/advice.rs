@@ -6,6 +6,8 @@ use kedge_api::trigger::Trigger;
 use kedge_core::policy::{Pause, Steering};
 use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 
+use super::parameters;
+
 pub(super) static SECRET_IN_METADATA: Rule = Rule {
     id: "secret-in-metadata",
     severity: Severity::Warning,
@@ -67,8 +69,13 @@ pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
 
 /// All advice on triggers, wherever they stand.
 pub(super) fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
-    let all = triggers.iter().enumerate();
-    all.flat_map(|(index, trigger)| secrets(index, trigger).into_iter().chain(in_the_clear(index, trigger))).collect()
+    let advice = |(index, trigger)| {
+        let mut findings = parameters::check(index, trigger);
+        findings.extend(secrets(index, trigger));
+        findings.extend(in_the_clear(index, trigger));
+        findings
+    };
+    triggers.iter().enumerate().flat_map(advice).collect()
 }
 
 fn pause(object: &ScaledObject) -> Option<Finding> {

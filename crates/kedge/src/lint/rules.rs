@@ -6,10 +6,10 @@ use kedge_webhooks::finding::Rule;
 use kedge_webhooks::rules::{ALL, requests, target};
 
 use super::report::word;
-use super::{advice, judge, repeated, shape, stream};
+use super::{advice, judge, parameters, repeated, shape, stream};
 
 /// Those of `kedge lint` alone, in the order in which a text comes to be judged.
-static OWN: [&Rule; 13] = [
+static OWN: [&Rule; 14] = [
     &stream::SYNTAX,
     &stream::KEY_TWICE,
     &stream::TOO_LARGE,
@@ -18,6 +18,7 @@ static OWN: [&Rule; 13] = [
     &shape::UNKNOWN_FIELD,
     &shape::SCHEMA,
     &repeated::OBJECT_TWICE,
+    &parameters::PARAMETER_MISSPELT,
     &advice::SECRET_IN_METADATA,
     &advice::CREDENTIALS_IN_THE_CLEAR,
     &advice::PAUSE_UNREADABLE,
