@@ -6,12 +6,13 @@
 //! | `shape`, `path`, `remedy` | what the API server itself would refuse, and what to do about it |
 //! | `judge` | the rules of admission, with the other documents as neighbours |
 //! | `repeated` | objects that stand twice in one file |
-//! | `advice`, `parameters` | what only this command says |
+//! | `advice`, `annotations`, `parameters` | what only this command says |
 //! | `rules` | all rules by name |
 //! | `report` | what is said, and how much of it |
 //! | `text`, `json`, `sarif`, `github` | the formats |
 
 mod advice;
+mod annotations;
 mod document;
 mod github;
 mod input;

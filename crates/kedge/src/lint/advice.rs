@@ -1,12 +1,11 @@
-//! What only `kedge lint` says: objects that work, and would be better otherwise. All rules by name.
+//! What only `kedge lint` says of objects that work, and would be better otherwise.
 
 use kedge_api::ScaledObject;
-use kedge_api::names::annotations;
+use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
-use kedge_core::policy::{Pause, Steering};
 use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 
-use super::parameters;
+use super::{annotations, parameters};
 
 pub(super) static SECRET_IN_METADATA: Rule = Rule {
     id: "secret-in-metadata",
@@ -19,13 +18,6 @@ pub(super) static CREDENTIALS_IN_THE_CLEAR: Rule = Rule {
     id: "credentials-in-the-clear",
     severity: Severity::Warning,
     about: "credentials are sent over a connection without TLS",
-    counted_as: None,
-};
-
-pub(super) static PAUSE_UNREADABLE: Rule = Rule {
-    id: "pause-unreadable",
-    severity: Severity::Warning,
-    about: "the annotation that pauses at some replicas does not hold a number: nothing is paused",
     counted_as: None,
 };
 
@@ -46,7 +38,7 @@ pub(super) static NO_MAXIMUM: Rule = Rule {
 /// All advice on a ScaledObject.
 pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
     let spec = &object.spec;
-    let mut findings = Vec::from_iter(pause(object));
+    let mut findings = annotations::check(object.metadata.annotations.as_ref());
     findings.extend(triggers(&spec.triggers));
     if spec.fallback.is_none() && spec.triggers.iter().any(asks_a_source) {
         findings.push(say(
@@ -67,8 +59,15 @@ pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
     findings
 }
 
+/// All advice on a ScaledJob.
+pub(super) fn scaled_job(job: &ScaledJob) -> Vec<Finding> {
+    let mut findings = annotations::check(job.metadata.annotations.as_ref());
+    findings.extend(triggers(&job.spec.triggers));
+    findings
+}
+
 /// All advice on triggers, wherever they stand.
-pub(super) fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
+fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
     let advice = |(index, trigger)| {
         let mut findings = parameters::check(index, trigger);
         findings.extend(secrets(index, trigger));
@@ -76,13 +75,6 @@ pub(super) fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
         findings
     };
     triggers.iter().enumerate().flat_map(advice).collect()
-}
-
-fn pause(object: &ScaledObject) -> Option<Finding> {
-    let Pause::Unreadable(value) = Steering::of(object.metadata.annotations.as_ref()).pause else { return None };
-    let path = FieldPath::of("metadata.annotations").key(annotations::PAUSED_REPLICAS);
-    let problem = format!("{value:?} is not a number of replicas");
-    Some(say(&PAUSE_UNREADABLE, path, &problem, "give a whole number in quotes, such as \"0\""))
 }
 
 /// Keys whose values are credentials, whichever trigger they stand in.

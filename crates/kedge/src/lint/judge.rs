@@ -104,7 +104,7 @@ impl<'t> Judge<'t> {
             "ScaledJob" => {
                 let job: ScaledJob = read(object)?;
                 let mut findings = rules::scaled_job(&self.tools.registry, &job, &[]);
-                findings.extend(advice::triggers(&job.spec.triggers));
+                findings.extend(advice::scaled_job(&job));
                 Ok(findings)
             }
             "TriggerAuthentication" => self.authentication(object, Reach::Namespace),

@@ -6,10 +6,10 @@ use kedge_webhooks::finding::Rule;
 use kedge_webhooks::rules::{ALL, requests, target};
 
 use super::report::word;
-use super::{advice, judge, parameters, repeated, shape, stream};
+use super::{advice, annotations, judge, parameters, repeated, shape, stream};
 
 /// Those of `kedge lint` alone, in the order in which a text comes to be judged.
-static OWN: [&Rule; 14] = [
+static OWN: [&Rule; 15] = [
     &stream::SYNTAX,
     &stream::KEY_TWICE,
     &stream::TOO_LARGE,
@@ -21,7 +21,8 @@ static OWN: [&Rule; 14] = [
     &parameters::PARAMETER_MISSPELT,
     &advice::SECRET_IN_METADATA,
     &advice::CREDENTIALS_IN_THE_CLEAR,
-    &advice::PAUSE_UNREADABLE,
+    &annotations::PAUSE_UNREADABLE,
+    &annotations::ANNOTATION_MISSPELT,
     &advice::NO_FALLBACK,
     &advice::NO_MAXIMUM,
 ];
