@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use kedge_webhooks::finding::{Finding, Severity};
+use kedge_webhooks::finding::{Finding, Rule, Severity};
 use serde_json::Value;
 
 use document::Document;
@@ -55,6 +55,7 @@ Examples:
   kedge lint manifests/*.yaml --format github
   helm template shop ./chart | kedge lint -
   kedge lint k8s/ --fail-on warning --format sarif > kedge.sarif
+  kedge lint k8s/ --fail-on advice --ignore no-fallback,no-maximum
   kedge lint --rules";
 
 #[derive(clap::Args)]
@@ -63,6 +64,10 @@ pub(crate) struct Args {
     /// YAML files, folders with them, or - for standard input
     #[arg(required_unless_present = "rules")]
     files: Vec<PathBuf>,
+
+    /// Rules that are not told, by name; may be given several times, or parted by commas
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rules::parse)]
+    ignore: Vec<&'static Rule>,
 
     /// List all rules instead
     #[arg(long, conflicts_with = "files")]
@@ -127,7 +132,8 @@ fn lint(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let (files, failures) = read_all(&args.files);
-    let report = judge_all(&Tools::new(), &files);
+    let mut report = judge_all(&Tools::new(), &files);
+    report.remarks.retain(|remark| !args.ignore.contains(&remark.rule));
     let written = match args.format {
         Format::Text => text::write(&report, &mut out),
         Format::Json => json::write(&report, &mut out),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use kedge_webhooks::finding::Rule;
+use kedge_webhooks::finding::{Rule, Severity};
+use kedge_webhooks::nearest::nearest;
 use kedge_webhooks::rules::{ALL, requests, target};
 
 use super::report::word;
@@ -36,6 +37,16 @@ pub(super) fn all() -> Vec<&'static Rule> {
     OWN.iter().copied().chain(offline).collect()
 }
 
+/// A rule by its name.
+pub(super) fn parse(name: &str) -> Result<&'static Rule, String> {
+    let rules = all();
+    let found = rules.iter().copied().find(|rule| rule.id == name);
+    found.ok_or_else(|| match nearest(name, rules.iter().map(|rule| rule.id)) {
+        Some(meant) => format!("there is no such rule; write {meant}"),
+        None => "there is no such rule; `kedge lint --rules` lists all".to_owned(),
+    })
+}
+
 /// The list, for people.
 pub(super) fn text() -> String {
     let rules = all();
@@ -63,8 +74,7 @@ what it seems to; *advice* is about what could be better. *Also at admission*: t
 pub(super) fn page() -> String {
     let mut page = OPENING.to_owned();
     for rule in all() {
-        let also =
-            if ALL.contains(&rule) && rule.severity != kedge_webhooks::finding::Severity::Advice { "yes" } else { "" };
+        let also = if ALL.contains(&rule) && rule.severity != Severity::Advice { "yes" } else { "" };
         let _ = writeln!(page, "| `{}` | {} | {} | {also} |", rule.id, word(rule.severity), rule.about);
     }
     page.push_str("\n## Only in a cluster\n\nThese rules of [admission](../admission.md) need what no file holds.\n\n| rule | what it is about |\n|---|---|\n");

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use kedge_webhooks::finding::{Rule, Severity};
 use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Error, MessageFormatter, Spanned, UserMessageFormatter};
 
 use super::document::{Document, Place, Tree, objects, place_of};
@@ -63,24 +64,34 @@ pub(super) fn read(bytes: &[u8]) -> Contents {
 fn read_text(text: &str) -> Contents {
     let mut contents = Contents::default();
     for piece in pieces(text) {
-        let mut bytes = Cursor::new(piece.text.as_bytes());
-        for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, limits()) {
-            match read {
-                Ok(tree) => contents.documents.extend(objects(tree, piece.lines_before)),
-                Err(error) => {
-                    contents.unreadable.push(explain(error.without_snippet(), &piece));
-                    break;
-                }
-            }
+        let (mut documents, error) = read_piece(&piece, DuplicateKeyPolicy::Error);
+        // One key too many need not hide everything else. Where it is let pass, the last one counts.
+        if error.as_ref().is_some_and(|unreadable| unreadable.rule == &KEY_TWICE) {
+            (documents, _) = read_piece(&piece, DuplicateKeyPolicy::LastWins);
         }
+        contents.documents.extend(documents);
+        contents.unreadable.extend(error);
     }
     contents
 }
 
-fn limits() -> serde_saphyr::Options {
+fn read_piece(piece: &Piece<'_>, duplicates: DuplicateKeyPolicy) -> (Vec<Document>, Option<Unreadable>) {
+    let mut documents = Vec::new();
+    let mut bytes = Cursor::new(piece.text.as_bytes());
+    for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, options(duplicates)) {
+        match read {
+            Ok(tree) => documents.extend(objects(tree, piece.lines_before)),
+            Err(error) => return (documents, Some(explain(error.without_snippet(), piece))),
+        }
+    }
+    (documents, None)
+}
+
+fn options(duplicates: DuplicateKeyPolicy) -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_depth: DEPTH_MAX, max_nodes: VALUES_MAX, max_reader_input_bytes: None },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
+        duplicate_keys: duplicates,
     }
 }
 
@@ -209,8 +220,13 @@ items:
         let Contents { documents, unreadable } =
             read(b"kind: A\n---\nkind: [B\n---\na: 1\na: 2\n--- # last\nkind: C\n");
         let kinds: Vec<_> = documents.iter().map(|document| document.object["kind"].clone()).collect();
-        assert_eq!(kinds, ["A", "C"]);
-        assert_eq!(documents[1].place(&FieldPath::of("kind")), at(8, 1));
+        assert_eq!(
+            kinds,
+            ["A".into(), serde_json::Value::Null, "C".into()],
+            "of a key that stands twice the last counts"
+        );
+        assert_eq!(documents[1].object["a"], 2);
+        assert_eq!(documents[2].place(&FieldPath::of("kind")), at(8, 1));
         let found: Vec<_> = unreadable.iter().map(|found| (found.rule.id, found.place.line)).collect();
         assert_eq!(found[1..], [("key-twice", 6)]);
         assert!(found[0].0 == "yaml-syntax" && (3..=4).contains(&found[0].1), "{found:?}");

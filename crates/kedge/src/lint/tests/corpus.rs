@@ -97,6 +97,7 @@ fn every_remark_names_field_and_remedy() {
             let message = remark.message();
             assert!(!remark.problem.is_empty() && remark.remedy.len() > 4, "{name}: {message}");
             assert!(!message.contains('\n') && !message.contains("<nil>"), "{name}: {message}");
+            assert!(!message.contains("s3cret"), "{name}: a secret is not repeated: {message}");
             let is_of_a_field = remark.object.is_none() || !remark.field.is_empty();
             assert!(is_of_a_field, "{name}: {message}");
         }
