@@ -78,28 +78,43 @@ fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
 }
 
 /// Keys whose values are credentials, whichever trigger they stand in.
-const SECRET_KEYS: [&str; 8] = [
-    "password",
-    "bearerToken",
-    "apiKey",
+const SECRET_KEYS: [&str; 15] = [
     "accessToken",
+    "apiKey",
+    "appKey",
+    "authToken",
+    "awsSecretAccessKey",
+    "bearerToken",
+    "clientSecret",
     "connectionString",
     "key",
-    "clientSecret",
-    "awsSecretAccessKey",
+    "password",
+    "personalAccessToken",
+    "secretKey",
+    "sentinelPassword",
+    "tlsClientKey",
+    "token",
 ];
 
 fn secrets(index: usize, trigger: &Trigger) -> Vec<Finding> {
-    let given = SECRET_KEYS.iter().filter(|key| trigger.metadata.get(**key).is_some_and(|value| !value.is_empty()));
-    let told = given.map(|key| {
+    let is_secret = |key: &str, value: &str| SECRET_KEYS.contains(&key) && !value.is_empty() || has_password(value);
+    let given = trigger.metadata.iter().filter(|(key, value)| is_secret(key, value));
+    let told = given.map(|(key, _)| {
         say(
             &SECRET_IN_METADATA,
             metadata(index, key),
-            "stands here as plain text, for everybody who can read the object",
+            "holds a secret as plain text, for everybody who can read the object",
             "put it into a Secret, and refer to it by a TriggerAuthentication",
         )
     });
     told.collect()
+}
+
+/// Whether a text is a URL with a user and a password in it.
+fn has_password(text: &str) -> bool {
+    let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+    user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
 fn in_the_clear(index: usize, trigger: &Trigger) -> Option<Finding> {
@@ -127,4 +142,26 @@ fn metadata(index: usize, key: &str) -> FieldPath {
 
 fn say(rule: &'static Rule, path: FieldPath, problem: &str, remedy: &str) -> Finding {
     Finding { rule, path, problem: problem.to_owned(), remedy: remedy.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_found() {
+        let rows = [
+            ("amqp://guest:s3cret@rabbitmq:5672/vhost", true),
+            ("https://me:s3cret@prometheus", true),
+            ("https://me@prometheus:9090", false),
+            ("https://me:@prometheus:9090", false),
+            ("https://prometheus:9090/a:b@c", false),
+            ("http://prometheus:9090?to=a:b@c", false),
+            ("me:s3cret@prometheus", false),
+            ("sum(up)", false),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(has_password(text), expected, "{text}");
+        }
+    }
 }
