@@ -144,3 +144,19 @@ async fn crds_that_came_without_helm_are_handed_over_too() {
     assert_eq!(stage.identities(), before, "ours outlive our release");
     assert_eq!(stage.metrics_api(), Value::Null);
 }
+
+#[tokio::test]
+async fn releases_whose_names_were_not_kept_apart_are_told_of() {
+    let stage = Stage::with_keda("migrate-names").await;
+    stage.prepare(&[]);
+    let chart = kedge_tests::helm::chart().display().to_string();
+    let fixed =
+        ["install", "kedge", &chart, "--namespace=kedge", "--create-namespace", "--set=webhooks.timeoutSeconds=1"];
+    let refused = stage.helm(&fixed).unwrap_err();
+    assert!(refused.contains("ClusterRole \"keda-operator"), "Helm itself would not do it: {refused}");
+    stage.helm(&[&fixed[..], &["--take-ownership"]].concat()).unwrap();
+    let said = stage.migrate(&["prepare"]);
+    assert!(said.code == 1 && said.text.contains("both have ClusterRole keda-operator, "), "{}", said.text);
+    stage.helm(&["upgrade", "kedge", &chart, "--namespace=kedge", "--set=operator.name=kedge-operator"]).unwrap();
+    stage.prepare(&[]);
+}

@@ -73,13 +73,10 @@ async fn fetch_one(client: &Client, object: &Object) -> kube::Result<Option<Live
     Ok(found.map(|found| read_live(object, &found.metadata, &found.data)))
 }
 
-/// The Service that a release registers, once it is installed.
-pub(super) async fn fetch_registered(client: &Client, owner: &Owner) -> anyhow::Result<Option<Service>> {
+/// The manifest of the newest revision of a release, if there is one.
+pub(super) async fn fetch_manifest(client: &Client, owner: &Owner) -> anyhow::Result<Option<String>> {
     let Some(newest) = fetch_newest(client, owner).await? else { return Ok(None) };
-    let manifest = newest.release.manifest().with_context(|| owner.to_string())?;
-    let registration = shared().into_iter().find(|object| object.sort == Sort::ApiService);
-    let found = registration.and_then(|object| manifest::find(&manifest, &object));
-    Ok(found.as_ref().and_then(Service::of))
+    newest.release.manifest().map(Some).with_context(|| owner.to_string())
 }
 
 fn read_live(object: &Object, metadata: &kube::core::ObjectMeta, data: &Value) -> Live {

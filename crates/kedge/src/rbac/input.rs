@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::authentication::TriggerAuthenticationSpec;
 use kedge_api::{ScaledObject, names};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -66,7 +67,8 @@ impl Input {
                 self.plurals.insert(word(&names["kind"]), word(&names["plural"]));
             }
             _ => {
-                let pod = object.pointer("/spec/template/spec").and_then(|pod| PodSpec::deserialize_from(pod));
+                // What is no template for pods is not of a kind that matters.
+                let pod = object.pointer("/spec/template/spec").and_then(|pod| PodSpec::deserialize(pod).ok());
                 self.pods.extend(pod.map(|pod| ((kind, place), pod)));
             }
         }
@@ -99,12 +101,3 @@ impl Input {
 fn read<T: DeserializeOwned>(part: &Value, object: &Value) -> anyhow::Result<T> {
     T::deserialize(part).with_context(|| format!("{} cannot be read", crate::lint::name_of(object)))
 }
-
-trait Leniently: DeserializeOwned {
-    /// What cannot be read is as good as not there: it is not of a kind that matters.
-    fn deserialize_from(value: &Value) -> Option<Self> {
-        Self::deserialize(value).ok()
-    }
-}
-
-impl Leniently for PodSpec {}

@@ -22,6 +22,7 @@ const ALWAYS: &str = "the operator, whatever it looks after";
 pub(super) fn of(input: &Input, operator: &Operator) -> Rights {
     let mut rights = Rights::default();
     for (place, object) in &input.objects {
+        rights.watched.insert(place.0.clone());
         watched(&mut rights, input, place);
         target(&mut rights, input, place, object);
         triggers(&mut rights, place, object);

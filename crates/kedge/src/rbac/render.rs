@@ -16,7 +16,9 @@ struct Role<'a> {
 }
 
 pub(super) fn yaml(rights: &Rights, operator: &Operator) -> String {
-    let mut text = String::new();
+    let watched: Vec<&str> = rights.watched.iter().map(String::as_str).collect();
+    let mut text =
+        format!("# For an operator that looks after these namespaces alone; watchNamespace: {}\n", watched.join(","));
     for (scope, rules) in &rights.rules {
         let name = operator.account.as_str();
         let role = match scope {

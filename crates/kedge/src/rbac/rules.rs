@@ -25,6 +25,8 @@ pub(super) struct Rule {
 pub(super) struct Rights {
     pub(super) rules: BTreeMap<Scope, Vec<Rule>>,
     pub(super) unknown: BTreeSet<String>,
+    /// The namespaces that the operator is to look after.
+    pub(super) watched: BTreeSet<String>,
 }
 
 /// A resource and what is done with it.
