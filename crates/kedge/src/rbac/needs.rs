@@ -5,7 +5,7 @@ use kedge_api::scaled_object::ModifierMetricType;
 use kedge_operator::target::kind_named;
 
 use super::credentials;
-use super::input::{Input, Place, Plural};
+use super::input::{Input, Place, Plural, is_name};
 use super::rules::{Rights, Scope, What};
 use super::{Certificates, Operator, Webhooks};
 
@@ -113,7 +113,8 @@ fn is_true(text: Option<&String>) -> bool {
 /// The namespace in the name of a Service: `http://NAME.NAMESPACE.svc:80/path`.
 fn service_scope(own: &Scope, url: Option<&String>) -> Scope {
     let host = url.and_then(|url| url.split("://").nth(1)).and_then(|rest| rest.split(['/', ':']).next());
-    let namespace = host.and_then(|host| host.split('.').nth(1)).filter(|namespace| !namespace.is_empty());
+    let namespace =
+        host.and_then(|host| host.split('.').nth(1)).filter(|namespace| !namespace.is_empty() && is_name(namespace));
     namespace.map_or_else(|| own.clone(), |namespace| Scope::Namespace(namespace.to_owned()))
 }
 
@@ -178,5 +179,27 @@ fn webhooks(rights: &mut Rights, operator: &Operator) {
     ];
     for read in reads {
         rights.all(&Scope::Cluster, read, "the webhooks, which keep an index");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_of_a_service_is_in_its_name() {
+        let own = Scope::Namespace("shop".to_owned());
+        let rows = [
+            ("http://queue.backend.svc.cluster.local:80/length", "backend"),
+            ("https://queue.backend", "backend"),
+            ("http://queue:8080/length", "shop"),
+            ("http://queue", "shop"),
+            ("", "shop"),
+        ];
+        for (url, namespace) in rows {
+            let expected = Scope::Namespace(namespace.to_owned());
+            assert_eq!(service_scope(&own, Some(&url.to_owned())), expected, "{url}");
+        }
+        assert_eq!(service_scope(&own, None), own);
     }
 }
