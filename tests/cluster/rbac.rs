@@ -50,6 +50,25 @@ fn manifests() -> Vec<Value> {
     ]
 }
 
+/// A kind that can be scaled, one of it, and its ScaledObject.
+fn fleet() -> [Value; 3] {
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let replicas = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema },
+        "subresources": { "status": {}, "scale": replicas },
+    });
+    let target = json!({ "apiVersion": "example.com/v1", "kind": "Navy", "name": "ships" });
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "navies.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "plural": "navies", "kind": "Navy" }, "versions": [version],
+        },
+    });
+    let ships = json!({ "apiVersion": "example.com/v1", "kind": "Navy", "metadata": { "name": "ships" }, "spec": { "replicas": 2 } });
+    [crd, ships, scaled_object("ships", [cron_closed(3)], json!({ "scaleTargetRef": target }))]
+}
+
 /// What is printed for manifests.
 fn roles(story: &Story<'_>, manifests: &[Value]) -> String {
     let file = story.cluster.folder().join("manifests.yaml");
@@ -74,7 +93,7 @@ async fn the_printed_roles_are_enough_and_no_more() {
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     cluster.kubectl(["create", "serviceaccount", "keda-operator", "--namespace=keda"]).unwrap();
     let story = Story::begin(&cluster, "smallest");
-    let manifests = manifests();
+    let manifests = [manifests(), fleet().to_vec()].concat();
     cluster.kubectl(["apply", "--filename", &roles(&story, &manifests)]).unwrap();
     story.apply(["own", "variable", "other"].map(|name| credential("Secret", name)));
     story.apply([credential("ConfigMap", "map")]);
@@ -84,8 +103,9 @@ async fn the_printed_roles_are_enough_and_no_more() {
 
     let operator = start(&cluster, &[("WATCH_NAMESPACE", &story.namespace)]).await;
     let (of_cluster, of_namespace): (Vec<Value>, Vec<Value>) =
-        manifests.into_iter().partition(|object| object["kind"] == "ClusterTriggerAuthentication");
+        manifests.into_iter().partition(|object| object["kind"].as_str().is_some_and(|kind| kind.starts_with("C")));
     of_cluster.iter().for_each(|object| cluster.apply(object).unwrap());
+    story.kubectl(["wait", "--for=condition=Established", "crd/navies.example.com"]);
     story.apply(of_namespace);
     story.until_replicas("awake", 2).await;
     story.until_replicas("asleep", 0).await;
@@ -100,7 +120,7 @@ async fn the_printed_roles_are_enough_and_no_more() {
     let (done, refused) = log(&cluster);
     assert_eq!(refused, BTreeSet::new());
     let used = |resource: &str| done.iter().any(|(_, used, _)| used == resource);
-    for resource in ["secrets", "configmaps", "serviceaccounts", "serviceaccounts/token", "pods"] {
+    for resource in ["secrets", "configmaps", "serviceaccounts", "serviceaccounts/token", "pods", "navies/scale"] {
         assert!(used(resource), "{resource} is used");
     }
     let can = |verb: &str, what: &str, namespace: &str| {

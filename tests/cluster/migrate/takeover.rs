@@ -52,7 +52,7 @@ fn checked(stage: &Stage) {
 
 fn there(stage: &Stage) {
     let dry = stage.prepare(&["--dry-run"]);
-    assert_eq!(dry.matches("would change: ").count(), 13, "{dry}");
+    assert_eq!(dry.matches("would change: ").count(), 15, "{dry}");
     assert!(stage.prepare(&["--dry-run"]) == dry, "a dry run changes nothing");
     let said = stage.prepare(&[]);
     let kept = "release keda in namespace keda, revision 1: `helm uninstall` will keep ";
@@ -60,6 +60,8 @@ fn there(stage: &Stage) {
     let handed = "CustomResourceDefinition scaledobjects.keda.sh: handed over from release keda in namespace keda to release kedge";
     assert!(said.contains(handed), "{said}");
     assert!(said.contains("helm uninstall keda --namespace keda"), "{said}");
+    let stop = "scale deployment keda-admission-webhooks keda-operator keda-operator-metrics-apiserver --replicas=0\n";
+    assert!(said.contains(stop), "{said}");
     let again = stage.prepare(&[]);
     assert!(again.starts_with("nothing to change"), "{again}");
 
@@ -159,4 +161,20 @@ async fn releases_whose_names_were_not_kept_apart_are_told_of() {
     assert!(said.code == 1 && said.text.contains("both have ClusterRole keda-operator, "), "{}", said.text);
     stage.helm(&["upgrade", "kedge", &chart, "--namespace=kedge", "--set=operator.name=kedge-operator"]).unwrap();
     stage.prepare(&[]);
+}
+
+#[tokio::test]
+async fn a_release_that_only_drops_keda_leaves_everything_to_kedge() {
+    let stage = Stage::with_keda("migrate-umbrella").await;
+    let before = stage.identities();
+    stage.prepare(&[]);
+    stage.install_kedge().unwrap();
+    stage.prepare(&[]);
+    // As an upgrade of a chart of charts would that has turned KEDA off.
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::write(empty.path().join("Chart.yaml"), "apiVersion: v2\nname: platform\nversion: 1.0.0\n").unwrap();
+    stage.helm(&["upgrade", "keda", &empty.path().display().to_string(), "--namespace=keda"]).unwrap();
+    assert!(stage.get(&["deployment", "keda-operator", "--namespace=keda"]).is_null());
+    assert_eq!(stage.identities(), before);
+    assert_eq!(stage.served_from(), [json!("kedge"), json!("kedge")]);
 }

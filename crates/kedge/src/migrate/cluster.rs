@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::manifest;
 use super::plan::{
-    Change, HELM, KEEP, Live, MANAGED_BY, Object, Owner, POLICY, RELEASE_NAME, RELEASE_NAMESPACE, Service, Sort,
-    shared, theirs,
+    Change, HELM, KEEP, Live, MANAGED_BY, Object, Owner, PART_OF, POLICY, RELEASE_NAME, RELEASE_NAMESPACE, Service,
+    Sort, shared, theirs,
 };
 use super::release::Release;
 
@@ -83,13 +83,12 @@ fn read_live(object: &Object, metadata: &kube::core::ObjectMeta, data: &Value) -
     let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key).cloned());
     let label = |key: &str| metadata.labels.as_ref().and_then(|all| all.get(key).cloned());
     let release = annotation(RELEASE_NAME).zip(annotation(RELEASE_NAMESPACE));
-    let part_of = ["app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "helm.sh/chart"];
     Live {
         object: object.clone(),
         owner: release.map(|(release, namespace)| Owner { release, namespace }),
         managed_by: label(MANAGED_BY),
         policy: annotation(POLICY),
-        part_of: part_of.into_iter().filter_map(label).collect(),
+        part_of: PART_OF.into_iter().filter_map(label).collect(),
         service: Service::of(data),
     }
 }

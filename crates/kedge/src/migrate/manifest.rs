@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::plan::{KEEP, Object, POLICY, Service, Sort, shared};
+use super::plan::{KEEP, Object, PART_OF, POLICY, Service, Sort, is_kedas, shared};
 
 #[derive(Debug, thiserror::Error)]
 #[error("{object} in the manifest cannot be read: {problem}")]
@@ -48,6 +48,30 @@ fn find(manifest: &str, object: &Object) -> Option<Value> {
     candidates
         .filter_map(|document| serde_saphyr::from_str(split_start(document).1).ok())
         .find(|value| object.is(value))
+}
+
+/// What runs in a release.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Workloads {
+    /// The Deployments of KEDA, or of Kedge.
+    pub(super) kedas: Vec<String>,
+    /// Everything else: the chart holds more than KEDA.
+    pub(super) others: Vec<String>,
+}
+
+pub(super) fn workloads(manifest: &str) -> Workloads {
+    let mut found = Workloads::default();
+    let documents = documents(manifest).into_iter().filter(|document| !document.contains(Sort::Crd.kind()));
+    for value in documents.filter_map(|document| serde_saphyr::from_str::<Value>(split_start(document).1).ok()) {
+        if !matches!(value["kind"].as_str(), Some("Deployment" | "StatefulSet" | "DaemonSet")) {
+            continue;
+        }
+        let labels = &value["metadata"]["labels"];
+        let is_kedas = PART_OF.iter().any(|label| labels[*label].as_str().is_some_and(is_kedas));
+        let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if is_kedas { found.kedas.push(name) } else { found.others.push(name) }
+    }
+    found
 }
 
 /// What two releases both have, beside what is handed over: whichever is uninstalled takes it from the other.
@@ -223,6 +247,15 @@ mod tests {
         let found = |other: &str| contested(&one, other).into_iter().collect::<Vec<_>>();
         assert_eq!(found(&[registration, nowhere, &account("kedge")].concat()), Vec::<String>::new());
         assert_eq!(found(&[role, &account("keda")].concat()), ["ClusterRole keda-operator", "ServiceAccount keda/a"]);
+    }
+
+    #[test]
+    fn a_release_that_holds_more_than_keda_is_known() {
+        let one =
+            "---\nkind: Deployment\nmetadata:\n  name: keda-operator\n  labels:\n    helm.sh/chart: keda-2.21.0\n";
+        let other = "---\nkind: StatefulSet\nmetadata:\n  name: prometheus\n  labels:\n    app: prometheus\n---\nkind: Service\n";
+        let found = workloads(&[one, other].concat());
+        assert_eq!((found.kedas, found.others), (vec!["keda-operator".to_owned()], vec!["prometheus".to_owned()]));
     }
 
     #[test]

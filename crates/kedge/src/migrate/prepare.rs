@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use kube::Client;
 
 use super::cluster::{self, Mode, Outcome};
-use super::manifest;
+use super::manifest::{self, Workloads};
 use super::plan::{self, Live, Owner, Sort};
 use super::{Place, wait_for};
 
@@ -89,7 +89,8 @@ fn remarks(live: &[Live], others: &Others, to: &Owner) -> Vec<String> {
     let mut lines: Vec<String> = live.iter().filter(|live| !live.is_of_keda()).map(foreign).collect();
     lines.extend(others.iter().filter(|(_, stored)| stored.is_none()).map(|(owner, _)| unstored(owner)));
     lines.extend(unmanaged(live));
-    lines.extend(others.iter().filter(|(_, stored)| stored.is_some()).flat_map(|(owner, _)| next(owner, to)));
+    let stored = others.iter().filter_map(|(owner, stored)| Some((owner, stored.as_deref()?)));
+    lines.extend(stored.flat_map(|(owner, manifest)| next(owner, &manifest::workloads(manifest), to)));
     lines
 }
 
@@ -134,14 +135,22 @@ fn unmanaged(live: &[Live]) -> Option<String> {
     })
 }
 
-fn next(old: &Owner, to: &Owner) -> Vec<String> {
+fn next(old: &Owner, runs: &Workloads, to: &Owner) -> Vec<String> {
     let (Owner { release, namespace }, Owner { release: new, namespace: place }) = (old, to);
-    let theirs = format!("--selector app.kubernetes.io/instance={release}");
+    let last = match runs.others.is_empty() {
+        true => format!("  helm uninstall {release} --namespace {namespace}"),
+        false => {
+            let others = runs.others.join(", ");
+            format!(
+                "  helm upgrade {release} ... --namespace {namespace}, with KEDA turned off: it also holds {others}"
+            )
+        }
+    };
     vec![
-        format!("next: stop {release}, install {new}, prepare again, and then uninstall {release}:"),
-        format!("  kubectl --namespace {namespace} scale deployment {theirs} --replicas=0"),
+        format!("next: stop the old one, install {new}, prepare again, and then remove the old one:"),
+        format!("  kubectl --namespace {namespace} scale deployment {} --replicas=0", runs.kedas.join(" ")),
         format!("  helm install {new} CHART --namespace {place} --create-namespace"),
         format!("  kedge migrate prepare --release {new} --namespace {place}"),
-        format!("  helm uninstall {release} --namespace {namespace}"),
+        last,
     ]
 }
