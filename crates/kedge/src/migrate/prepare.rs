@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use kube::Client;
 
 use super::cluster::{self, Mode, Outcome};
-use super::manifest::{self, Workloads};
+use super::contents::{self, Workloads};
 use super::plan::{self, Live, Owner, Sort};
 use super::{Place, wait_for};
 
@@ -51,7 +51,7 @@ async fn prepare(args: &Args) -> anyhow::Result<()> {
     let to = args.place.owner();
     let live = cluster::fetch_live(&client).await?;
     let new = cluster::fetch_manifest(&client, &to).await?;
-    let registered = new.as_deref().and_then(manifest::registered);
+    let registered = new.as_deref().and_then(contents::registered);
     let mut changed = 0;
     for change in plan::plan(&live, &to, registered.as_ref()) {
         if let Outcome::Changed(what) = cluster::apply(&client, &change, mode).await? {
@@ -90,14 +90,14 @@ fn remarks(live: &[Live], others: &Others, to: &Owner) -> Vec<String> {
     lines.extend(others.iter().filter(|(_, stored)| stored.is_none()).map(|(owner, _)| unstored(owner)));
     lines.extend(unmanaged(live));
     let stored = others.iter().filter_map(|(owner, stored)| Some((owner, stored.as_deref()?)));
-    lines.extend(stored.flat_map(|(owner, manifest)| next(owner, &manifest::workloads(manifest), to)));
+    lines.extend(stored.flat_map(|(owner, manifest)| next(owner, &contents::workloads(manifest), to)));
     lines
 }
 
 /// What a release would take from the new one when it is uninstalled: the names of their charts were not kept apart.
 fn fight(others: &Others, new: &str, to: &Owner) -> Option<String> {
     others.iter().find_map(|(owner, stored)| {
-        let both = manifest::contested(stored.as_deref()?, new);
+        let both = contents::contested(stored.as_deref()?, new);
         let names: Vec<String> = both.into_iter().collect();
         (!names.is_empty()).then(|| {
             format!(

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::manifest;
 use super::super::plan::{Live, Object, Owner, Service, Sort, shared, theirs};
 use super::super::report::{Finding, Verdict};
+use super::super::{contents, manifest};
 use super::{About, Seen, Stored};
 
 /// Everything that is to be said of it.
@@ -17,7 +17,7 @@ pub(super) fn judge(seen: &Seen, to: &Owner) -> Vec<Finding> {
 /// The Service that the release which takes over registers, if it is installed.
 fn registered(seen: &Seen, to: &Owner) -> Option<Service> {
     let (_, stored) = seen.releases.iter().find(|(owner, _)| owner == to)?;
-    manifest::registered(&stored.as_ref()?.manifest)
+    contents::registered(&stored.as_ref()?.manifest)
 }
 
 /// The command that helps, with the flags that it needs.
