@@ -178,3 +178,24 @@ async fn a_release_that_only_drops_keda_leaves_everything_to_kedge() {
     assert_eq!(stage.identities(), before);
     assert_eq!(stage.served_from(), [json!("kedge"), json!("kedge")]);
 }
+
+#[tokio::test]
+async fn keda_that_was_only_stopped_comes_back_by_an_upgrade() {
+    let stage = Stage::with_keda("migrate-stopped").await;
+    let before = stage.identities();
+    let replicas = || stage.get(&["deployment", "keda-operator", "--namespace=keda"])["spec"]["replicas"].clone();
+    stage.prepare(&[]);
+    stage.cluster.kubectl(["scale", "deployment", "keda-operator", "--namespace=keda", "--replicas=0"]).unwrap();
+    stage.install_kedge().unwrap();
+    stage.prepare(&[]);
+    assert_eq!((stage.served_from(), replicas()), ([json!("kedge"), json!("kedge")], json!(0)));
+
+    let to_keda = ["--release=keda", "--namespace=keda"];
+    stage.prepare(&to_keda);
+    let theirs = stage.chart.path().display().to_string();
+    stage.helm(&["upgrade", "keda", &theirs, "--namespace=keda"]).unwrap();
+    stage.prepare(&to_keda);
+    stage.uninstall("kedge");
+    assert_eq!((stage.served_from(), replicas()), ([json!("keda"), json!("keda")], json!(1)));
+    assert_eq!(stage.identities(), before);
+}
