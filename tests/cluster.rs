@@ -13,10 +13,14 @@ mod hpa_timelines;
 mod image;
 #[path = "cluster/keda.rs"]
 mod keda;
+#[path = "cluster/migrate.rs"]
+mod migrate;
 #[path = "cluster/prometheus.rs"]
 mod prometheus;
 #[path = "cluster/quickstart.rs"]
 mod quickstart;
+#[path = "cluster/rbac.rs"]
+mod rbac;
 #[path = "cluster/rig.rs"]
 mod rig;
 #[path = "cluster/scaling.rs"]

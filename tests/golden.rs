@@ -14,6 +14,8 @@ mod hpa;
 mod proto;
 #[path = "golden/quantity.rs"]
 mod quantity;
+#[path = "golden/rbac.rs"]
+mod rbac;
 #[path = "golden/samples.rs"]
 mod samples;
 #[path = "golden/workspace.rs"]

@@ -28,11 +28,15 @@ mod running;
 #[path = "chart/stories.rs"]
 mod stories;
 #[path = "chart/used_rights.rs"]
-mod used_rights;
+pub(crate) mod used_rights;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use kedge_test_cluster::Cluster;
 use kedge_tests::golden::{self, Case};
 use kedge_tests::helm::{self, Document};
+use serde_json::{Value, json};
 
 /// The sets of values.
 fn cases() -> Vec<Case> {
@@ -46,6 +50,16 @@ fn render(case: &Case) -> Vec<Document> {
     let values = format!("--values={}", case.path("values.yaml").display());
     let rendered = helm::template(&["--set=crds.install=false", &values]);
     rendered.unwrap_or_else(|error| panic!("{}: {error}", case.name))
+}
+
+/// A kubeconfig, in this folder, with a token of an account of the release and nothing else.
+pub(crate) fn kubeconfig_of(cluster: &Cluster, folder: &Path, account: &str) -> PathBuf {
+    let token = cluster.kubectl(["create", "token", account, "--namespace=keda", "--duration=1h"]).unwrap();
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(cluster.kubeconfig()).unwrap()).unwrap();
+    config["users"][0]["user"] = json!({ "token": token.trim() });
+    let path = folder.join(format!("kubeconfig-of-{account}"));
+    fs::write(&path, config.to_string()).unwrap();
+    path
 }
 
 /// Runs helm on a cluster.

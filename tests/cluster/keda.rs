@@ -4,27 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use kedge_api::crd;
+use kedge_test_cluster::keda::released_crds;
 use kedge_test_cluster::tools;
-use kedge_tests::{descriptors, files, schema};
-use serde_json::Value;
+use kedge_tests::{descriptors, schema};
 
-/// The CRDs as KEDA releases them: its generated ones, changed by the patches that it keeps beside them.
-pub(crate) fn released_crds() -> anyhow::Result<Vec<Value>> {
-    let folder = tools::keda_source()?.join("config/crd");
-    let patches = [("scaledobjects", "scaledobject_patch.yaml"), ("scaledjobs", "scaledjob_patch.yaml")];
-    let mut crds = Vec::new();
-    for plural in ["clustertriggerauthentications", "scaledjobs", "scaledobjects", "triggerauthentications"] {
-        let mut crd = files::read_yaml(&folder.join(format!("bases/keda.sh_{plural}.yaml")));
-        for (_, patch) in patches.iter().filter(|(patched, _)| *patched == plural) {
-            let patch = files::read_yaml(&folder.join("patches").join(patch));
-            json_patch::patch(&mut crd, &serde_json::from_value::<json_patch::Patch>(patch)?)?;
-        }
-        crds.push(crd);
-    }
-    Ok(crds)
-}
-
-/// Writes them as files for kubectl.
+/// Writes KEDA's CRDs as files for kubectl.
 pub(crate) fn write_released_crds(folder: &Path) -> anyhow::Result<()> {
     for crd in released_crds()? {
         let name = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();

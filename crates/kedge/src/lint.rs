@@ -17,7 +17,7 @@ mod document;
 mod github;
 mod input;
 mod json;
-mod judge;
+pub(crate) mod judge;
 mod parameters;
 mod path;
 mod remedy;
@@ -120,6 +120,11 @@ fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// All objects of files, folders or standard input, for commands that can do nothing with a part of them.
+pub(crate) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    with_room(|| input::read_objects(paths))
+}
+
 /// `docs/reference/lint.md`.
 pub(crate) fn reference() -> String {
     rules::page()
@@ -160,7 +165,8 @@ fn fails(report: &Report, fail_on: FailOn) -> bool {
 }
 
 fn judge_all(tools: &Tools, files: &[File]) -> Report {
-    let judge = Judge::knowing(tools, files.iter().flat_map(|file| &file.contents.documents));
+    let documents = files.iter().flat_map(|file| &file.contents.documents);
+    let judge = Judge::knowing(tools, documents.map(|document| &document.object));
     let mut report = Report { files: files.len(), ..Report::default() };
     for file in files {
         let mut remarks = Vec::new();
@@ -204,7 +210,7 @@ fn unreadable_remark(file: &File, unreadable: &Unreadable) -> Remark {
 }
 
 /// Kind, namespace if there is one, and name.
-fn name_of(object: &Value) -> String {
+pub(crate) fn name_of(object: &Value) -> String {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),

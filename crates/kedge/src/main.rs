@@ -2,7 +2,9 @@
 
 mod crds;
 mod lint;
+mod migrate;
 mod operator;
+mod rbac;
 mod reference;
 mod registration;
 mod scaler;
@@ -26,6 +28,10 @@ enum Command {
     Crds(crds::Args),
     /// Say what is wrong with manifests, as admission would, and what could be better: no cluster is needed
     Lint(lint::Args),
+    /// From KEDA to Kedge, and back, without losing an object
+    Migrate(migrate::Args),
+    /// Print the smallest roles with which the operator can look after given ScaledObjects: no cluster is needed
+    Rbac(rbac::Args),
     /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
     Simulate(simulate::Args),
     /// External scalers: check one before it is used
@@ -45,6 +51,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+        Command::Rbac(args) => rbac::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
         Command::Webhooks(flags) => operator::webhooks::run(&flags, &operator::Environment::collect()),
@@ -52,6 +59,7 @@ fn main() -> ExitCode {
         Command::Reference(args) => reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
         Command::Lint(args) => return lint::run(&args),
+        Command::Migrate(args) => return migrate::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -132,6 +132,11 @@ async fn listen_if(address: Option<&Address>) -> anyhow::Result<Option<TcpListen
     }
 }
 
+/// A client for commands that people run.
+pub(crate) async fn connect_as_user(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
+    connect(kubeconfig, Compression::On).await
+}
+
 /// A client for the cluster: by the given kubeconfig, else as `kubectl` would, else from inside a pod.
 async fn connect(kubeconfig: Option<&Path>, compression: Compression) -> anyhow::Result<kube::Client> {
     let mut config = match kubeconfig {

@@ -14,7 +14,8 @@ use crate::key::Key;
 use crate::watch::{Extent, Seen, Subject, watch};
 use crate::world::Scope;
 
-const MESSAGE: &str =
+/// What each is told.
+pub const MESSAGE: &str =
     "ScaledJobs are not run by this version of Kedge; keep KEDA for them, or use a ScaledObject with a Deployment";
 
 /// Watches ScaledJobs, and tells those that have not been told. Never returns.

@@ -23,6 +23,7 @@
 //! | [`prometheus`] | a real Prometheus server |
 //! | `metrics_server` | a real metrics-server beside a cluster |
 //! | `components` | the command line of each program |
+//! | [`keda`] | KEDA's CRDs from its source, and a chart that owns them as KEDA's does |
 //! | [`process`] | child processes that end when their owner ends, however it ends |
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
 //! | [`ports`] | ports that no other cluster on this machine gets |
@@ -37,6 +38,7 @@ pub mod cluster;
 pub mod control_plane;
 pub mod external_metrics;
 pub mod http;
+pub mod keda;
 pub mod operator;
 pub mod ports;
 pub mod process;

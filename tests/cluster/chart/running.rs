@@ -16,7 +16,7 @@ use kedge_test_cluster::wait::wait_for;
 use kedge_tests::{helm, programs};
 use serde_json::{Value, json};
 
-use super::helm_on;
+use super::{helm_on, kubeconfig_of};
 
 const NAMESPACE: &str = "--namespace=keda";
 const METRICS_SERVICE: &str = "keda-operator-metrics-apiserver";
@@ -127,7 +127,7 @@ impl<'a> Release<'a> {
         let mounted = self.mount(spec, container, &folder);
         let words = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let mut arguments: Vec<String> = words.map(|word| self.argument(pods, word, replica, &mounted)).collect();
-        let kubeconfig = self.kubeconfig(&folder, spec["serviceAccountName"].as_str().unwrap());
+        let kubeconfig = kubeconfig_of(self.cluster, &folder, spec["serviceAccountName"].as_str().unwrap());
         arguments.push(format!("--kubeconfig={}", kubeconfig.display()));
         let variables = container["env"].as_array().into_iter().flatten().map(|variable| variable_of(variable, &name));
         pods.group.spawn_in(&name, &programs::kedge(), &arguments, &variables.collect::<Vec<_>>()).unwrap();
@@ -171,16 +171,6 @@ impl<'a> Release<'a> {
             mounted.push((mount["mountPath"].as_str().unwrap().to_owned(), place));
         }
         mounted
-    }
-
-    /// A kubeconfig with a token of this account and nothing else.
-    fn kubeconfig(&self, folder: &Path, account: &str) -> PathBuf {
-        let token = self.cluster.kubectl(["create", "token", account, NAMESPACE, "--duration=1h"]).unwrap();
-        let mut config: Value = serde_json::from_str(&fs::read_to_string(self.cluster.kubeconfig()).unwrap()).unwrap();
-        config["users"][0]["user"] = json!({ "token": token.trim() });
-        let path = folder.join("kubeconfig");
-        fs::write(&path, config.to_string()).unwrap();
-        path
     }
 
     fn get(&self, what: &[&str]) -> Value {

@@ -196,11 +196,15 @@ async fn until_judged(story: &Story<'_>, wishes: &Wishes) {
         assert_eq!(refused(&bad), "nothing", "others look after it");
         story.cluster.kubectl(["delete", "scaledobject", "bad", "--namespace=default"]).unwrap();
     }
-    // Rules look at the requests of the target, and at limit ranges where it has none.
-    let cpu = json!({ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } });
-    let mut object = scaled_object("asks-for-cpu", [cpu], json!({ "minReplicaCount": 1 }));
-    object["metadata"]["namespace"] = json!(story.namespace);
-    assert!(refused(&object).contains("asks-for-cpu"), "{}", refused(&object));
+    // Rules look at the requests of the target, which may have been made a moment ago.
+    for kind in ["Deployment", "StatefulSet"] {
+        let cpu = json!({ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } });
+        let target = json!({ "minReplicaCount": 1, "scaleTargetRef": { "kind": kind, "name": "missing" } });
+        let mut object = scaled_object("asks-for-cpu", [cpu], target);
+        object["metadata"]["namespace"] = json!(story.namespace);
+        let said = refused(&object);
+        assert!(said.contains("missing"), "{said}");
+    }
 }
 
 /// What triggers take their credentials from.

@@ -34,12 +34,12 @@ struct Grant {
 
 /// Something that an account did.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Use {
+pub(crate) struct Use {
     account: String,
     namespace: String,
     name: String,
     group: String,
-    resource: String,
+    pub(crate) resource: String,
     verb: String,
 }
 
@@ -82,7 +82,7 @@ fn grants(documents: &[Document]) -> Vec<Grant> {
 }
 
 /// What the accounts of the release did since a place in the log, and what they were refused.
-fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<String>) {
+pub(crate) fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<String>) {
     let (mut done, mut refused) = (BTreeSet::new(), BTreeSet::new());
     let log = fs::read_to_string(cluster.audit_log()).unwrap();
     for line in log[since..].lines().filter(|line| line.contains("system:serviceaccount:keda:")) {
@@ -109,7 +109,7 @@ fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<String>) {
 }
 
 /// A cluster whose HPA controller is quick, and which asks whether an owner may be held back from going.
-async fn cluster(name: &str) -> Cluster {
+pub(crate) async fn checking_cluster(name: &str) -> Cluster {
     let builder = Cluster::builder(name).hpa_sync_period(Duration::from_secs(1));
     let plugin = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
     let cluster = builder.apiserver_flag(plugin).start().await.unwrap();
@@ -155,7 +155,7 @@ async fn play(cluster: &Cluster, mode: Mode<'_>) {
 
 #[tokio::test]
 async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
-    let cluster = cluster("chart-everywhere").await;
+    let cluster = checking_cluster("chart-everywhere").await;
     let wishes = Wishes::default();
     play(&cluster, Mode { sets: &["default"], values: &[], replicas: 1, wishes }).await;
     play(&cluster, Mode { sets: &["high-availability"], values: &[], replicas: 3, wishes }).await;
@@ -166,7 +166,7 @@ async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
 
 #[tokio::test]
 async fn rights_that_values_add_or_take_are_enough_and_all_used() {
-    let cluster = cluster("chart-special").await;
+    let cluster = checking_cluster("chart-special").await;
     let wishes = Wishes { secrets: stories::Secrets::OfTheRelease, rollouts: true, tokens: true, ..Wishes::default() };
     let sets = &["secrets-restricted", "custom-kinds", "all-tokens"];
     play(&cluster, Mode { sets, values: &[], replicas: 1, wishes }).await;
@@ -178,7 +178,7 @@ async fn rights_that_values_add_or_take_are_enough_and_all_used() {
 
 #[tokio::test]
 async fn rights_of_some_namespaces_are_enough_and_all_used() {
-    let cluster = cluster("chart-namespaced").await;
+    let cluster = checking_cluster("chart-namespaced").await;
     let wishes = Wishes { namespaces: stories::Namespaces::Own, ..Wishes::default() };
     let watched = &["watchNamespace=NAMESPACE"];
     play(&cluster, Mode { sets: &["namespaced"], values: watched, replicas: 1, wishes }).await;
@@ -192,7 +192,7 @@ async fn rights_of_some_namespaces_are_enough_and_all_used() {
 
 #[tokio::test]
 async fn without_the_right_to_finalizers_no_hpa_is_made_where_owners_are_checked() {
-    let cluster = cluster("chart-finalizers").await;
+    let cluster = checking_cluster("chart-finalizers").await;
     let story = Story::begin(&cluster, "finalizers");
     let release = Release::install(&cluster, 1, &["--set=webhooks.enabled=false".to_owned()]);
     let role = cluster.kubectl(["get", "clusterrole", "keda-operator", "--output=json"]).unwrap();

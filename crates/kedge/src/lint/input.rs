@@ -4,8 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use serde_json::Value;
 
-use super::stream::{self, Contents};
+use super::stream::{self, Contents, Unreadable};
 
 /// What was read of one file.
 pub(super) struct File {
@@ -26,6 +27,22 @@ pub(super) fn read_all(paths: &[PathBuf]) -> (Vec<File>, Vec<anyhow::Error>) {
         }
     }
     (files, failures)
+}
+
+/// All objects, if everything can be read.
+pub(super) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    let (files, failures) = read_all(paths);
+    if let Some(failure) = failures.into_iter().next() {
+        return Err(failure);
+    }
+    let mut objects = Vec::new();
+    for File { name, contents } in files {
+        if let Some(Unreadable { place, problem, remedy, .. }) = contents.unreadable.first() {
+            bail!("{name}:{}:{}: {problem}; {remedy}", place.line, place.column);
+        }
+        objects.extend(contents.documents.into_iter().map(|document| document.object));
+    }
+    Ok(objects)
 }
 
 /// The files of a folder; any other path as it is.

@@ -16,7 +16,6 @@ use kedge_webhooks::rules::{self, Run, requests};
 use serde_json::Value;
 
 use super::advice;
-use super::document::Document;
 use super::shape::{Checked, SCHEMA, Shapes};
 
 pub(super) static VERSION_UNKNOWN: Rule = Rule {
@@ -34,13 +33,13 @@ const OLD_GROUP: &str = "keda.k8s.io";
 
 /// What is the same for all documents, and dear to make.
 #[derive(Debug)]
-pub(super) struct Tools {
+pub(crate) struct Tools {
     shapes: Shapes,
     registry: Registry,
 }
 
 impl Tools {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let registry = Registry::new(Settings::default(), Connector::tcp(), std::sync::Arc::new(NoCluster));
         Self { shapes: Shapes::new(), registry }
     }
@@ -48,21 +47,21 @@ impl Tools {
 
 /// What is needed to judge any document.
 #[derive(Debug)]
-pub(super) struct Judge<'t> {
+pub(crate) struct Judge<'t> {
     tools: &'t Tools,
     index: Index,
 }
 
 impl<'t> Judge<'t> {
-    /// One that knows these documents.
-    pub(super) fn knowing<'d>(tools: &'t Tools, documents: impl Iterator<Item = &'d Document>) -> Self {
+    /// One that knows these objects.
+    pub(crate) fn knowing<'o>(tools: &'t Tools, objects: impl Iterator<Item = &'o Value>) -> Self {
         let index = Index::default();
-        documents.for_each(|document| index.add(&document.object));
+        objects.for_each(|object| index.add(object));
         Self { tools, index }
     }
 
     /// Everything that is to be said of an object; nothing at all of kinds that are not ours.
-    pub(super) fn judge(&self, object: &Value) -> Option<Vec<Finding>> {
+    pub(crate) fn judge(&self, object: &Value) -> Option<Vec<Finding>> {
         let kind = object["kind"].as_str().unwrap_or_default();
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

@@ -23,6 +23,21 @@ const FILE_AGE_MAX: Duration = Duration::from_secs(30);
 /// Nothing is resolved again sooner than this because it may be old.
 const REFRESH_LEAST: Duration = Duration::from_secs(10);
 
+/// What helps where the store of a cloud cannot be read.
+pub const UNSUPPORTED_REMEDY: &str =
+    "copy the values into a Secret, for example with external-secrets, and use secretTargetRef";
+
+/// The sources of parameters that an object names and that cannot be read yet.
+pub fn unsupported(spec: &TriggerAuthenticationSpec) -> impl Iterator<Item = &'static str> {
+    let given = [
+        ("azureKeyVault", spec.azure_key_vault.is_some()),
+        ("azureServicePrincipal", spec.azure_service_principal.is_some()),
+        ("gcpSecretManager", spec.gcp_secret_manager.is_some()),
+        ("awsSecretManager", spec.aws_secret_manager.is_some()),
+    ];
+    given.into_iter().filter(|(_, given)| *given).map(|(field, _)| field)
+}
+
 /// What a trigger is built with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
@@ -224,16 +239,8 @@ impl Resolution<'_> {
 
     /// The stores of clouds, which cannot be read yet.
     fn refuse_clouds(&self, holder: &Holder, found: &mut Found) {
-        let spec = &holder.spec;
-        let given = [
-            ("azureKeyVault", spec.azure_key_vault.is_some()),
-            ("azureServicePrincipal", spec.azure_service_principal.is_some()),
-            ("gcpSecretManager", spec.gcp_secret_manager.is_some()),
-            ("awsSecretManager", spec.aws_secret_manager.is_some()),
-        ];
-        for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-            let remedy = "copy the values into a Secret, for example with external-secrets, and use secretTargetRef";
-            found.note(Problem::wrong(holder.place(field), "is not supported yet", remedy));
+        for field in unsupported(&holder.spec) {
+            found.note(Problem::wrong(holder.place(field), "is not supported yet", UNSUPPORTED_REMEDY));
         }
     }
 

@@ -1,0 +1,156 @@
+//! `kedge migrate prepare`: everything that two releases would fight over is protected, and handed over.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use kube::Client;
+
+use super::cluster::{self, Mode, Outcome};
+use super::contents::{self, Workloads};
+use super::plan::{self, Live, Owner, Sort};
+use super::{Place, wait_for};
+
+const EXAMPLES: &str = "\
+Run it before the release that takes over is installed, and once more after that: Helm does not have the API server ask the new Service.
+It can be interrupted and run again at any time: what is done is not done again.
+
+Exit codes:
+  0  all is prepared
+  1  something is in the way, or could not be read or written
+
+Examples:
+  kedge migrate prepare --dry-run
+  kedge migrate prepare                                    to the release kedge in the namespace kedge
+  kedge migrate prepare --release keda --namespace keda    and back to KEDA";
+
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Place,
+
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args) -> ExitCode {
+    match wait_for(prepare(args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn prepare(args: &Args) -> anyhow::Result<()> {
+    let client = crate::operator::connect_as_user(args.place.kubeconfig.as_deref()).await?;
+    let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
+    let to = args.place.owner();
+    let live = cluster::fetch_live(&client).await?;
+    let new = cluster::fetch_manifest(&client, &to).await?;
+    let registered = new.as_deref().and_then(contents::registered);
+    let mut changed = 0;
+    for change in plan::plan(&live, &to, registered.as_ref()) {
+        if let Outcome::Changed(what) = cluster::apply(&client, &change, mode).await? {
+            changed += 1;
+            println!("{}{what}", if mode == Mode::DryRun { "would change: " } else { "" });
+        }
+    }
+    if changed == 0 {
+        println!("nothing to change: all is with the {to}, or is not there yet");
+    }
+    let others = fetch_others(&client, &live, &to).await?;
+    for line in remarks(&live, &others, &to) {
+        println!("{line}");
+    }
+    match new.and_then(|new| fight(&others, &new, &to)) {
+        Some(problem) => Err(anyhow!(problem)),
+        None => Ok(()),
+    }
+}
+
+/// The other releases that own any of it, and what Helm has stored of each.
+type Others = Vec<(Owner, Option<String>)>;
+
+async fn fetch_others(client: &Client, live: &[Live], to: &Owner) -> anyhow::Result<Others> {
+    let owners: BTreeSet<&Owner> = live.iter().filter_map(|live| live.owner.as_ref()).filter(|of| *of != to).collect();
+    let mut others = Vec::new();
+    for owner in owners {
+        others.push((owner.clone(), cluster::fetch_manifest(client, owner).await?));
+    }
+    Ok(others)
+}
+
+/// What is left alone, and what to do next.
+fn remarks(live: &[Live], others: &Others, to: &Owner) -> Vec<String> {
+    let mut lines: Vec<String> = live.iter().filter(|live| !live.is_of_keda()).map(foreign).collect();
+    lines.extend(others.iter().filter(|(_, stored)| stored.is_none()).map(|(owner, _)| unstored(owner)));
+    lines.extend(unmanaged(live));
+    let stored = others.iter().filter_map(|(owner, stored)| Some((owner, stored.as_deref()?)));
+    lines.extend(stored.flat_map(|(owner, manifest)| next(owner, &contents::workloads(manifest), to)));
+    lines
+}
+
+/// What a release would take from the new one when it is uninstalled: the names of their charts were not kept apart.
+fn fight(others: &Others, new: &str, to: &Owner) -> Option<String> {
+    others.iter().find_map(|(owner, stored)| {
+        let both = contents::contested(stored.as_deref()?, new);
+        let names: Vec<String> = both.into_iter().collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{owner} and {to} both have {}: to uninstall the one takes them from the other; give the new one names of its own first, \
+                 as with `helm upgrade {} ... --set operator.name=kedge-operator`",
+                names.join(", "),
+                to.release
+            )
+        })
+    })
+}
+
+fn foreign(live: &Live) -> String {
+    let owner = live.owner.as_ref().map_or_else(|| "something else".to_owned(), ToString::to_string);
+    format!("note: {} belongs to {owner}, and is left alone: there is one provider of it a cluster", live.object)
+}
+
+fn unstored(owner: &Owner) -> String {
+    format!(
+        "note: no Secret holds the {owner}: it is uninstalled, or Helm stores it elsewhere (HELM_DRIVER). In that case set \
+         crds.additionalAnnotations.\"helm\\.sh/resource-policy\"=keep with `helm upgrade` before it is uninstalled"
+    )
+}
+
+/// Where CRDs came without Helm, nobody but their user knows what would delete them.
+fn unmanaged(live: &[Live]) -> Option<String> {
+    let crds = live.iter().filter(|live| live.owner.is_none() && live.object.sort == Sort::Crd);
+    let names: Vec<&str> = crds.map(|live| live.object.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "note: these CRDs were not installed by Helm: {}. To remove KEDA, delete its Deployments, Services and roles, and never \
+             its manifests as a whole: with the CRDs goes every object",
+            names.join(", ")
+        )
+    })
+}
+
+fn next(old: &Owner, runs: &Workloads, to: &Owner) -> Vec<String> {
+    let (Owner { release, namespace }, Owner { release: new, namespace: place }) = (old, to);
+    let last = match runs.others.is_empty() {
+        true => format!("  helm uninstall {release} --namespace {namespace}"),
+        false => {
+            let others = runs.others.join(", ");
+            format!(
+                "  helm upgrade {release} ... --namespace {namespace}, with KEDA turned off: it also holds {others}"
+            )
+        }
+    };
+    vec![
+        format!("next: stop the old one, install {new}, prepare again, and then remove the old one:"),
+        format!("  kubectl --namespace {namespace} scale deployment {} --replicas=0", runs.kedas.join(" ")),
+        format!("  helm install {new} CHART --namespace {place} --create-namespace"),
+        format!("  kedge migrate prepare --release {new} --namespace {place}"),
+        last,
+    ]
+}

@@ -1,0 +1,153 @@
+use serde_json::json;
+
+use super::super::plan::{Object, Service, shared, theirs};
+use super::*;
+
+fn owner(release: &str) -> Owner {
+    Owner { release: release.to_owned(), namespace: release.to_owned() }
+}
+
+fn of_keda(kind: &str, name: &str, spec: Value) -> Value {
+    let metadata = json!({ "name": name, "namespace": "shop" });
+    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec })
+}
+
+fn scaled_object(name: &str, target: Value, trigger: Value) -> Value {
+    of_keda("ScaledObject", name, json!({ "scaleTargetRef": target, "triggers": [trigger] }))
+}
+
+fn cron() -> Value {
+    let metadata = json!({ "timezone": "UTC", "start": "0 8 * * *", "end": "0 9 * * *", "desiredReplicas": "2" });
+    json!({ "type": "cron", "metadata": metadata })
+}
+
+fn seen(objects: impl IntoIterator<Item = Value>) -> Seen {
+    let stored = Stored { revision: 3, status: "deployed".to_owned(), manifest: String::new() };
+    Seen { objects: objects.into_iter().collect(), releases: vec![(owner("keda"), Some(stored))], ..Seen::default() }
+}
+
+/// Verdict, object, field, and how the remedy begins.
+fn told(seen: &Seen) -> Vec<(Verdict, String, String)> {
+    let report = judge(seen, &owner("kedge"));
+    report.findings.into_iter().map(|found| (found.verdict, found.object, found.field)).collect()
+}
+
+#[test]
+fn what_kedge_does_not_do_is_named() {
+    let vault = json!({ "vaultUri": "https://vault.example", "secrets": [{ "parameter": "p", "name": "n" }] });
+    let events = json!({
+        "apiVersion": "eventing.keda.sh/v1alpha1", "kind": "CloudEventSource",
+        "metadata": { "name": "sink", "namespace": "shop" }, "spec": {},
+    });
+    let job = of_keda(
+        "ScaledJob",
+        "mail",
+        json!({ "jobTargetRef": { "template": { "spec": { "containers": [] } } }, "triggers": [cron()] }),
+    );
+    let rows = [
+        (
+            scaled_object("queue", json!({ "name": "queue" }), json!({ "type": "kafka", "metadata": {} })),
+            "ScaledObject shop/queue",
+            "spec.triggers[0].type",
+        ),
+        (
+            scaled_object(
+                "late",
+                json!({ "name": "late" }),
+                json!({ "type": "cron", "metadata": { "timezone": "UTC", "start": "0 8 * * *", "end": "0 9 * * *" } }),
+            ),
+            "ScaledObject shop/late",
+            "spec.triggers[0].metadata.desiredReplicas",
+        ),
+        (job, "ScaledJob shop/mail", ""),
+        (events, "CloudEventSource shop/sink", ""),
+        (
+            of_keda("TriggerAuthentication", "azure", json!({ "azureKeyVault": vault })),
+            "TriggerAuthentication shop/azure",
+            "spec.azureKeyVault",
+        ),
+    ];
+    for (object, name, field) in rows {
+        assert_eq!(told(&seen([object])), [(Verdict::WouldNotWork, name.to_owned(), field.to_owned())], "{name}");
+    }
+}
+
+#[test]
+fn what_is_to_be_done_first_is_named() {
+    let rollout = json!({ "name": "web", "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout" });
+    let mut shared = of_keda(
+        "ClusterTriggerAuthentication",
+        "shared",
+        json!({
+            "secretTargetRef": [{ "parameter": "password", "name": "broker", "key": "password" }],
+        }),
+    );
+    shared["metadata"]["namespace"] = Value::Null;
+    let strict = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": "keda-admission" }, "webhooks": [{ "failurePolicy": "Ignore" }, { "failurePolicy": "Fail" }],
+    });
+    let token = json!({ "boundServiceAccountToken": [{ "parameter": "bearerToken", "serviceAccountName": "reader" }] });
+    let rows = [
+        (scaled_object("web", rollout, cron()), "ScaledObject shop/web", "spec.scaleTargetRef"),
+        (shared, "ClusterTriggerAuthentication shared", "spec.secretTargetRef"),
+        (strict, "ValidatingWebhookConfiguration keda-admission", "webhooks[1].failurePolicy"),
+        (
+            of_keda("TriggerAuthentication", "token", token),
+            "TriggerAuthentication shop/token",
+            "spec.boundServiceAccountToken",
+        ),
+    ];
+    for (object, name, field) in rows {
+        assert_eq!(told(&seen([object])), [(Verdict::ToDo, name.to_owned(), field.to_owned())], "{name}");
+    }
+}
+
+#[test]
+fn what_works_is_not_spoken_of() {
+    let fine = scaled_object("web", json!({ "name": "web" }), cron());
+    let report = judge(&seen([fine]), &owner("kedge"));
+    assert_eq!((report.findings, report.objects), (Vec::new(), 1));
+    assert_eq!(report.facts[0], "release keda in namespace keda: revision 3, deployed");
+}
+
+#[test]
+fn a_release_that_takes_the_crds_along_is_told_of() {
+    let crd = "---\nkind: CustomResourceDefinition\nmetadata:\n  name: scaledobjects.keda.sh\n";
+    let mut seen = seen([]);
+    seen.releases[0].1.as_mut().unwrap().manifest = crd.to_owned();
+    seen.releases[0].1.as_mut().unwrap().status = "pending-upgrade".to_owned();
+    let keda = "release keda in namespace keda".to_owned();
+    let expected =
+        [(Verdict::WouldNotWork, keda.clone(), "status".to_owned()), (Verdict::ToDo, keda, "manifest".to_owned())];
+    assert_eq!(told(&seen), expected);
+}
+
+#[test]
+fn owners_are_told_of_until_all_is_handed_over() {
+    let live = |object: Object, release: &str| Live {
+        object,
+        owner: Some(owner(release)),
+        managed_by: None,
+        policy: None,
+        part_of: vec!["keda-operator".to_owned()],
+        service: None,
+    };
+    let all = |release: &str| Seen {
+        live: shared()
+            .into_iter()
+            .map(|object| live(object, release))
+            .chain(theirs().into_iter().map(|object| live(object, "keda")))
+            .collect(),
+        ..Seen::default()
+    };
+    assert_eq!(told(&all("keda")).len(), 6);
+    assert_eq!(told(&all("kedge")), []);
+    let registration = "---\nkind: APIService\nmetadata:\n  name: v1beta1.external.metrics.k8s.io\nspec:\n  service: {namespace: kedge, name: metrics}\n";
+    let mut seen = all("kedge");
+    seen.live[0].service = Some(Service { namespace: "keda".to_owned(), name: "metrics".to_owned() });
+    let stored = Stored { revision: 1, status: "deployed".to_owned(), manifest: registration.to_owned() };
+    seen.releases = vec![(owner("kedge"), Some(stored))];
+    let registration = shared()[0].to_string();
+    assert_eq!(told(&seen), [(Verdict::ToDo, registration, "spec.service".to_owned())], "Helm has not changed it");
+}

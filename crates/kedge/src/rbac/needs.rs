@@ -1,0 +1,205 @@
+//! What the operator does for each ScaledObject, as rights.
+
+use kedge_api::ScaledObject;
+use kedge_api::scaled_object::ModifierMetricType;
+use kedge_operator::target::kind_named;
+
+use super::credentials;
+use super::input::{Input, Place, Plural, is_name};
+use super::rules::{Rights, Scope, What};
+use super::{Certificates, Operator, Webhooks};
+
+pub(super) const READ: &[&str] = &["get", "list", "watch"];
+const WATCH: &[&str] = &["list", "watch"];
+const LIST: &[&str] = &["list"];
+const PATCH: &[&str] = &["patch"];
+const CREATE: &[&str] = &["create"];
+const KEEP_UP: &[&str] = &["get", "list", "watch", "update"];
+
+/// Why the operator needs what it always needs.
+const ALWAYS: &str = "the operator, whatever it looks after";
+
+pub(super) fn of(input: &Input, operator: &Operator) -> Rights {
+    let mut rights = Rights::default();
+    for (place, object) in &input.objects {
+        rights.watched.insert(place.0.clone());
+        watched(&mut rights, input, place);
+        target(&mut rights, input, place, object);
+        triggers(&mut rights, place, object);
+        credentials::of(&mut rights, input, operator, place, object);
+    }
+    authentications(&mut rights, input);
+    own(&mut rights, operator);
+    rights
+}
+
+/// What is watched in each namespace, used or not.
+fn watched(rights: &mut Rights, input: &Input, place: &Place) {
+    let scope = Scope::Namespace(place.0.clone());
+    let this = format!("ScaledObject {}", place.1);
+    let of_keda = |resource, verbs| What { group: "keda.sh", resource, verbs };
+    rights.one(&scope, of_keda("scaledobjects", &["get", "patch"]), &place.1, this.as_str());
+    rights.one(&scope, of_keda("scaledobjects/status", PATCH), &place.1, this.as_str());
+    // Some clusters ask for it when an HPA is made that keeps its owner from going first.
+    rights.one(&scope, of_keda("scaledobjects/finalizers", &["update"]), &place.1, this.as_str());
+    let mut all = |group, resource, verbs, reason: &str| rights.all(&scope, What { group, resource, verbs }, reason);
+    all("autoscaling", "horizontalpodautoscalers", &["get", "list", "watch", "create", "update", "delete"], &this);
+    all("events.k8s.io", "events", CREATE, &this);
+    for resource in ["scaledobjects", "scaledjobs", "triggerauthentications"] {
+        all("keda.sh", resource, WATCH, ALWAYS);
+    }
+    for resource in ["deployments", "statefulsets", "replicasets"] {
+        all("apps", resource, WATCH, ALWAYS);
+    }
+    for (_, name) in input.jobs.iter().filter(|(namespace, _)| *namespace == place.0) {
+        all("keda.sh", "scaledjobs/status", PATCH, &format!("ScaledJob {name}, which is told that it is not run"));
+    }
+}
+
+/// The target and its scale.
+fn target(rights: &mut Rights, input: &Input, place: &Place, object: &ScaledObject) {
+    let scope = Scope::Namespace(place.0.clone());
+    let reference = &object.spec.scale_target_ref;
+    let (version, kind) = kind_named(reference);
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let plural = match input.plural(&kind) {
+        Plural::Known(plural) => plural,
+        Plural::Guessed(plural) => {
+            rights.unknown.insert(format!(
+                "the plural of {kind}, which ScaledObject {}/{} scales, is guessed to be {plural}; add its CRD, or give --plural {kind}={plural}",
+                place.0, place.1
+            ));
+            plural
+        }
+    };
+    let reason = format!("ScaledObject {}, whose target is the {kind} {}", place.1, reference.name);
+    let scale = format!("{plural}/scale");
+    rights.one(&scope, What { group, resource: &scale, verbs: &["get", "update"] }, &reference.name, reason.as_str());
+    // Read when its scale is not there, to tell why, and for variables of containers.
+    rights.one(&scope, What { group, resource: &plural, verbs: &["get"] }, &reference.name, reason.as_str());
+    if group != "apps" {
+        rights.all(&scope, What { group, resource: &plural, verbs: WATCH }, reason);
+    }
+}
+
+/// What is read of the cluster for triggers and fallbacks.
+fn triggers(rights: &mut Rights, place: &Place, object: &ScaledObject) {
+    let scope = Scope::Namespace(place.0.clone());
+    let pods = What { group: "", resource: "pods", verbs: LIST };
+    let mut by_value = false;
+    for (index, trigger) in object.spec.triggers.iter().enumerate() {
+        let reason = format!("ScaledObject {}, trigger {index} ({})", place.1, trigger.r#type);
+        by_value |= trigger.metric_type.as_deref() == Some("Value");
+        match trigger.r#type.as_str() {
+            "kubernetes-workload" => rights.all(&scope, pods, reason),
+            "metrics-api" if is_true(trigger.metadata.get("aggregateFromKubeServiceEndpoints")) => {
+                let slices = What { group: "discovery.k8s.io", resource: "endpointslices", verbs: LIST };
+                rights.all(&service_scope(&scope, trigger.metadata.get("url")), slices, reason);
+            }
+            _ => {}
+        }
+    }
+    let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
+    by_value |= modifiers.is_some_and(|modifiers| modifiers.metric_type == Some(ModifierMetricType::Value));
+    if object.spec.fallback.is_some() && by_value {
+        rights.all(&scope, pods, format!("ScaledObject {}, whose fallback counts pods that are ready", place.1));
+    }
+}
+
+fn is_true(text: Option<&String>) -> bool {
+    text.is_some_and(|text| matches!(text.as_str(), "true" | "TRUE" | "True" | "t" | "T" | "1"))
+}
+
+/// The namespace in the name of a Service: `http://NAME.NAMESPACE.svc:80/path`.
+fn service_scope(own: &Scope, url: Option<&String>) -> Scope {
+    let host = url.and_then(|url| url.split("://").nth(1)).and_then(|rest| rest.split(['/', ':']).next());
+    let namespace =
+        host.and_then(|host| host.split('.').nth(1)).filter(|namespace| !namespace.is_empty() && is_name(namespace));
+    namespace.map_or_else(|| own.clone(), |namespace| Scope::Namespace(namespace.to_owned()))
+}
+
+/// Authentication objects get a finalizer, and the list of who uses them.
+fn authentications(rights: &mut Rights, input: &Input) {
+    for (namespace, name) in input.authentications.keys() {
+        let scope = Scope::Namespace(namespace.clone());
+        let reason = format!("TriggerAuthentication {name}");
+        let what = |resource, verbs| What { group: "keda.sh", resource, verbs };
+        rights.one(&scope, what("triggerauthentications", &["get", "patch"]), name, reason.as_str());
+        rights.one(&scope, what("triggerauthentications/status", PATCH), name, reason.as_str());
+        rights.all(&scope, What { group: "events.k8s.io", resource: "events", verbs: CREATE }, reason);
+    }
+    for name in input.shared.keys() {
+        let reason = format!("ClusterTriggerAuthentication {name}");
+        let what = |resource, verbs| What { group: "keda.sh", resource, verbs };
+        rights.one(&Scope::Cluster, what("clustertriggerauthentications", &["get", "patch"]), name, reason.as_str());
+        rights.one(&Scope::Cluster, what("clustertriggerauthentications/status", PATCH), name, reason.as_str());
+        // Events about what has no namespace are written there.
+        let events = What { group: "events.k8s.io", resource: "events", verbs: CREATE };
+        rights.all(&Scope::Namespace("default".to_owned()), events, reason);
+    }
+}
+
+/// What the operator needs for itself.
+fn own(rights: &mut Rights, operator: &Operator) {
+    let home = Scope::Namespace(operator.namespace.clone());
+    let what = |group, resource, verbs| What { group, resource, verbs };
+    rights.all(&Scope::Cluster, what("keda.sh", "clustertriggerauthentications", WATCH), ALWAYS);
+    rights.all(&home, what("coordination.k8s.io", "leases", CREATE), "choosing the replica that acts");
+    rights.one(
+        &home,
+        what("coordination.k8s.io", "leases", &["get", "update"]),
+        "operator.keda.sh",
+        "choosing the replica that acts",
+    );
+    if operator.certificates == Certificates::Made {
+        let reason = "certificates that the operator makes";
+        rights.all(&home, what("", "secrets", CREATE), reason);
+        rights.one(&home, what("", "secrets", KEEP_UP), "kedaorg-certs", reason);
+        let api = what("apiregistration.k8s.io", "apiservices", KEEP_UP);
+        rights.one(&Scope::Cluster, api, "v1beta1.external.metrics.k8s.io", reason);
+    }
+    if operator.webhooks == Webhooks::Served {
+        webhooks(rights, operator);
+    }
+}
+
+/// The webhooks keep an index of the whole cluster.
+fn webhooks(rights: &mut Rights, operator: &Operator) {
+    let what = |group, resource, verbs| What { group, resource, verbs };
+    if operator.certificates == Certificates::Made {
+        let registration = what("admissionregistration.k8s.io", "validatingwebhookconfigurations", KEEP_UP);
+        rights.one(&Scope::Cluster, registration, "keda-admission", "certificates that the operator makes");
+    }
+    let reads = [
+        what("keda.sh", "scaledobjects", WATCH),
+        what("autoscaling", "horizontalpodautoscalers", WATCH),
+        what("apps", "deployments", READ),
+        what("apps", "statefulsets", READ),
+        what("", "limitranges", WATCH),
+    ];
+    for read in reads {
+        rights.all(&Scope::Cluster, read, "the webhooks, which keep an index");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_of_a_service_is_in_its_name() {
+        let own = Scope::Namespace("shop".to_owned());
+        let rows = [
+            ("http://queue.backend.svc.cluster.local:80/length", "backend"),
+            ("https://queue.backend", "backend"),
+            ("http://queue:8080/length", "shop"),
+            ("http://queue", "shop"),
+            ("", "shop"),
+        ];
+        for (url, namespace) in rows {
+            let expected = Scope::Namespace(namespace.to_owned());
+            assert_eq!(service_scope(&own, Some(&url.to_owned())), expected, "{url}");
+        }
+        assert_eq!(service_scope(&own, None), own);
+    }
+}
