@@ -163,22 +163,20 @@ fn own(rights: &mut Rights, operator: &Operator) {
     }
 }
 
-/// The webhooks keep an index of the whole cluster.
+/// The webhooks keep an index of the namespaces that are looked after.
 fn webhooks(rights: &mut Rights, operator: &Operator) {
     let what = |group, resource, verbs| What { group, resource, verbs };
     if operator.certificates == Certificates::Made {
         let registration = what("admissionregistration.k8s.io", "validatingwebhookconfigurations", KEEP_UP);
         rights.one(&Scope::Cluster, registration, "keda-admission", "certificates that the operator makes");
     }
-    let reads = [
-        what("keda.sh", "scaledobjects", WATCH),
-        what("autoscaling", "horizontalpodautoscalers", WATCH),
-        what("apps", "deployments", READ),
-        what("apps", "statefulsets", READ),
-        what("", "limitranges", WATCH),
-    ];
-    for read in reads {
-        rights.all(&Scope::Cluster, read, "the webhooks, which keep an index");
+    for namespace in rights.watched.clone() {
+        let scope = Scope::Namespace(namespace);
+        let reads =
+            [what("apps", "deployments", READ), what("apps", "statefulsets", READ), what("", "limitranges", WATCH)];
+        for read in reads {
+            rights.all(&scope, read, "the webhooks, which keep an index");
+        }
     }
 }
 

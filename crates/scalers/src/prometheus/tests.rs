@@ -77,8 +77,13 @@ fn certificates_decide_over_unsafe_ssl() {
 }
 
 #[test]
+fn a_formula_needs_no_threshold_above_zero() {
+    assert!(built(&requests().with("threshold", "0").role(crate::trigger::Role::FormulaInput)).is_ok());
+}
+
+#[test]
 fn mistakes_are_named() {
-    let rows: [(&str, Sample, &[&str]); 15] = [
+    let rows: [(&str, Sample, &[&str]); 17] = [
         (
             "everything missing",
             Sample::new("prometheus"),
@@ -90,6 +95,8 @@ fn mistakes_are_named() {
             &["`serverAddress` does not begin with http"],
         ),
         ("no number", requests().with("threshold", "ten"), &["`threshold` \"ten\" is not a number"]),
+        ("no target", requests().with("threshold", "0"), &["`threshold` is not above 0"]),
+        ("no target", requests().with("threshold", "-3"), &["`threshold` is not above 0"]),
         ("no number", requests().with("activationThreshold", "x"), &["`activationThreshold`"]),
         ("no bool", requests().with("ignoreNullValues", "maybe"), &["`ignoreNullValues`"]),
         ("no bool", requests().with("unsafeSsl", "maybe"), &["`unsafeSsl`"]),
