@@ -54,8 +54,11 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let mut read = Reader::new(trigger);
     let question = parse_question(&mut read);
     let threshold = read.required(Field::metadata(&["threshold"]), convert::float);
-    // KEDA: takes it, and then no HPA can be made.
-    if trigger.role == Role::Metric && threshold.is_some_and(|threshold| threshold < LEAST_TARGET) {
+    // KEDA: takes it, and then no HPA can be made. One that is stored can still wake its target.
+    if !read.is_building()
+        && trigger.role == Role::Metric
+        && threshold.is_some_and(|threshold| threshold < LEAST_TARGET)
+    {
         let problem = "is not above 0, and no HPA can have such a target";
         read.note(Problem::new("threshold", problem, "write how much one replica can take, as in \"100\""));
     }

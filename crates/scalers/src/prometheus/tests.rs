@@ -8,6 +8,7 @@ use crate::identity::Ambient;
 use crate::metadata::Reader;
 use crate::sample::Sample;
 use crate::target::TargetType;
+use crate::trigger::{Knowledge, Role};
 
 fn requests() -> Sample {
     Sample::new("prometheus")
@@ -77,13 +78,20 @@ fn certificates_decide_over_unsafe_ssl() {
 }
 
 #[test]
-fn a_formula_needs_no_threshold_above_zero() {
-    assert!(built(&requests().with("threshold", "0").role(crate::trigger::Role::FormulaInput)).is_ok());
+fn a_threshold_of_zero_is_a_mistake_to_write_and_not_to_have() {
+    let zero = requests().with("threshold", "0");
+    assert!(built(&zero).is_ok());
+    let written = zero.clone().knowledge(Knowledge::Manifest);
+    assert!(built(&written).unwrap_err().contains("`threshold` is not above 0"));
+    assert!(
+        !built(&written.role(Role::FormulaInput)).unwrap_err().contains("threshold"),
+        "a formula has its own target"
+    );
 }
 
 #[test]
 fn mistakes_are_named() {
-    let rows: [(&str, Sample, &[&str]); 17] = [
+    let rows: [(&str, Sample, &[&str]); 15] = [
         (
             "everything missing",
             Sample::new("prometheus"),
@@ -95,8 +103,6 @@ fn mistakes_are_named() {
             &["`serverAddress` does not begin with http"],
         ),
         ("no number", requests().with("threshold", "ten"), &["`threshold` \"ten\" is not a number"]),
-        ("no target", requests().with("threshold", "0"), &["`threshold` is not above 0"]),
-        ("no target", requests().with("threshold", "-3"), &["`threshold` is not above 0"]),
         ("no number", requests().with("activationThreshold", "x"), &["`activationThreshold`"]),
         ("no bool", requests().with("ignoreNullValues", "maybe"), &["`ignoreNullValues`"]),
         ("no bool", requests().with("unsafeSsl", "maybe"), &["`unsafeSsl`"]),
