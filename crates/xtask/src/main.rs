@@ -5,6 +5,7 @@ mod chart;
 mod cluster;
 mod faults;
 mod generate;
+mod image;
 mod test;
 
 use std::path::Path;

@@ -16,7 +16,7 @@ use kedge_test_cluster::Cluster;
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::{cargo, workspace};
+use crate::{image, workspace};
 use caller::Caller;
 use waits::Waits;
 use webhooks::Webhooks;
@@ -45,12 +45,12 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     ensure!(args.objects >= OBJECTS_OF_A_NAMESPACE, "--objects: give {OBJECTS_OF_A_NAMESPACE} or more");
     ensure!(args.questions >= 100, "--questions: give 100 or more");
-    println!("building in release mode");
-    cargo(&["build", "--release", "--quiet", "--locked", "--package", "kedge"])?;
+    println!("building as for the image, in release mode");
+    let program = image::build()?;
     println!("starting a cluster");
     let cluster = Cluster::builder("bench-admission").start().await?;
     cluster.install_crds(&workspace().join("crds"))?;
-    let mut webhooks = Webhooks::start(&cluster).await?;
+    let mut webhooks = Webhooks::start(&cluster, &program).await?;
     let client = cluster.client().await?;
     let caller = Caller::new(&webhooks)?;
 

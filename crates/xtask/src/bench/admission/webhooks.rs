@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,8 +14,6 @@ use kedge_test_cluster::process::Group;
 use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, http};
 use serde_json::json;
-
-use crate::workspace;
 
 const PROGRAM: &str = "webhooks";
 const PAGE: usize = 4096;
@@ -29,7 +28,7 @@ pub(super) struct Webhooks {
 
 impl Webhooks {
     /// Starts and registers them, and returns when they are ready.
-    pub(super) async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub(super) async fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Self> {
         let (port, probes) = (Port::reserve()?, Port::reserve()?);
         let certificate = self_signed(&["localhost"])?;
         let folder = cluster.folder().join(PROGRAM);
@@ -46,7 +45,7 @@ impl Webhooks {
             "--metrics-bind-address=0".to_owned(),
             format!("--cert-dir={}", folder.display()),
         ];
-        group.spawn(PROGRAM, &workspace().join("target/release/kedge"), flags)?;
+        group.spawn(PROGRAM, program, flags)?;
         wait_for("the webhooks are ready", Duration::from_secs(60), async || {
             group.check().map_err(|error| error.to_string())?;
             match http::get(address, "/readyz").await {
