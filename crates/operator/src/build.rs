@@ -21,7 +21,7 @@ use crate::credentials::{Credentials, Resolved};
 use crate::key::Key;
 use crate::push::Push;
 use crate::queue::Queue;
-use crate::run::Role;
+use crate::role::Role;
 use crate::target::Target;
 use crate::telemetry::Telemetry;
 

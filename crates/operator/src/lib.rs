@@ -16,6 +16,7 @@
 //! | [`events`] | what users are told happened |
 //! | [`telemetry`] | the operator's own metrics |
 //! | [`push`] | sources that tell by themselves |
+//! | [`role`] | leading or standing by, and which objects a leader has come to |
 //! | [`lease`] | who of several replicas acts |
 //! | [`jobs`] | ScaledJobs, which are not run yet |
 //! | [`patience`] | waiting when the API server asks for it |
@@ -38,6 +39,7 @@ pub mod patience;
 pub mod push;
 pub mod queue;
 pub mod reads;
+pub mod role;
 pub mod run;
 pub mod sabotage;
 pub mod source;

@@ -140,6 +140,7 @@ impl Passes {
     pub async fn pass(&self, key: &Key, memory: &mut Memory) -> Option<Instant> {
         let Some(object) = self.world.object(key) else {
             self.forget(key, memory);
+            self.builder.role.forget(key);
             return None;
         };
         if object.metadata.uid.as_deref() != Some(memory.uid.as_str()) {
@@ -148,6 +149,7 @@ impl Passes {
         match self.look(key, object, memory).await {
             Ok(next) => {
                 memory.failures = 0;
+                self.builder.role.come_to(key);
                 next
             }
             Err(error) if error.is_conflict() => {
@@ -354,6 +356,8 @@ impl Passes {
         memory: &mut Memory,
     ) -> Arc<ObjectBoard> {
         if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
+            // It may have been built on demand, since this pass began.
+            memory.has_built = true;
             return board;
         }
         let old = self.board.get(key).filter(|old| Some(&old.uid) == object.metadata.uid.as_ref());

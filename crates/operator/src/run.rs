@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kedge_api::ScaledObject;
@@ -29,6 +28,7 @@ use crate::key::Key;
 use crate::lease::{Election, Elector};
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
+use crate::role::Role;
 use crate::sabotage::{self, Sabotage};
 use crate::source::BoardSource;
 use crate::target::Targets;
@@ -68,18 +68,6 @@ pub struct Operator {
     usage: Arc<Usage>,
     election: Option<Election>,
     role: Arc<Role>,
-}
-
-/// What this replica is.
-#[derive(Debug, Default)]
-pub struct Role {
-    leads: AtomicBool,
-}
-
-impl Role {
-    pub fn leads(&self) -> bool {
-        self.leads.load(Ordering::Acquire)
-    }
 }
 
 /// Why a replica leads no longer.
@@ -143,6 +131,12 @@ impl Operator {
         Self { passes, queue, watches, scopes, concurrency, usage, election: settings.election, role }
     }
 
+    /// Returns when all there is was listed.
+    #[cfg(test)]
+    pub(crate) async fn watches_listed(&self) {
+        self.watches.listed().await;
+    }
+
     /// What the metrics API asks.
     pub fn source(&self) -> BoardSource {
         BoardSource { passes: self.passes.clone(), role: self.role.clone() }
@@ -200,7 +194,7 @@ impl Operator {
         tokio::pin!(lost);
         // What another replica counted is in the status.
         self.passes.board.clear();
-        self.role.leads.store(true, Ordering::Release);
+        self.role.begin_to_lead();
         self.passes.world.wake_all();
         let mut jobs = JoinSet::new();
         jobs.spawn(decline(self.passes.client.clone(), self.scopes.clone()));
@@ -227,7 +221,7 @@ impl Operator {
         // Nothing is written from here on.
         crew.running.shutdown().await;
         jobs.shutdown().await;
-        self.role.leads.store(false, Ordering::Release);
+        self.role.stand_by();
         self.passes.board.clear();
         Ok(ended)
     }

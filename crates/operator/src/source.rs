@@ -18,7 +18,7 @@ use crate::board::{BoardTrigger, ExternalMetric, FRESH, ObjectBoard, Service};
 use crate::build::failures_in_status;
 use crate::key::Key;
 use crate::pass::Passes;
-use crate::run::Role;
+use crate::role::Role;
 use crate::sabotage::{self, Sabotage};
 use crate::target::{Target, TargetError};
 
@@ -88,9 +88,10 @@ impl BoardSource {
         }
     }
 
-    /// The triggers of the object: as the scale loop has them, or, where another replica has it, built on demand.
+    /// The triggers of the object: as the scale loop has them, or, where another replica has it, or ours has not come to it yet, built on
+    /// demand.
     async fn board(&self, key: &Key, object: &ScaledObject) -> Result<Arc<ObjectBoard>, MetricError> {
-        if self.role.leads() {
+        if self.role.has_come_to(key) {
             return self.passes.board.get(key).ok_or_else(|| {
                 MetricError::Unavailable(format!(
                     "the triggers of ScaledObject {key} are not built; its conditions say why"
@@ -176,3 +177,6 @@ impl BoardSource {
         if self.role.leads() { metric.failures() } else { failures_in_status(object, &metric.name) }
     }
 }
+
+#[cfg(test)]
+mod tests;

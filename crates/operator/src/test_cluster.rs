@@ -196,6 +196,7 @@ fn named_by(collection: &str) -> (String, &'static str) {
         "customresourcedefinitions" => "CustomResourceDefinition",
         "deployments" => "Deployment",
         "namespaces" => "Namespace",
+        "scaledobjects" => "ScaledObject",
         "secrets" => "Secret",
         "serviceaccounts" => "ServiceAccount",
         "triggerauthentications" => "TriggerAuthentication",

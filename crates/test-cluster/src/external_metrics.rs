@@ -25,16 +25,24 @@ impl std::fmt::Debug for Certificate {
     }
 }
 
-/// Makes a certificate for these names.
-pub fn self_signed(names: &[&str]) -> anyhow::Result<Certificate> {
-    let made = rcgen::generate_simple_self_signed(names.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
-    Ok(Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() })
+impl Certificate {
+    /// One for `localhost`, and for the Service by which the API server finds it.
+    pub fn generate(service: &str, namespace: &str) -> anyhow::Result<Self> {
+        let names = [format!("{service}.{namespace}.svc"), "localhost".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names)?;
+        Ok(Self { chain: made.cert.pem(), key: made.signing_key.serialize_pem() })
+    }
+
+    /// The authority, as objects of Kubernetes hold it.
+    pub fn ca_bundle(&self) -> String {
+        STANDARD.encode(&self.chain)
+    }
 }
 
 /// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
 /// that is to be shown there.
 pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let certificate = self_signed(&["kedge-metrics.kedge.svc", "localhost"])?;
+    let certificate = Certificate::generate("kedge-metrics", "kedge")?;
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         {
@@ -47,7 +55,7 @@ pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
             "spec": {
                 "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
                 "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
-                "caBundle": STANDARD.encode(&certificate.chain),
+                "caBundle": certificate.ca_bundle(),
             },
         },
     ]});

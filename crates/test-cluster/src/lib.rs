@@ -19,6 +19,7 @@
 //! | `real`, `embedded` | how each of the two is started |
 //! | [`external_metrics`] | a process beside a cluster, registered as its external metrics API |
 //! | [`operator`] | an operator beside a cluster, registered as its external metrics API |
+//! | [`running_keda`] | the real KEDA beside a cluster, as processes |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
 //! | `metrics_server` | a real metrics-server beside a cluster |
@@ -27,6 +28,7 @@
 //! | [`process`] | child processes that end when their owner ends, however it ends |
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
 //! | [`ports`] | ports that no other cluster on this machine gets |
+//! | `plain_http` | one request, for probes and metrics |
 //! | `certificates` | keys, certificates and kubeconfigs |
 //! | [`http`] | asking a server over plain HTTP |
 //! | [`wait`] | waiting for a condition with a deadline |
@@ -43,6 +45,7 @@ pub mod operator;
 pub mod ports;
 pub mod process;
 pub mod prometheus;
+pub mod running_keda;
 pub mod tools;
 pub mod wait;
 
@@ -52,6 +55,7 @@ mod components;
 mod embedded;
 mod metrics_server;
 mod nodes;
+mod plain_http;
 mod real;
 mod state;
 
@@ -59,4 +63,5 @@ pub use cluster::{Cluster, ClusterBuilder};
 pub use control_plane::ControlPlane;
 pub use operator::{Launch, RunningOperator};
 pub use prometheus::Prometheus;
+pub use running_keda::RunningKeda;
 pub use state::{Owner, StateFolder};

@@ -77,6 +77,18 @@ impl RunningOperator {
         Ok((operators, balancer))
     }
 
+    /// Starts this program to serve metrics at this port with this certificate. Its account ([`create_account`]), whom the API
+    /// server asks, and waiting are left to the caller.
+    pub async fn launch_at(
+        cluster: &Cluster,
+        program: &Path,
+        launch: Launch,
+        metrics_api: Port,
+        certificate: &Certificate,
+    ) -> anyhow::Result<Self> {
+        Self::run(cluster, program, launch, metrics_api, certificate).await
+    }
+
     async fn run(
         cluster: &Cluster,
         program: &Path,
@@ -147,6 +159,11 @@ impl RunningOperator {
         self.group.terminate(Duration::from_secs(20)).await.with_context(|| self.log())
     }
 
+    /// Where `external.metrics.k8s.io` is served.
+    pub fn metrics_api_port(&self) -> u16 {
+        self.ports[0].number
+    }
+
     /// Where its own metrics are served.
     pub fn metrics_address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.ports[2].number).into()
@@ -166,16 +183,21 @@ impl RunningOperator {
 /// Tells the API server where the metrics are, and makes the operator's account.
 fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
     let certificate = external_metrics::register(cluster, port)?;
-    let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
+    create_account(cluster)?;
+    Ok(certificate)
+}
+
+/// Makes the operator's account, with the rights of the administrator.
+pub fn create_account(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
         { "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "kedge", "namespace": "kedge" } },
         {
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "kedge" },
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
             "subjects": [{ "kind": "ServiceAccount", "name": "kedge", "namespace": "kedge" }],
         },
-    ]});
-    cluster.apply(&objects)?;
-    Ok(certificate)
+    ]}))
 }
 
 /// A token of the operator's account, for a day.

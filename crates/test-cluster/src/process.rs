@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -113,16 +113,31 @@ impl Group {
         Ok(())
     }
 
-    /// Asks every member to end, as a kubelet would, and waits for those that do within the limit.
+    /// Asks every member to end, as a kubelet would, and waits until each has, with success.
     pub async fn terminate(&mut self, limit: Duration) -> anyhow::Result<()> {
+        self.ask_to_end()?;
+        self.until("every process has ended by itself", limit, |status| status.success()).await
+    }
+
+    /// As [`Group::terminate`], whatever each says about its own end: for programs that are not ours.
+    pub async fn end(&mut self, limit: Duration) -> anyhow::Result<()> {
+        self.ask_to_end()?;
+        self.until("every process has ended", limit, |_| true).await
+    }
+
+    fn ask_to_end(&self) -> anyhow::Result<()> {
         for member in &self.members {
             let process = i32::try_from(member.child.id()).ok().and_then(Pid::from_raw).context("no such process")?;
             kill_process(process, Signal::TERM).with_context(|| format!("cannot end {}", member.name))?;
         }
+        Ok(())
+    }
+
+    async fn until(&mut self, what: &str, limit: Duration, as_wanted: fn(ExitStatus) -> bool) -> anyhow::Result<()> {
         let members = &mut self.members;
-        wait_for("every process has ended by itself", limit, async || {
+        wait_for(what, limit, async || {
             let left = members.iter_mut().filter_map(|member| match member.child.try_wait() {
-                Ok(Some(status)) if status.success() => None,
+                Ok(Some(status)) if as_wanted(status) => None,
                 state => Some((member.name.clone(), format!("{state:?}"))),
             });
             let left: Vec<_> = left.collect();

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
+use crate::plain_http::get;
 use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
@@ -80,13 +79,4 @@ impl Prometheus {
 async fn is_ready(address: SocketAddr) -> Result<(), String> {
     let answer = get(address, "/-/ready").await.map_err(|error| error.to_string())?;
     if answer.starts_with("HTTP/1.0 200") { Ok(()) } else { Err(answer) }
-}
-
-/// One request over HTTP/1.0, whose answer ends with the connection.
-async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
-    let mut connection = TcpStream::connect(address).await?;
-    connection.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).await?;
-    Ok(answer)
 }

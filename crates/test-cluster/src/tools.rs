@@ -23,6 +23,9 @@ pub enum Tool {
     Helm,
     Prometheus,
     MetricsServer,
+    KedaOperator,
+    KedaAdapter,
+    KedaWebhooks,
 }
 
 /// How a program is built: the folder of its module below `go/`, its package, and flags for `go build`.
@@ -38,7 +41,7 @@ const KUBERNETES_VERSION: &str = "-s -w -X k8s.io/component-base/version.gitVers
     -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36";
 
 impl Tool {
-    /// Everything that tests may use, slowest first after etcd: a broken set-up shows early.
+    /// Everything that CI's tests may use, slowest first after etcd: a broken set-up shows early.
     pub const ALL: [Tool; 9] = [
         Tool::Etcd,
         Tool::KubeApiserver,
@@ -55,6 +58,9 @@ impl Tool {
     pub const CLUSTER: [Tool; 6] =
         [Tool::Etcd, Tool::KubeApiserver, Tool::KubeControllerManager, Tool::KubeScheduler, Tool::Kubectl, Tool::Kwok];
 
+    /// The peer. It takes a quarter of an hour to build, so only what is measured beside it asks for it.
+    pub const KEDA: [Tool; 3] = [Tool::KedaOperator, Tool::KedaAdapter, Tool::KedaWebhooks];
+
     /// The name of the program.
     pub fn name(self) -> &'static str {
         match self {
@@ -67,6 +73,9 @@ impl Tool {
             Tool::Helm => "helm",
             Tool::Prometheus => "prometheus",
             Tool::MetricsServer => "metrics-server",
+            Tool::KedaOperator => "keda-operator",
+            Tool::KedaAdapter => "keda-adapter",
+            Tool::KedaWebhooks => "keda-webhooks",
         }
     }
 
@@ -87,6 +96,9 @@ impl Tool {
                 ..plain("prometheus", "github.com/prometheus/prometheus/cmd/prometheus")
             },
             Tool::MetricsServer => plain("metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server"),
+            Tool::KedaOperator => plain("keda", "github.com/kedacore/keda/v2/cmd/operator"),
+            Tool::KedaAdapter => plain("keda", "github.com/kedacore/keda/v2/cmd/adapter"),
+            Tool::KedaWebhooks => plain("keda", "github.com/kedacore/keda/v2/cmd/webhooks"),
         }
     }
 
@@ -149,8 +161,11 @@ pub fn path(tool: Tool) -> anyhow::Result<PathBuf> {
     tool.cached_path()
 }
 
+/// The version of KEDA that is pinned.
+pub const KEDA_VERSION: &str = "v2.21.0";
+
 /// The folder of KEDA's own source, fetched as a Go module and checked against the checksum we keep: the peer's CRDs and
-/// contracts, to compare ours with.
+/// contracts, to compare ours with. Nothing that it depends on is fetched.
 pub fn keda_source() -> anyhow::Result<PathBuf> {
     go::require()?;
     go::download(&module_folder("keda"), "github.com/kedacore/keda/v2")

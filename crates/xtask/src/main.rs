@@ -6,6 +6,7 @@ mod cluster;
 mod faults;
 mod generate;
 mod image;
+mod peer;
 mod test;
 
 use std::path::Path;
@@ -40,6 +41,9 @@ enum Task {
     /// Write again what is generated and committed: crds/, docs/reference/, webhooks/registration.yaml, and what is made of
     /// the Helm chart
     Generate(generate::Args),
+    /// Measure Kedge beside the real KEDA, which is built the first time; that takes a quarter of an hour
+    #[command(subcommand)]
+    Peer(peer::Command),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate(args) => generate::run(&args),
+        Task::Peer(command) => peer::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

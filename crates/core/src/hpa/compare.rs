@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_api::names::labels;
 use serde_json::Value;
 
 use super::model::defaults::fill_defaults;
@@ -16,20 +17,31 @@ pub struct Before<'a> {
 }
 
 /// Whether the HPA that was found differs from the rendered one in anything that we set. What the API server fills in, and
-/// labels and annotations of others, do not count.
+/// labels and annotations of others, do not count; nor does which version wrote it.
 pub fn needs_write(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutoscaler, before: Before<'_>) -> bool {
     let spec = |hpa: &HorizontalPodAutoscaler| {
         let mut value = serde_json::to_value(fill_defaults(&hpa.spec)).unwrap_or_default();
         normalise_quantities(&mut value);
         value
     };
-    let labels = |metadata: &ObjectMeta| metadata.labels.clone().unwrap_or_default();
+    let marks = |metadata: &ObjectMeta| metadata.labels.clone().unwrap_or_default();
     let notes = |metadata: &ObjectMeta| metadata.annotations.clone().unwrap_or_default();
     let old = before.rendered.map(|hpa| &hpa.metadata);
     spec(found) != spec(rendered)
         || found.metadata.owner_references != rendered.metadata.owner_references
-        || differ(&labels(&found.metadata), &labels(&rendered.metadata), old.map(labels))
+        || differ(&marks(&found.metadata), &wanted_labels(found, rendered), old.map(marks))
         || differ(&notes(&found.metadata), &notes(&rendered.metadata), old.map(notes))
+}
+
+/// The labels that the found HPA must have. The version says who wrote it last: that alone is no reason to write it again, or else an
+/// upgrade, or a take-over from KEDA, would rewrite every HPA, and two versions that run at once would do so for ever.
+fn wanted_labels(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutoscaler) -> BTreeMap<String, String> {
+    let mut wanted = rendered.metadata.labels.clone().unwrap_or_default();
+    let version = found.metadata.labels.as_ref().and_then(|found| found.get(labels::VERSION));
+    if let (Some(version), Some(ours)) = (version, wanted.get_mut(labels::VERSION)) {
+        ours.clone_from(version);
+    }
+    wanted
 }
 
 /// Whether a rendered entry is missing or other, or one that was rendered before is still there.
@@ -123,6 +135,17 @@ mod tests {
         for (name, found, rendered, expected) in rows {
             assert_eq!(needs_write(&hpa(found), &hpa(rendered), Before::default()), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn the_version_that_wrote_an_hpa_is_no_reason_to_write_it() {
+        let of = |version: &str| json!({ "metadata": { "labels": { "app.kubernetes.io/version": version } } });
+        let ours = hpa(of("0.1.0"));
+        assert!(!needs_write(&hpa(of("2.21.0")), &ours, Before { rendered: Some(&ours) }), "KEDA's");
+        assert!(needs_write(&hpa(json!({})), &ours, Before::default()), "one that says nothing");
+        let mut other = of("2.21.0");
+        other["metadata"]["labels"]["a"] = json!("2");
+        assert!(needs_write(&hpa(other), &ours, Before::default()), "another label differs too");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What a replica that does not lead does: it builds the triggers of an object when somebody asks for its metrics, and drops
-//! them when they no longer fit. It writes nothing.
+//! What a replica does that does not lead, and one that leads before its first pass over an object: it builds the triggers of an object
+//! when somebody asks for its metrics, and drops them when they no longer fit. It writes nothing.
 
 use std::sync::Arc;
 
@@ -27,6 +27,10 @@ impl Passes {
         let target = self.targets.of(object).await.map_err(|error| error.to_string())?;
         let old = self.board.get(key).filter(|old| old.fits(object));
         let board = self.builder.build(object, &target, Earlier { board: old.as_deref(), hpa: hpa.as_deref() }).await;
+        // A pass, or another question, may have been quicker.
+        if let Some(newer) = self.board.get(key).filter(|board| self.is_current(board, object)) {
+            return Ok(newer);
+        }
         self.drop_stale(key);
         self.board.put(key.clone(), board.clone());
         Ok(board)

@@ -28,7 +28,7 @@ pub(super) struct Caller {
 impl Caller {
     pub(super) fn new(webhooks: &Webhooks) -> anyhow::Result<Self> {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(webhooks.certificate.as_bytes())?)?;
+        roots.add(CertificateDer::from_pem_slice(webhooks.certificate.chain.as_bytes())?)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
         let config = config.with_root_certificates(roots).with_no_client_auth();

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use kedge_test_cluster::external_metrics::self_signed;
+use kedge_test_cluster::external_metrics::Certificate;
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::process::Group;
 use kedge_test_cluster::wait::wait_for;
@@ -21,8 +19,8 @@ const PAGE: usize = 4096;
 pub(super) struct Webhooks {
     group: Group,
     port: Port,
-    /// The certificate that they show, PEM.
-    pub(super) certificate: String,
+    /// The certificate that they show.
+    pub(super) certificate: Certificate,
     _probes: Port,
 }
 
@@ -30,7 +28,7 @@ impl Webhooks {
     /// Starts and registers them, and returns when they are ready.
     pub(super) async fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Self> {
         let (port, probes) = (Port::reserve()?, Port::reserve()?);
-        let certificate = self_signed(&["localhost"])?;
+        let certificate = Certificate::generate("keda-admission-webhooks", "keda")?;
         let folder = cluster.folder().join(PROGRAM);
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("tls.crt"), &certificate.chain)?;
@@ -54,7 +52,7 @@ impl Webhooks {
             }
         })
         .await?;
-        let webhooks = Self { group, port, certificate: certificate.chain, _probes: probes };
+        let webhooks = Self { group, port, certificate, _probes: probes };
         webhooks.register(cluster)?;
         Ok(webhooks)
     }
@@ -64,7 +62,7 @@ impl Webhooks {
         let rule = json!({
             "apiGroups": ["keda.sh"], "apiVersions": ["v1alpha1"], "operations": ["CREATE", "UPDATE"], "resources": ["scaledobjects"],
         });
-        let client = json!({ "url": self.url(), "caBundle": STANDARD.encode(&self.certificate) });
+        let client = json!({ "url": self.url(), "caBundle": self.certificate.ca_bundle() });
         cluster.apply(&json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
             "metadata": { "name": "keda-admission" },

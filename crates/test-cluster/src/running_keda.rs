@@ -1,0 +1,181 @@
+//! The real KEDA beside a cluster: operator, metrics adapter and webhooks, as processes with the administrator's rights.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use kube::Client;
+
+use crate::cluster::Cluster;
+use crate::external_metrics::Certificate;
+use crate::plain_http;
+use crate::ports::Port;
+use crate::process::Group;
+use crate::tools::{self, Tool};
+use crate::wait::wait_for;
+
+/// The namespace that KEDA is told to be in: that of its Lease.
+pub const NAMESPACE: &str = "keda";
+
+/// KEDA waits for up to half a minute for what it is in the middle of.
+const END_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running KEDA. It ends when this value is dropped, and when this process ends in any way.
+#[derive(Debug)]
+pub struct RunningKeda {
+    group: Group,
+    ports: Ports,
+}
+
+#[derive(Debug)]
+struct Ports {
+    metrics_api: Port,
+    webhooks: Port,
+    metrics_service: Port,
+    operator_metrics: Port,
+    adapter_metrics: Port,
+    /// What is served and not looked at: probes, and metrics of the webhooks.
+    unused: [Port; 3],
+}
+
+impl RunningKeda {
+    /// Starts all three, with this certificate, and does not wait. The name sets the logs apart from those of an earlier one.
+    pub fn launch(cluster: &Cluster, name: &str, certificate: &Certificate) -> anyhow::Result<Self> {
+        let folder = cluster.folder().join("keda").join(name);
+        let certificates = folder.join("certificates");
+        write_certificates(&certificates, certificate)?;
+        let ports = Ports::reserve()?;
+        let mut group = Group::start(&folder)?;
+        let kubeconfig = cluster.kubeconfig();
+        let environment = environment(&kubeconfig);
+        let mut start = |tool: Tool, flags: Vec<String>| {
+            group.spawn_in(tool.name(), &tools::path(tool)?, flags, &environment).context("KEDA cannot be started")
+        };
+        start(Tool::KedaOperator, ports.operator_flags(&certificates))?;
+        start(Tool::KedaAdapter, ports.adapter_flags(&certificates, &kubeconfig))?;
+        start(Tool::KedaWebhooks, ports.webhooks_flags(&certificates))?;
+        Ok(Self { group, ports })
+    }
+
+    /// Returns when the adapter says that it is ready, as a kubelet would ask it.
+    pub async fn until_ready(&mut self) -> anyhow::Result<()> {
+        let mut config =
+            kube::Config::new(format!("https://127.0.0.1:{}", self.ports.metrics_api.number).parse::<http::Uri>()?);
+        config.accept_invalid_certs = true;
+        let adapter = Client::try_from(config)?;
+        wait_for("KEDA's adapter is ready", Duration::from_secs(120), async || {
+            self.group.check().map_err(|error| error.to_string())?;
+            let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
+            adapter.request_text(request).await.map(drop).map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    /// Asks all three to end, and waits until they have.
+    pub async fn end(mut self) -> anyhow::Result<()> {
+        self.group.end(END_LIMIT).await.context("KEDA does not end")
+    }
+
+    /// Fails, with the end of its log, if one of them has ended.
+    pub fn check(&mut self) -> anyhow::Result<()> {
+        self.group.check()
+    }
+
+    /// Where `external.metrics.k8s.io` is served.
+    pub fn metrics_api_port(&self) -> u16 {
+        self.ports.metrics_api.number
+    }
+
+    /// Where admission is served.
+    pub fn webhooks_port(&self) -> u16 {
+        self.ports.webhooks.number
+    }
+
+    /// What the operator tells of itself: its own metrics.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
+        let address = SocketAddr::from(([127, 0, 0, 1], self.ports.operator_metrics.number));
+        Ok(plain_http::get(address, "/metrics").await?)
+    }
+}
+
+impl Ports {
+    fn reserve() -> anyhow::Result<Self> {
+        Ok(Self {
+            metrics_api: Port::reserve()?,
+            webhooks: Port::reserve()?,
+            metrics_service: Port::reserve()?,
+            operator_metrics: Port::reserve()?,
+            adapter_metrics: Port::reserve()?,
+            unused: [Port::reserve()?, Port::reserve()?, Port::reserve()?],
+        })
+    }
+
+    fn operator_flags(&self, certificates: &Path) -> Vec<String> {
+        let flags = [
+            "--leader-elect".to_owned(),
+            format!("--cert-dir={}", certificates.display()),
+            format!("--metrics-service-bind-address={}", local(&self.metrics_service)),
+            format!("--metrics-bind-address={}", local(&self.operator_metrics)),
+            format!("--health-probe-bind-address={}", local(&self.unused[0])),
+        ];
+        flags.into_iter().chain(unthrottled()).collect()
+    }
+
+    fn adapter_flags(&self, certificates: &Path, kubeconfig: &Path) -> Vec<String> {
+        let kubeconfig = kubeconfig.display();
+        let flags = [
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", self.metrics_api.number),
+            format!("--cert-dir={}", certificates.display()),
+            format!("--tls-cert-file={}", certificates.join("tls.crt").display()),
+            format!("--tls-private-key-file={}", certificates.join("tls.key").display()),
+            format!("--lister-kubeconfig={kubeconfig}"),
+            format!("--authentication-kubeconfig={kubeconfig}"),
+            format!("--authorization-kubeconfig={kubeconfig}"),
+            format!("--metrics-service-address=localhost:{}", self.metrics_service.number),
+            format!("--port={}", self.adapter_metrics.number),
+        ];
+        flags.into_iter().chain(unthrottled()).collect()
+    }
+
+    fn webhooks_flags(&self, certificates: &Path) -> Vec<String> {
+        vec![
+            format!("--cert-dir={}", certificates.display()),
+            format!("--port={}", self.webhooks.number),
+            format!("--metrics-bind-address={}", local(&self.unused[1])),
+            format!("--health-probe-bind-address={}", local(&self.unused[2])),
+        ]
+    }
+}
+
+/// At its default limits KEDA throttles itself; what is measured is to be its work.
+fn unthrottled() -> [String; 2] {
+    ["--kube-api-qps=1000".to_owned(), "--kube-api-burst=2000".to_owned()]
+}
+
+fn local(port: &Port) -> String {
+    format!("127.0.0.1:{}", port.number)
+}
+
+fn environment(kubeconfig: &Path) -> Vec<(String, String)> {
+    [
+        ("KUBECONFIG", kubeconfig.display().to_string()),
+        ("POD_NAMESPACE", NAMESPACE.to_owned()),
+        ("KEDA_CLUSTER_OBJECT_NAMESPACE", NAMESPACE.to_owned()),
+        ("WATCH_NAMESPACE", String::new()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+/// It signs itself: it is also the authority by which operator and adapter trust each other.
+fn write_certificates(folder: &Path, certificate: &Certificate) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    for (file, text) in [("ca.crt", &certificate.chain), ("tls.crt", &certificate.chain), ("tls.key", &certificate.key)]
+    {
+        fs::write(folder.join(file), text).with_context(|| format!("cannot write {file} into {}", folder.display()))?;
+    }
+    Ok(())
+}
