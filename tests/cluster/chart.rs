@@ -6,6 +6,8 @@
 //! | [`refused`] | values that must not be accepted, and what is said of them |
 //! | [`rights`] | that no role allows more than its set of values asks for |
 //! | [`used_rights`] | that the operator works with the rights it gets, and uses them |
+//! | [`running`], [`stories`] | a release whose pods run, and what it is given to do |
+//! | [`rotation`] | certificates that are renewed while metrics are read and objects are judged |
 //! | [`release`] | a release from installation to removal |
 //! | [`pod_security`] | pods under the restricted pod security standard |
 
@@ -19,12 +21,22 @@ mod release;
 mod rendered;
 #[path = "chart/rights.rs"]
 mod rights;
+#[path = "chart/rotation.rs"]
+mod rotation;
+#[path = "chart/running.rs"]
+mod running;
+#[path = "chart/stories.rs"]
+mod stories;
 #[path = "chart/used_rights.rs"]
 pub(crate) mod used_rights;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use kedge_test_cluster::Cluster;
 use kedge_tests::golden::{self, Case};
 use kedge_tests::helm::{self, Document};
+use serde_json::{Value, json};
 
 /// The sets of values.
 fn cases() -> Vec<Case> {
@@ -38,6 +50,16 @@ fn render(case: &Case) -> Vec<Document> {
     let values = format!("--values={}", case.path("values.yaml").display());
     let rendered = helm::template(&["--set=crds.install=false", &values]);
     rendered.unwrap_or_else(|error| panic!("{}: {error}", case.name))
+}
+
+/// A kubeconfig, in this folder, with a token of an account of the release and nothing else.
+pub(crate) fn kubeconfig_of(cluster: &Cluster, folder: &Path, account: &str) -> PathBuf {
+    let token = cluster.kubectl(["create", "token", account, "--namespace=keda", "--duration=1h"]).unwrap();
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(cluster.kubeconfig()).unwrap()).unwrap();
+    config["users"][0]["user"] = json!({ "token": token.trim() });
+    let path = folder.join(format!("kubeconfig-of-{account}"));
+    fs::write(&path, config.to_string()).unwrap();
+    path
 }
 
 /// Runs helm on a cluster.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::wait_for;
 use kedge_tests::files;
@@ -69,12 +71,24 @@ fn root(program: &Path, kubeconfig: &str) -> tempfile::TempDir {
     root
 }
 
-/// The administrator's kubeconfig, with the API server by name, so that a name is looked up.
+/// The administrator's kubeconfig, which refers to no file, with the API server by name, so that a name is looked up.
 fn kubeconfig(path: &Path) -> String {
     let mut config: Value = serde_json::from_str(&files::read(path)).unwrap();
     let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap().replace("127.0.0.1", "localhost");
     config["clusters"][0]["cluster"]["server"] = json!(server);
+    hold(&mut config["clusters"][0]["cluster"], &["certificate-authority"]);
+    hold(&mut config["users"][0]["user"], &["client-certificate", "client-key"]);
     config.to_string()
+}
+
+/// Puts what these fields name into fields of their own.
+fn hold(part: &mut Value, fields: &[&str]) {
+    for field in fields {
+        let path = part[field].take();
+        let content = fs::read(path.as_str().unwrap_or_else(|| panic!("{field} names no file"))).unwrap();
+        part[format!("{field}-data")] = json!(STANDARD.encode(content));
+        part.as_object_mut().unwrap().remove(*field);
+    }
 }
 
 #[tokio::test]

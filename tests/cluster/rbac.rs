@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object, workload};
 use kedge_tests::{files, programs};
 use serde_json::{Value, json};
 
-use crate::chart::used_rights::{ACCOUNT, log, scaling_cluster, start};
+use crate::chart::kubeconfig_of;
+use crate::chart::used_rights::{checking_cluster, log};
+
+const ACCOUNT: &str = "system:serviceaccount:keda:keda-operator";
 
 fn authentication(kind: &str, name: &str, spec: Value) -> Value {
     json!({ "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": { "name": name }, "spec": spec })
@@ -50,6 +54,35 @@ fn manifests() -> Vec<Value> {
     ]
 }
 
+/// A kind that can be scaled, one of it, and its ScaledObject.
+fn fleet() -> [Value; 3] {
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let replicas = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema },
+        "subresources": { "status": {}, "scale": replicas },
+    });
+    let target = json!({ "apiVersion": "example.com/v1", "kind": "Navy", "name": "ships" });
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "navies.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "plural": "navies", "kind": "Navy" }, "versions": [version],
+        },
+    });
+    let ships = json!({ "apiVersion": "example.com/v1", "kind": "Navy", "metadata": { "name": "ships" }, "spec": { "replicas": 2 } });
+    [crd, ships, scaled_object("ships", [cron_closed(3)], json!({ "scaleTargetRef": target }))]
+}
+
+/// Starts the operator with a token of its account.
+async fn start(cluster: &Cluster, namespace: &str) -> RunningOperator {
+    let kubeconfig = kubeconfig_of(cluster, cluster.folder(), "keda-operator");
+    let flags = vec![format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect".to_owned()];
+    let environment = [("POD_NAMESPACE", "keda"), ("POD_NAME", "keda-operator-0"), ("WATCH_NAMESPACE", namespace)];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let launch = Launch { name: "of-the-roles".to_owned(), flags, environment };
+    RunningOperator::launch(cluster, &programs::kedge(), launch).await.unwrap()
+}
+
 /// What is printed for manifests.
 fn roles(story: &Story<'_>, manifests: &[Value]) -> String {
     let file = story.cluster.folder().join("manifests.yaml");
@@ -70,11 +103,11 @@ fn credential(kind: &str, name: &str) -> Value {
 
 #[tokio::test]
 async fn the_printed_roles_are_enough_and_no_more() {
-    let cluster = scaling_cluster("rbac").await;
+    let cluster = checking_cluster("rbac").await;
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     cluster.kubectl(["create", "serviceaccount", "keda-operator", "--namespace=keda"]).unwrap();
     let story = Story::begin(&cluster, "smallest");
-    let manifests = manifests();
+    let manifests = [manifests(), fleet().to_vec()].concat();
     cluster.kubectl(["apply", "--filename", &roles(&story, &manifests)]).unwrap();
     story.apply(["own", "variable", "other"].map(|name| credential("Secret", name)));
     story.apply([credential("ConfigMap", "map")]);
@@ -82,10 +115,11 @@ async fn the_printed_roles_are_enough_and_no_more() {
     shared["metadata"]["namespace"] = json!("keda");
     cluster.apply(&shared).unwrap();
 
-    let operator = start(&cluster, &[("WATCH_NAMESPACE", &story.namespace)]).await;
+    let operator = start(&cluster, &story.namespace).await;
     let (of_cluster, of_namespace): (Vec<Value>, Vec<Value>) =
-        manifests.into_iter().partition(|object| object["kind"] == "ClusterTriggerAuthentication");
+        manifests.into_iter().partition(|object| object["kind"].as_str().is_some_and(|kind| kind.starts_with("C")));
     of_cluster.iter().for_each(|object| cluster.apply(object).unwrap());
+    story.kubectl(["wait", "--for=condition=Established", "crd/navies.example.com"]);
     story.apply(of_namespace);
     story.until_replicas("awake", 2).await;
     story.until_replicas("asleep", 0).await;
@@ -97,10 +131,10 @@ async fn the_printed_roles_are_enough_and_no_more() {
     story.until("its HPA is gone", true, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
     operator.terminate().await.unwrap();
 
-    let (done, refused) = log(&cluster);
+    let (done, refused) = log(&cluster, 0);
     assert_eq!(refused, BTreeSet::new());
-    let used = |resource: &str| done.iter().any(|(_, used, _)| used == resource);
-    for resource in ["secrets", "configmaps", "serviceaccounts", "serviceaccounts/token", "pods"] {
+    let used = |resource: &str| done.iter().any(|done| done.resource == resource);
+    for resource in ["secrets", "configmaps", "serviceaccounts", "serviceaccounts/token", "pods", "navies/scale"] {
         assert!(used(resource), "{resource} is used");
     }
     let can = |verb: &str, what: &str, namespace: &str| {

@@ -2,8 +2,6 @@
 
 #[path = "scaling/bad_input.rs"]
 mod bad_input;
-#[path = "scaling/certificates.rs"]
-mod certificates;
 #[path = "scaling/credentials.rs"]
 mod credentials;
 #[path = "scaling/external.rs"]

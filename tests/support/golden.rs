@@ -27,6 +27,11 @@ pub fn cases(topic: &str) -> Vec<Case> {
     cases
 }
 
+/// One case of a topic.
+pub fn case(topic: &str, name: &str) -> Case {
+    cases(topic).into_iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no case {topic}/{name}"))
+}
+
 impl Case {
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use futures::future::join;
+use futures::future::{join, join_all};
 use kedge_operator::watch::{self, Extent, Subject, watch};
 use kube::Client;
 use serde::de::DeserializeOwned;
@@ -28,31 +28,46 @@ const HPA: usize = 1;
 /// How many kinds are watched.
 const KINDS: usize = 5;
 
-/// The index. It is complete once every kind has been listed.
+/// The index. It is complete once every kind has been listed, in every namespace that it covers.
 #[derive(Debug)]
 pub struct Index {
+    /// The namespaces it covers; none is all.
+    namespaces: Vec<String>,
     objects: RwLock<Table<KeptObject>>,
     hpas: RwLock<Table<KeptHpa>>,
     deployments: RwLock<Table<KeptWorkload>>,
     stateful_sets: RwLock<Table<KeptWorkload>>,
     limit_ranges: RwLock<Table<KeptLimitRange>>,
-    listed: flag::Sender<[bool; KINDS]>,
+    /// How many lists have not arrived yet.
+    awaited: flag::Sender<usize>,
 }
 
 impl Default for Index {
     fn default() -> Self {
+        Self::covering(Vec::new())
+    }
+}
+
+impl Index {
+    /// One of these namespaces; none is all.
+    pub fn covering(namespaces: Vec<String>) -> Self {
+        let lists = KINDS * namespaces.len().max(1);
         Self {
+            namespaces,
             objects: RwLock::default(),
             hpas: RwLock::default(),
             deployments: RwLock::default(),
             stateful_sets: RwLock::default(),
             limit_ranges: RwLock::default(),
-            listed: flag::Sender::new([false; KINDS]),
+            awaited: flag::Sender::new(lists),
         }
     }
-}
 
-impl Index {
+    /// Whether it knows what is in a namespace.
+    pub fn covers(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|known| known == namespace)
+    }
+
     /// Other ScaledObjects of the namespace whose target has this name.
     pub fn same_target(&self, namespace: &str, target: &str, own: &str) -> Vec<Rival> {
         let objects = read(&self.objects);
@@ -96,16 +111,16 @@ impl Index {
         }
     }
 
-    /// Whether every kind has been listed.
+    /// Whether every list has arrived.
     pub fn is_complete(&self) -> bool {
-        self.listed.borrow().iter().all(|listed| *listed)
+        *self.awaited.borrow() == 0
     }
 
-    /// Waits until every kind has been listed.
+    /// Waits until every list has arrived.
     pub async fn until_complete(&self) {
-        let mut listed = self.listed.subscribe();
+        let mut awaited = self.awaited.subscribe();
         // It cannot be closed: the sender is our own.
-        let _ = listed.wait_for(|kinds| kinds.iter().all(|listed| *listed)).await;
+        let _ = awaited.wait_for(|lists| *lists == 0).await;
     }
 
     /// The same; false if that takes too long.
@@ -117,39 +132,27 @@ impl Index {
     #[cfg(test)]
     pub(crate) fn complete() -> Self {
         let index = Self::default();
-        index.listed.send_replace([true; KINDS]);
+        index.awaited.send_replace(0);
         index
     }
 
     /// Keeps it fresh. Never returns.
     pub async fn watch(self: Arc<Self>, client: Client) {
-        let objects = self
-            .follow::<SeenObject>(client.clone(), 0, "/apis/keda.sh/v1alpha1/scaledobjects", |index| &index.objects);
-        let hpas =
-            self.follow::<SeenHpa>(client.clone(), 1, "/apis/autoscaling/v2/horizontalpodautoscalers", |index| {
-                &index.hpas
-            });
-        let deployments =
-            self.follow::<SeenWorkload>(client.clone(), 2, "/apis/apps/v1/deployments", |index| &index.deployments);
-        let sets =
-            self.follow::<SeenWorkload>(client.clone(), 3, "/apis/apps/v1/statefulsets", |index| &index.stateful_sets);
-        let ranges = self.follow::<SeenLimitRange>(client, 4, "/api/v1/limitranges", |index| &index.limit_ranges);
-        join(join(objects, hpas), join(join(deployments, sets), ranges)).await;
+        if self.namespaces.is_empty() {
+            return self.watch_place(&client, None).await;
+        }
+        join_all(self.namespaces.iter().map(|namespace| self.watch_place(&client, Some(namespace)))).await;
     }
 
-    /// Follows one kind.
-    async fn follow<S>(&self, client: Client, kind: usize, path: &str, table: impl Fn(&Self) -> &RwLock<Table<S::Kept>>)
-    where
-        S: Seen + Clone + DeserializeOwned + Debug + Send + 'static,
-    {
-        let subject = Subject { path: path.to_owned(), selector: None, fields: None, extent: Extent::Whole };
-        let tell = |seen: watch::Seen<S>| {
-            apply(table(self), &seen);
-            if matches!(seen, watch::Seen::All(_)) {
-                self.listed.send_if_modified(|listed| !std::mem::replace(&mut listed[kind], true));
-            }
-        };
-        watch(client, subject, tell).await;
+    /// Follows all kinds, in one namespace or everywhere.
+    async fn watch_place(&self, client: &Client, place: Option<&str>) {
+        let follow = Follow { index: self, client, place };
+        let objects = follow.kind::<SeenObject>("/apis/keda.sh/v1alpha1", "scaledobjects", &self.objects);
+        let hpas = follow.kind::<SeenHpa>("/apis/autoscaling/v2", "horizontalpodautoscalers", &self.hpas);
+        let deployments = follow.kind::<SeenWorkload>("/apis/apps/v1", "deployments", &self.deployments);
+        let sets = follow.kind::<SeenWorkload>("/apis/apps/v1", "statefulsets", &self.stateful_sets);
+        let ranges = follow.kind::<SeenLimitRange>("/api/v1", "limitranges", &self.limit_ranges);
+        join(join(objects, hpas), join(join(deployments, sets), ranges)).await;
     }
 
     fn workloads(&self, kind: WorkloadKind) -> &RwLock<Table<KeptWorkload>> {
@@ -160,14 +163,44 @@ impl Index {
     }
 }
 
-/// Adds one, unless it cannot be read: that is told elsewhere.
-fn add<S: Seen + DeserializeOwned>(table: &RwLock<Table<S::Kept>>, object: &serde_json::Value) {
-    if let Ok(seen) = S::deserialize(object) {
-        apply(table, &watch::Seen::Applied(seen));
+/// What is followed for an index: one place, in one cluster.
+struct Follow<'a> {
+    index: &'a Index,
+    client: &'a Client,
+    place: Option<&'a str>,
+}
+
+impl Follow<'_> {
+    /// Follows one kind.
+    async fn kind<S>(&self, version: &str, resource: &str, table: &RwLock<Table<S::Kept>>)
+    where
+        S: Seen + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let path = match self.place {
+            Some(namespace) => format!("{version}/namespaces/{namespace}/{resource}"),
+            None => format!("{version}/{resource}"),
+        };
+        let subject = Subject { path, selector: None, fields: None, extent: Extent::Whole };
+        let mut is_awaited = true;
+        let tell = |seen: watch::Seen<S>| {
+            apply(table, self.place, &seen);
+            if matches!(seen, watch::Seen::All(_)) && std::mem::replace(&mut is_awaited, false) {
+                self.index.awaited.send_modify(|lists| *lists -= 1);
+            }
+        };
+        watch(self.client.clone(), subject, tell).await;
     }
 }
 
-fn apply<S: Seen>(table: &RwLock<Table<S::Kept>>, seen: &watch::Seen<S>) {
+/// Adds one, unless it cannot be read: that is told elsewhere.
+fn add<S: Seen + DeserializeOwned>(table: &RwLock<Table<S::Kept>>, object: &serde_json::Value) {
+    if let Ok(seen) = S::deserialize(object) {
+        apply(table, None, &watch::Seen::Applied(seen));
+    }
+}
+
+/// Takes what a watch of a place, or of everything, has told.
+fn apply<S: Seen>(table: &RwLock<Table<S::Kept>>, watched: Option<&str>, seen: &watch::Seen<S>) {
     let put = |table: &mut Table<S::Kept>, object: &S| {
         let place = object.place();
         table.put(&place.namespace, &place.name, object.kept());
@@ -176,7 +209,10 @@ fn apply<S: Seen>(table: &RwLock<Table<S::Kept>>, seen: &watch::Seen<S>) {
         watch::Seen::All(all) => {
             let mut new = Table::default();
             all.iter().for_each(|object| put(&mut new, object));
-            *write(table) = new;
+            match watched {
+                Some(namespace) => write(table).replace(namespace, new),
+                None => *write(table) = new,
+            }
         }
         watch::Seen::Applied(object) => put(&mut write(table), object),
         watch::Seen::Deleted(object) => write(table).remove(&object.place().namespace, &object.place().name),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`rules`] | every rule, pure: an object and its neighbours in, findings out |
 //! | [`finding`] | what a rule says |
+//! | [`nearest`] | the word that was probably meant |
 //! | [`neighbours`] | what rules may know of the objects around theirs |
 //! | [`index`] | the same for a whole cluster, in memory, kept fresh by watches |
 //! | [`lookups`] | what is asked of the API server because no index has it |
@@ -17,6 +18,7 @@ pub mod change;
 pub mod finding;
 pub mod index;
 pub mod lookups;
+pub mod nearest;
 pub mod neighbours;
 pub mod registration;
 pub mod review;

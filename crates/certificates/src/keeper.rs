@@ -43,16 +43,29 @@ const LOOK_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// slowly.
 const WRITE_PAUSE: Duration = Duration::from_secs(2);
 
+/// A pause before a certificate that others are to make is looked for again.
+const WAIT_PAUSE: Duration = Duration::from_secs(1);
+
 /// A pause before a race that was lost is looked at again.
 const AGAIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a process does about the Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Makes what is missing and renews what ends, and has the API server trust it.
+    Keeps,
+    /// Shows what others keep, and waits for it where it is not there yet. It needs to read the Secret and nothing else.
+    Follows,
+}
 
 /// What is kept where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
+    pub part: Part,
     pub namespace: String,
     pub secret: String,
     pub wanted: Wanted,
-    /// The objects that are to trust the authority.
+    /// The objects that are to trust the authority, where it is kept.
     pub targets: Vec<Target>,
 }
 
@@ -110,8 +123,7 @@ impl Keeper {
     /// Keeps it for ever.
     pub async fn run(mut self) -> Infallible {
         let changed = Notify::new();
-        let targets = self.settings.targets.iter().map(Target::subject);
-        let subjects: Vec<_> = targets.chain([self.secret.subject()]).collect();
+        let subjects: Vec<_> = self.targets().iter().map(Target::subject).chain([self.secret.subject()]).collect();
         let watches = subjects
             .into_iter()
             .map(|subject| watch(self.client.clone(), subject, |_: Seen<Value>| changed.notify_one()));
@@ -160,7 +172,7 @@ impl Keeper {
 
     async fn step(&mut self) -> Result<Step, KeepError> {
         let mut objects = Vec::new();
-        for target in self.settings.targets.clone() {
+        for target in self.targets().to_vec() {
             let fetched = target.fetch(&self.client).await;
             objects.push((target, fetched));
         }
@@ -182,14 +194,27 @@ impl Keeper {
             }
         };
         self.show(&contents, now);
+        if self.settings.part == Part::Follows {
+            return Ok(Step::Settled { until: self.next_look_of_follower(now) });
+        }
         if reading::signer(&contents).is_ok() {
             self.spread(&contents, objects).await?;
         }
         Ok(Step::Settled { until: self.next_look(&contents, now) })
     }
 
+    fn targets(&self) -> &[Target] {
+        match self.settings.part {
+            Part::Keeps => &self.settings.targets,
+            Part::Follows => &[],
+        }
+    }
+
     /// What is to be done about the Secret now, if anything is.
     fn due(&self, found: &Contents, now: DateTime<Utc>) -> Option<Plan> {
+        if self.settings.part == Part::Follows {
+            return None;
+        }
         match plan(found, &self.settings.wanted, now) {
             Plan::Keep { .. } => None,
             Plan::Follow { by } if now < by && self.trusted_in(found) != Some(Duration::ZERO) => None,
@@ -216,6 +241,16 @@ impl Keeper {
             Plan::Follow { by } => self.trusted_in(contents).map_or(by, |left| by.min(now + delta(left))),
             _ => now + delta(self.must_pause().unwrap_or_default()),
         }
+    }
+
+    /// Changes are told as they come; only what has never been there is looked for.
+    fn next_look_of_follower(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        if self.shown.is_some() {
+            return now + delta(LOOK_LIMIT);
+        }
+        let (namespace, secret) = (&self.settings.namespace, &self.settings.secret);
+        info!(namespace, secret, "waiting for the certificate that the operator makes");
+        now + delta(WAIT_PAUSE)
     }
 
     /// Shows the leaf of the Secret, if it is of use and not shown already. What is shown goes on otherwise.

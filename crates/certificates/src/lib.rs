@@ -29,6 +29,6 @@ pub mod wanted;
 
 pub use bundles::Target;
 pub use contents::Contents;
-pub use keeper::{Keeper, Settings};
+pub use keeper::{Keeper, Part, Settings};
 pub use plan::{Plan, Reason, plan};
 pub use wanted::{Lifetimes, Wanted};

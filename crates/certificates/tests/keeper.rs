@@ -8,13 +8,13 @@ mod rig;
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use kedge_certificates::bundles::EXTERNAL_METRICS;
-use kedge_certificates::{Lifetimes, Plan, plan};
+use kedge_certificates::{Lifetimes, Part, Plan, plan};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use rig::{Replica, Rig, SECRET, WEBHOOKS, is_trusted};
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -167,4 +167,17 @@ async fn a_replica_that_starts_in_the_middle_of_it_all_joins() {
 fn base64(text: &str) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_waits_writes_nothing_and_shows_what_is_kept() {
+    let rig = Rig::hurried().await;
+    let before = rig.plane.revision().see();
+    let alone = timeout(60 * SECOND, rig.process(Part::Follows)).await;
+    assert!(alone.is_err(), "there is nothing to follow");
+    assert_eq!(rig.plane.revision().see(), before);
+    let (follower, keeper) = join(rig.process(Part::Follows), rig.replica()).await;
+    sleep(SECOND).await;
+    let leaves = rig.live(&[keeper, follower], 300 * SECOND).await;
+    assert!(leaves >= 6, "{leaves} leaves in five minutes");
 }

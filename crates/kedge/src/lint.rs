@@ -2,54 +2,76 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `document` | objects out of YAML, and where their fields stand |
-//! | `shape` | what the API server itself would refuse |
+//! | `input`, `stream`, `document` | files, their documents, objects out of these, and where their fields stand |
+//! | `shape`, `path`, `remedy` | what the API server itself would refuse, and what to do about it |
 //! | `judge` | the rules of admission, with the other documents as neighbours |
-//! | `advice` | what only this command says |
+//! | `repeated` | objects that stand twice in one file |
+//! | `advice`, `annotations`, `parameters` | what only this command says |
+//! | `rules` | all rules by name |
 //! | `report` | what is said, and how much of it |
 //! | `text`, `json`, `sarif`, `github` | the formats |
 
 mod advice;
+mod annotations;
 mod document;
 mod github;
+mod input;
 mod json;
 pub(crate) mod judge;
+mod parameters;
+mod path;
+mod remedy;
+mod repeated;
 mod report;
+mod rules;
 mod sarif;
 mod shape;
+mod stream;
 mod text;
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
 use kedge_webhooks::finding::{Finding, Rule, Severity};
 use serde_json::Value;
 
-use document::{Document, Unreadable};
-use judge::Judge;
+use document::Document;
+use input::{File, read_all};
+use judge::{Judge, Tools};
 use report::{Remark, Report};
+use stream::Unreadable;
 
 const EXAMPLES: &str = "\
 Exit codes:
   0  nothing is wrong
   1  something is, as --fail-on says
-  2  a file could not be read
+  2  a file could not be read; the others were judged
 
 Examples:
   kedge lint worker.yaml
   kedge lint manifests/*.yaml --format github
   helm template shop ./chart | kedge lint -
-  kedge lint k8s/ --fail-on warning --format sarif > kedge.sarif";
+  kedge lint k8s/ --fail-on warning --format sarif > kedge.sarif
+  kedge lint k8s/ --fail-on advice --ignore no-fallback,no-maximum
+  kedge lint --rules";
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// YAML files, folders with them, or - for standard input
-    #[arg(required = true)]
+    #[arg(required_unless_present = "rules")]
     files: Vec<PathBuf>,
+
+    /// Rules that are not told, by name; may be given several times, or parted by commas
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rules::parse)]
+    ignore: Vec<&'static Rule>,
+
+    /// List all rules instead
+    #[arg(long, conflicts_with = "files")]
+    rules: bool,
 
     /// How it is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -76,24 +98,12 @@ enum FailOn {
     Never,
 }
 
-static SYNTAX: Rule = Rule {
-    id: "yaml-syntax",
-    severity: Severity::Error,
-    about: "A text that is not YAML, from there on.",
-    counted_as: None,
-};
-
-/// What was read of one file.
-struct File {
-    name: String,
-    documents: Vec<Document>,
-    unreadable: Option<Unreadable>,
-}
+/// Room for the deepest document that is read, several times over; the parser takes some 40 KiB a level when it is not optimised.
+const STACK_BYTES: usize = 32 << 20;
 
 pub(crate) fn run(args: &Args) -> ExitCode {
-    match lint(args) {
-        Ok(report) if fails(&report, args.fail_on) => ExitCode::FAILURE,
-        Ok(_) => ExitCode::SUCCESS,
+    match with_room(|| lint(args)) {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
@@ -101,10 +111,34 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn lint(args: &Args) -> anyhow::Result<Report> {
-    let files = read_all(&args.files)?;
-    let report = judge_all(&files);
+/// Does work whose depth others decide.
+fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        let worker = worker.expect("a process can have a second thread");
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// All objects of files, folders or standard input, for commands that can do nothing with a part of them.
+pub(crate) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    with_room(|| input::read_objects(paths))
+}
+
+/// `docs/reference/lint.md`.
+pub(crate) fn reference() -> String {
+    rules::page()
+}
+
+fn lint(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
+    if args.rules {
+        out.write_all(rules::text().as_bytes()).context("cannot write the rules")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (files, failures) = read_all(&args.files);
+    let mut report = judge_all(&Tools::new(), &files);
+    report.remarks.retain(|remark| !args.ignore.contains(&remark.rule));
     let written = match args.format {
         Format::Text => text::write(&report, &mut out),
         Format::Json => json::write(&report, &mut out),
@@ -112,7 +146,12 @@ fn lint(args: &Args) -> anyhow::Result<Report> {
         Format::Github => github::write(&report, &mut out),
     };
     written.and_then(|()| out.flush()).context("cannot write what was found")?;
-    Ok(report)
+    failures.iter().for_each(|failure| eprintln!("error: {failure:#}"));
+    Ok(match (failures.is_empty(), fails(&report, args.fail_on)) {
+        (false, _) => ExitCode::from(2),
+        (true, true) => ExitCode::FAILURE,
+        (true, false) => ExitCode::SUCCESS,
+    })
 }
 
 fn fails(report: &Report, fail_on: FailOn) -> bool {
@@ -125,76 +164,20 @@ fn fails(report: &Report, fail_on: FailOn) -> bool {
     report.remarks.iter().any(|remark| remark.rule.severity <= worst)
 }
 
-fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<File>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            let inside = yaml_files(path)?;
-            if inside.is_empty() {
-                bail!("there are no .yaml or .yml files in {}", path.display());
-            }
-            for path in inside {
-                files.push(read_file(&path)?);
-            }
-        } else {
-            files.push(read_file(path)?);
-        }
-    }
-    Ok(files)
-}
-
-/// All objects of these files, for commands that can do nothing with a part of them.
-pub(crate) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
-    let mut objects = Vec::new();
-    for file in read_all(paths)? {
-        if let Some(Unreadable { place, problem }) = &file.unreadable {
-            bail!("{}:{}:{}: {problem}; correct it", file.name, place.line, place.column);
-        }
-        objects.extend(file.documents.into_iter().map(|document| document.object));
-    }
-    Ok(objects)
-}
-
-/// The YAML files of a folder and of those in it, in order.
-fn yaml_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    paths.sort();
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            files.extend(yaml_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            files.push(path);
-        }
-    }
-    Ok(files)
-}
-
-fn read_file(path: &Path) -> anyhow::Result<File> {
-    let (name, text) = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        ("<stdin>".to_owned(), text)
-    } else {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        (path.display().to_string(), text)
-    };
-    let (documents, unreadable) = document::read(&text);
-    Ok(File { name, documents, unreadable })
-}
-
-fn judge_all(files: &[File]) -> Report {
-    let judge = Judge::knowing(files.iter().flat_map(|file| &file.documents).map(|document| &document.object));
+fn judge_all(tools: &Tools, files: &[File]) -> Report {
+    let documents = files.iter().flat_map(|file| &file.contents.documents);
+    let judge = Judge::knowing(tools, documents.map(|document| &document.object));
     let mut report = Report { files: files.len(), ..Report::default() };
     for file in files {
         let mut remarks = Vec::new();
-        for document in &file.documents {
+        let mut repeated = repeated::find(&file.contents.documents);
+        for (position, document) in file.contents.documents.iter().enumerate() {
             let Some(findings) = judge.judge(&document.object) else { continue };
             report.objects += 1;
-            remarks.extend(findings.into_iter().map(|finding| remark(file, document, finding)));
+            let findings = findings.into_iter().chain(repeated.remove(&position));
+            remarks.extend(findings.map(|finding| remark(file, document, finding)));
         }
-        remarks.extend(file.unreadable.iter().map(|unreadable| unreadable_remark(file, unreadable)));
+        remarks.extend(file.contents.unreadable.iter().map(|unreadable| unreadable_remark(file, unreadable)));
         remarks.sort_by_key(|remark| (remark.place, remark.rule.severity));
         report.remarks.extend(remarks);
     }
@@ -208,7 +191,8 @@ fn remark(file: &File, document: &Document, finding: Finding) -> Remark {
         object: Some(name_of(&document.object)),
         rule: finding.rule,
         field: finding.path.to_string(),
-        problem: finding.problem,
+        // KEDA has words of several lines.
+        problem: finding.problem.replace('\n', ": "),
         remedy: finding.remedy,
     }
 }
@@ -218,17 +202,28 @@ fn unreadable_remark(file: &File, unreadable: &Unreadable) -> Remark {
         file: file.name.clone(),
         place: unreadable.place,
         object: None,
-        rule: &SYNTAX,
+        rule: unreadable.rule,
         field: String::new(),
         problem: unreadable.problem.clone(),
-        remedy: "correct it; what follows is not looked at".to_owned(),
+        remedy: unreadable.remedy.to_owned(),
     }
 }
 
 /// Kind, namespace if there is one, and name.
 pub(crate) fn name_of(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
     let (kind, metadata) = (text(&object["kind"]), &object["metadata"]);
     let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
-    if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
+    match (namespace.as_str(), name.as_str()) {
+        (_, "") => format!("{kind} without a name"),
+        ("", name) => format!("{kind} {name}"),
+        (namespace, name) => format!("{kind} {namespace}/{name}"),
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ mod lint;
 mod migrate;
 mod operator;
 mod rbac;
+mod reference;
 mod registration;
 mod scaler;
 mod simulate;
@@ -42,9 +43,9 @@ enum Command {
     /// Print webhooks/registration.yaml
     #[command(hide = true)]
     Registration(registration::Args),
-    /// Print docs/reference/operator.md
+    /// Print a page of docs/reference
     #[command(hide = true)]
-    Reference(operator::reference::Args),
+    Reference(reference::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
         Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
         Command::Webhooks(flags) => operator::webhooks::run(&flags, &operator::Environment::collect()),
         Command::Registration(args) => registration::run(&args),
-        Command::Reference(args) => operator::reference::run(&args),
+        Command::Reference(args) => reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
         Command::Lint(args) => return lint::run(&args),
         Command::Migrate(args) => return migrate::run(&args),

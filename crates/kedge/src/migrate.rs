@@ -9,10 +9,12 @@
 //! | `plan` | what has to change, from what there is |
 //! | `release` | releases as Helm stores them |
 //! | `manifest` | marking objects in the text of a release |
+//! | `contents` | what a release holds |
 //! | `cluster` | reading what there is, and writing changes |
 
 mod check;
 mod cluster;
+mod contents;
 mod manifest;
 mod plan;
 mod prepare;

@@ -7,6 +7,7 @@ pub(crate) mod reference;
 mod settings;
 pub(crate) mod webhooks;
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
     let registry = kedge_scalers::Registry::new(scalers, Connector::tcp(), reads);
     let operator = Operator::start(client.clone(), Clock::System, registry, settings.operator());
     let readiness = Readiness::new();
-    let judges = webhooks::Judges::new(client.clone());
+    let judges = webhooks::Judges::new(client.clone(), &settings.scope.namespaces, settings.service_tls.spoken());
 
     let trust = Trust::fetch(&client).await.context("cannot read how callers of the metrics API are known")?;
     let parts = Parts {
@@ -169,7 +170,8 @@ async fn wait_for_signal() -> anyhow::Result<()> {
 
 fn start_logging(logging: &Logging) {
     let logs = tracing_subscriber::fmt().with_max_level(logging.level).with_timer(logging.time);
-    let logs = logs.with_writer(std::io::stderr);
+    // Colours are for people, not for what collects logs.
+    let logs = logs.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     match logging.format {
         Format::Text => logs.init(),
         Format::Json => logs.json().init(),

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long)]
     given_certificates: bool,
 
-    /// Also what the admission webhooks read, in all of the cluster
+    /// Also what the admission webhooks read
     #[arg(long)]
     webhooks: bool,
 }

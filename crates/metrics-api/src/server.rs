@@ -41,9 +41,9 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<Stopped, ServeError> {
     let tls = Tls {
-        certificate: parts.certificate.clone(),
         clients: ClientCertificates::Asked,
         wall_clock: settings.wall_clock.clone(),
+        ..Tls::new(parts.certificate.clone())
     };
     let api = Arc::new(Api::new(&settings, parts));
     let stopping = api.clone();

@@ -34,7 +34,7 @@ pub use proxy::Proxies;
 use route::Route;
 use tls::Roots;
 pub(crate) use tls::{TlsProfile, Verification};
-pub use tls::{TlsVersion, parse_ciphers};
+pub use tls::{TlsVersion, parse_ciphers, provider};
 
 /// What holds for all connections of this process.
 #[derive(Clone, Debug)]

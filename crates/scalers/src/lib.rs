@@ -41,7 +41,7 @@ pub mod trigger;
 pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
-pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, read_ca_dirs};
+pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, provider, read_ca_dirs};
 pub use identity::Ambient;
 pub use registry::Registry;
 pub use rustls::CipherSuite;

@@ -43,6 +43,9 @@ impl TargetType {
     }
 }
 
+/// The least that a target can be: less is 0 when it is written with three decimals.
+pub(crate) const LEAST_TARGET: f64 = 0.0005;
+
 /// The one metric of a scaler: its full name and its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {

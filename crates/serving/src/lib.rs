@@ -20,4 +20,4 @@ pub mod tls;
 pub use connection::{Chain, Handler};
 pub use limits::Limits;
 pub use server::{ServeError, Stopped, serve};
-pub use tls::{CertificateError, ClientCertificates, Security, ServingCertificate, Tls};
+pub use tls::{CertificateError, ClientCertificates, Security, ServingCertificate, Spoken, Tls};

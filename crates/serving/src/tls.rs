@@ -6,9 +6,9 @@ mod serving_certificate;
 
 use std::sync::Arc;
 
-use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+use rustls::{ServerConfig, SupportedProtocolVersion};
 
 use any_client::AnyClient;
 
@@ -30,6 +30,7 @@ pub enum Security {
 pub struct Tls {
     pub certificate: ServingCertificate,
     pub clients: ClientCertificates,
+    pub spoken: Spoken,
     /// Says what day it is, which certificates depend on.
     pub wall_clock: Arc<dyn TimeProvider>,
 }
@@ -37,7 +38,22 @@ pub struct Tls {
 impl Tls {
     /// Asks no client for a certificate, and believes the machine's clock.
     pub fn new(certificate: ServingCertificate) -> Self {
-        Self { certificate, clients: ClientCertificates::NotAsked, wall_clock: Arc::new(DefaultTimeProvider) }
+        let (clients, spoken) = (ClientCertificates::NotAsked, Spoken::default());
+        Self { certificate, clients, spoken, wall_clock: Arc::new(DefaultTimeProvider) }
+    }
+}
+
+/// The versions of TLS and the cryptography that a server speaks.
+#[derive(Clone, Debug)]
+pub struct Spoken {
+    pub versions: Vec<&'static SupportedProtocolVersion>,
+    pub provider: Arc<CryptoProvider>,
+}
+
+impl Default for Spoken {
+    /// All that there is.
+    fn default() -> Self {
+        Self { versions: rustls::DEFAULT_VERSIONS.to_vec(), provider: provider() }
     }
 }
 
@@ -55,9 +71,9 @@ pub fn provider() -> Arc<CryptoProvider> {
 }
 
 pub(crate) fn server_config(tls: Tls) -> Result<ServerConfig, rustls::Error> {
-    let provider = provider();
+    let Spoken { versions, provider } = tls.spoken;
     let builder =
-        ServerConfig::builder_with_details(provider.clone(), tls.wall_clock).with_safe_default_protocol_versions()?;
+        ServerConfig::builder_with_details(provider.clone(), tls.wall_clock).with_protocol_versions(&versions)?;
     let builder = match tls.clients {
         ClientCertificates::NotAsked => builder.with_no_client_auth(),
         ClientCertificates::Asked => builder.with_client_cert_verifier(Arc::new(AnyClient::new(provider))),

@@ -10,10 +10,11 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use kedge_serving::{Chain, ClientCertificates, Limits, Security, ServingCertificate, Stopped, Tls, serve};
+use kedge_serving::{Chain, ClientCertificates, Limits, Security, ServingCertificate, Spoken, Stopped, Tls, serve};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -135,4 +136,33 @@ async fn plain_http_is_served_until_told_to_stop() {
     server.stop.send(()).expect("the server runs");
     assert_eq!(server.task.await.expect("no panic"), Stopped::Drained, "the idle connection is closed");
     assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+/// Shakes hands in one version of TLS.
+async fn shake_hands(
+    address: SocketAddr,
+    made: &CertifiedKey<KeyPair>,
+    version: &'static SupportedProtocolVersion,
+) -> std::io::Result<()> {
+    let mut roots = RootCertStore::empty();
+    roots.add(made.cert.der().clone()).expect("an authority");
+    let config = ClientConfig::builder_with_provider(kedge_serving::tls::provider());
+    let config = config.with_protocol_versions(&[version]).expect("a version");
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let stream = TcpStream::connect(address).await?;
+    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(NAME).expect("a name"), stream).await.map(drop)
+}
+
+#[tokio::test]
+async fn versions_that_are_not_spoken_are_refused() {
+    let made = self_signed(NAME);
+    let all = Server::tls(&made, ClientCertificates::NotAsked).await;
+    let spoken = Spoken { versions: vec![&TLS13], ..Spoken::default() };
+    let newest = Server::start(Security::Tls(Tls { spoken, ..Tls::new(serving(&made)) })).await;
+    for (server, version, is_spoken) in
+        [(&all, &TLS12, true), (&all, &TLS13, true), (&newest, &TLS12, false), (&newest, &TLS13, true)]
+    {
+        let shaken = shake_hands(server.address, &made, version).await;
+        assert_eq!(shaken.is_ok(), is_spoken, "{:?}: {shaken:?}", version.version);
+    }
 }

@@ -1,38 +1,38 @@
 //! One address for several replicas, as a Service has: each new connection goes to the next that takes it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener as BoundListener};
+use std::thread;
 
 use anyhow::Context;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 
-/// A running balancer. It ends when this value is dropped.
+/// A running balancer, in a thread of its own: a test that waits for kubectl does not hold it up. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Balancer {
     port: u16,
-    task: JoinHandle<()>,
+    _stop: oneshot::Sender<()>,
 }
 
 impl Balancer {
     /// Begins to listen for connections to any of these ports.
-    pub async fn start(backends: Vec<u16>) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("cannot listen")?;
+    pub fn start(backends: Vec<u16>) -> anyhow::Result<Self> {
+        let listener = BoundListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen")?;
+        listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
-        let task = tokio::spawn(async move {
-            for turn in 0.. {
-                let Ok((mut caller, _)) = listener.accept().await else { return };
-                let mut order = backends.clone();
-                order.rotate_left(turn % backends.len().max(1));
-                tokio::spawn(async move {
-                    if let Some(mut backend) = first_that_takes(&order).await {
-                        // Either side may end it; there is nobody to tell.
-                        let _ = copy_bidirectional(&mut caller, &mut backend).await;
-                    }
-                });
-            }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let (stop, stopped) = oneshot::channel();
+        thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = balance(listener, &backends) => {}
+                    // The other end was dropped.
+                    _ = stopped => {}
+                }
+            });
         });
-        Ok(Self { port, task })
+        Ok(Self { port, _stop: stop })
     }
 
     pub fn port(&self) -> u16 {
@@ -40,9 +40,18 @@ impl Balancer {
     }
 }
 
-impl Drop for Balancer {
-    fn drop(&mut self) {
-        self.task.abort();
+async fn balance(listener: BoundListener, backends: &[u16]) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    for turn in 0.. {
+        let Ok((mut caller, _)) = listener.accept().await else { return };
+        let mut order = backends.to_vec();
+        order.rotate_left(turn % backends.len().max(1));
+        tokio::spawn(async move {
+            if let Some(mut backend) = first_that_takes(&order).await {
+                // Either side may end it; there is nobody to tell.
+                let _ = copy_bidirectional(&mut caller, &mut backend).await;
+            }
+        });
     }
 }
 

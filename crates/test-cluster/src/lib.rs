@@ -30,6 +30,7 @@
 //! | [`ports`] | ports that no other cluster on this machine gets |
 //! | `plain_http` | one request, for probes and metrics |
 //! | `certificates` | keys, certificates and kubeconfigs |
+//! | [`http`] | asking a server over plain HTTP |
 //! | [`wait`] | waiting for a condition with a deadline |
 //!
 //! Linux only: clearing up after a killed owner reads `/proc`.
@@ -38,6 +39,7 @@ pub mod balancer;
 pub mod cluster;
 pub mod control_plane;
 pub mod external_metrics;
+pub mod http;
 pub mod keda;
 pub mod operator;
 pub mod ports;

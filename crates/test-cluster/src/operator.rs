@@ -10,12 +10,11 @@ use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
 use crate::external_metrics::{self, Certificate, METRICS_API};
+use crate::http::get;
 use crate::ports::Port;
 use crate::process::Group;
 use crate::wait::wait_for;
@@ -66,7 +65,7 @@ impl RunningOperator {
         launches: Vec<Launch>,
     ) -> anyhow::Result<(Vec<Self>, Balancer)> {
         let ports = launches.iter().map(|_| Port::reserve()).collect::<anyhow::Result<Vec<_>>>()?;
-        let balancer = Balancer::start(ports.iter().map(|port| port.number).collect()).await?;
+        let balancer = Balancer::start(ports.iter().map(|port| port.number).collect())?;
         let authority = register(cluster, balancer.port())?;
         let mut operators = Vec::new();
         for (launch, port) in launches.into_iter().zip(ports) {
@@ -179,16 +178,6 @@ impl RunningOperator {
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("logs/kedge.log")).unwrap_or_default()
     }
-}
-
-/// What is answered in plain HTTP, head and all.
-async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
-    let mut connection = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    connection.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).await?;
-    Ok(answer)
 }
 
 /// Tells the API server where the metrics are, and makes the operator's account.

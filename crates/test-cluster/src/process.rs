@@ -97,6 +97,11 @@ impl Group {
         Ok(())
     }
 
+    /// The process of a member.
+    pub fn process(&self, name: &str) -> Option<u32> {
+        self.members.iter().find(|member| member.name == name).map(|member| member.child.id())
+    }
+
     /// Fails, with the end of its log, if a member has ended.
     pub fn check(&mut self) -> anyhow::Result<()> {
         for member in &mut self.members {

@@ -41,7 +41,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     cargo(&["run", "--quiet", "--package", "kedge", "--", "crds", "--out-dir", "crds"])?;
     let registration = "webhooks/registration.yaml";
     cargo(&["run", "--quiet", "--package", "kedge", "--", "registration", "--out-file", registration])?;
-    cargo(&["run", "--quiet", "--package", "kedge", "--", "reference", "--out-file", "docs/reference/operator.md"])?;
+    for page in ["operator", "lint"] {
+        let file = format!("docs/reference/{page}.md");
+        cargo(&["run", "--quiet", "--package", "kedge", "--", "reference", page, "--out-file", &file])?;
+    }
     chart::clear()?;
     chart::parts()?.iter().try_for_each(Generated::write)?;
     // The chart is rendered with the parts that were just written.

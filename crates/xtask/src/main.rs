@@ -1,9 +1,11 @@
 //! `cargo xtask`: the tasks of this repository, the same for CI and for a newcomer.
 
+mod bench;
 mod chart;
 mod cluster;
 mod faults;
 mod generate;
+mod image;
 mod peer;
 mod test;
 
@@ -28,6 +30,9 @@ enum Task {
     Test(test::Args),
     /// Run the operator in virtual time on a Kubernetes API in memory, while something goes wrong
     Faults(faults::Args),
+    /// Measure what the documents tell about speed and weight
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Start, look at and stop a real Kubernetes control plane on this machine
     #[command(subcommand)]
     Cluster(cluster::Command),
@@ -45,6 +50,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Test(args) => test::run(&args),
         Task::Faults(args) => faults::run(&args),
+        Task::Bench(bench) => bench::run(&bench),
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate(args) => generate::run(&args),

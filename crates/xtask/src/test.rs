@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use kedge_test_cluster::control_plane;
 use kedge_test_cluster::tools::{self, Tool};
 
-use crate::{cargo, cargo_command, faults};
+use crate::{cargo, cargo_command, faults, image};
 
 /// The tests on a cluster, as cargo is told.
 const CLUSTER_TESTS: [&str; 4] = ["--package", "kedge-tests", "--test", "cluster"];
@@ -36,6 +36,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     times.measure("programs for the cluster", || tools::build(&Tool::ALL))?;
+    if args.filter.is_none() {
+        // A test would build it anyway, but beside others, which then wait for the machine.
+        times.measure("the program of the image", || image::build().map(drop))?;
+    }
     times.measure("cluster tests", || cargo_test(&CLUSTER_TESTS))?;
     times.measure("scaling tests on the plane", || on_the_plane(&filter))?;
     times.measure("parity with KEDA", || cargo_test(&["--package", "kedge-tests", "--test", "parity"]))?;

@@ -52,7 +52,7 @@ fn checked(stage: &Stage) {
 
 fn there(stage: &Stage) {
     let dry = stage.prepare(&["--dry-run"]);
-    assert_eq!(dry.matches("would change: ").count(), 13, "{dry}");
+    assert_eq!(dry.matches("would change: ").count(), 15, "{dry}");
     assert!(stage.prepare(&["--dry-run"]) == dry, "a dry run changes nothing");
     let said = stage.prepare(&[]);
     let kept = "release keda in namespace keda, revision 1: `helm uninstall` will keep ";
@@ -60,6 +60,8 @@ fn there(stage: &Stage) {
     let handed = "CustomResourceDefinition scaledobjects.keda.sh: handed over from release keda in namespace keda to release kedge";
     assert!(said.contains(handed), "{said}");
     assert!(said.contains("helm uninstall keda --namespace keda"), "{said}");
+    let stop = "scale deployment keda-admission-webhooks keda-operator keda-operator-metrics-apiserver --replicas=0\n";
+    assert!(said.contains(stop), "{said}");
     let again = stage.prepare(&[]);
     assert!(again.starts_with("nothing to change"), "{again}");
 
@@ -143,4 +145,57 @@ async fn crds_that_came_without_helm_are_handed_over_too() {
     stage.uninstall("kedge");
     assert_eq!(stage.identities(), before, "ours outlive our release");
     assert_eq!(stage.metrics_api(), Value::Null);
+}
+
+#[tokio::test]
+async fn releases_whose_names_were_not_kept_apart_are_told_of() {
+    let stage = Stage::with_keda("migrate-names").await;
+    stage.prepare(&[]);
+    let chart = kedge_tests::helm::chart().display().to_string();
+    let fixed =
+        ["install", "kedge", &chart, "--namespace=kedge", "--create-namespace", "--set=webhooks.timeoutSeconds=1"];
+    let refused = stage.helm(&fixed).unwrap_err();
+    assert!(refused.contains("ClusterRole \"keda-operator"), "Helm itself would not do it: {refused}");
+    stage.helm(&[&fixed[..], &["--take-ownership"]].concat()).unwrap();
+    let said = stage.migrate(&["prepare"]);
+    assert!(said.code == 1 && said.text.contains("both have ClusterRole keda-operator, "), "{}", said.text);
+    stage.helm(&["upgrade", "kedge", &chart, "--namespace=kedge", "--set=operator.name=kedge-operator"]).unwrap();
+    stage.prepare(&[]);
+}
+
+#[tokio::test]
+async fn a_release_that_only_drops_keda_leaves_everything_to_kedge() {
+    let stage = Stage::with_keda("migrate-umbrella").await;
+    let before = stage.identities();
+    stage.prepare(&[]);
+    stage.install_kedge().unwrap();
+    stage.prepare(&[]);
+    // As an upgrade of a chart of charts would that has turned KEDA off.
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::write(empty.path().join("Chart.yaml"), "apiVersion: v2\nname: platform\nversion: 1.0.0\n").unwrap();
+    stage.helm(&["upgrade", "keda", &empty.path().display().to_string(), "--namespace=keda"]).unwrap();
+    assert!(stage.get(&["deployment", "keda-operator", "--namespace=keda"]).is_null());
+    assert_eq!(stage.identities(), before);
+    assert_eq!(stage.served_from(), [json!("kedge"), json!("kedge")]);
+}
+
+#[tokio::test]
+async fn keda_that_was_only_stopped_comes_back_by_an_upgrade() {
+    let stage = Stage::with_keda("migrate-stopped").await;
+    let before = stage.identities();
+    let replicas = || stage.get(&["deployment", "keda-operator", "--namespace=keda"])["spec"]["replicas"].clone();
+    stage.prepare(&[]);
+    stage.cluster.kubectl(["scale", "deployment", "keda-operator", "--namespace=keda", "--replicas=0"]).unwrap();
+    stage.install_kedge().unwrap();
+    stage.prepare(&[]);
+    assert_eq!((stage.served_from(), replicas()), ([json!("kedge"), json!("kedge")], json!(0)));
+
+    let to_keda = ["--release=keda", "--namespace=keda"];
+    stage.prepare(&to_keda);
+    let theirs = stage.chart.path().display().to_string();
+    stage.helm(&["upgrade", "keda", &theirs, "--namespace=keda"]).unwrap();
+    stage.prepare(&to_keda);
+    stage.uninstall("kedge");
+    assert_eq!((stage.served_from(), replicas()), ([json!("keda"), json!("keda")], json!(1)));
+    assert_eq!(stage.identities(), before);
 }

@@ -61,6 +61,14 @@ impl<E: Entry> Table<E> {
         }
     }
 
+    /// Puts all that another table has of a namespace in the place of all that this one has of it.
+    pub fn replace(&mut self, namespace: &str, mut with: Self) {
+        match with.spaces.remove(namespace) {
+            Some(space) => drop(self.spaces.insert(namespace.into(), space)),
+            None => drop(self.spaces.remove(namespace)),
+        }
+    }
+
     pub fn get(&self, namespace: &str, name: &str) -> Option<&E> {
         self.spaces.get(namespace)?.entries.get(name)
     }

@@ -3,6 +3,7 @@
 use kedge_api::ScaledObject;
 use kedge_core::hpa::render::hpa_name;
 
+use super::names::hpa_name_path;
 use crate::finding::{FieldPath, Finding, Rule, Severity};
 use crate::neighbours::{KindWord, Neighbours};
 
@@ -33,8 +34,8 @@ pub fn check(object: &ScaledObject, neighbours: &Neighbours) -> Vec<Finding> {
     let rival = neighbours.same_hpa.iter().find(|name| &***name != own);
     let named = rival.map(|rival| {
         let problem = format!("the HPA '{}' is already managed by the ScaledObject '{rival}'", hpa_name(object));
-        let path = FieldPath::of("spec.advanced.horizontalPodAutoscalerConfig.name");
-        Finding::new(&HPA_NAME_TAKEN, path, problem, "give the HPA another name")
+        let remedy = "give one of the two another name in spec.advanced.horizontalPodAutoscalerConfig.name";
+        Finding::new(&HPA_NAME_TAKEN, hpa_name_path(object), problem, remedy)
     });
     taken.into_iter().chain(named).collect()
 }

@@ -5,6 +5,7 @@ use kedge_scalers::Registry;
 
 use super::trigger_path;
 use crate::finding::{Finding, Rule, Severity};
+use crate::nearest::nearest;
 
 pub static TYPE_UNSUPPORTED: Rule = Rule {
     id: "trigger-type-unsupported",
@@ -35,8 +36,7 @@ fn warn(index: usize, kind: &str) -> Finding {
     }
     // KEDA: the words of its operator for this.
     let problem = format!("no scaler found for type: {kind:?}");
-    let near = KEDA.iter().find(|known| known.eq_ignore_ascii_case(kind.trim()));
-    let remedy = match near {
+    let remedy = match nearest(kind, KEDA.iter().copied()) {
         Some(near) => format!("write {near}"),
         None => format!("use one of {}", known.join(", ")),
     };
@@ -146,6 +146,7 @@ mod tests {
             ("telepathy", Some(&TYPE_UNKNOWN), "use one of cpu, cron"),
             ("Cron", Some(&TYPE_UNKNOWN), "write cron"),
             (" kafka", Some(&TYPE_UNKNOWN), "write kafka"),
+            ("promethues", Some(&TYPE_UNKNOWN), "write prometheus"),
             ("", Some(&TYPE_UNKNOWN), "use one of"),
         ];
         for (kind, rule, remedy) in rows {

@@ -43,10 +43,19 @@ pub fn check(object: &ScaledObject) -> Vec<Finding> {
     if hpa.len() > NAME_BYTES_MAX {
         findings.push(Finding::new(
             &HPA_NAME_TOO_LONG,
-            FieldPath::of("spec.advanced.horizontalPodAutoscalerConfig.name"),
+            hpa_name_path(object),
             format!("hpa name {hpa:?} is {} characters long; must be no more than {NAME_BYTES_MAX} characters", hpa.len()),
             "set spec.advanced.horizontalPodAutoscalerConfig.name to a shorter one, or shorten the name of the ScaledObject",
         ));
     }
     findings
+}
+
+/// Where the name of the HPA comes from.
+pub(super) fn hpa_name_path(object: &ScaledObject) -> FieldPath {
+    let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
+    match config.and_then(|config| config.name.as_ref()) {
+        Some(name) if !name.is_empty() => FieldPath::of("spec.advanced.horizontalPodAutoscalerConfig.name"),
+        _ => FieldPath::of("metadata.name"),
+    }
 }

@@ -64,7 +64,7 @@
   resources: [serviceaccounts/token]
   verbs: [create]
 {{- end }}
-{{- if and .Values.webhooks.enabled (not (or .Values.webhooks.ownDeployment .Values.watchNamespace)) }}
+{{- if and .Values.webhooks.enabled (not .Values.webhooks.ownDeployment) }}
 # The webhooks look whether a limit range gives requests to containers that state none.
 - apiGroups: [""]
   resources: [limitranges]

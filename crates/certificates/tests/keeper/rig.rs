@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use kedge_certificates::bundles::EXTERNAL_METRICS;
 use kedge_certificates::wanted::service_names;
-use kedge_certificates::{Contents, Keeper, Lifetimes, Settings, Target, Wanted};
+use kedge_certificates::{Contents, Keeper, Lifetimes, Part, Settings, Target, Wanted};
 use kedge_operator::Clock;
 use kedge_plane::{Gvr, Options, Plane};
 use kedge_serving::ServingCertificate;
@@ -118,6 +118,7 @@ impl Rig {
         let services = ["keda-operator", "keda-metrics-apiserver", "keda-admission-webhooks"];
         let names = service_names(&services, NAMESPACE, "cluster.local");
         Settings {
+            part: Part::Keeps,
             namespace: NAMESPACE.to_owned(),
             secret: SECRET.to_owned(),
             wanted: Wanted { names, lifetimes: self.lifetimes },
@@ -129,8 +130,14 @@ impl Rig {
     }
 
     pub(crate) async fn replica(&self) -> Replica {
+        self.process(Part::Keeps).await
+    }
+
+    /// A process that does this about the Secret.
+    pub(crate) async fn process(&self, part: Part) -> Replica {
         let client = self.plane.client("operator");
-        let (certificate, keeper) = Keeper::start(client, self.clock.clone(), self.settings()).await;
+        let settings = Settings { part, ..self.settings() };
+        let (certificate, keeper) = Keeper::start(client, self.clock.clone(), settings).await;
         Replica { certificate, task: tokio::spawn(async { match keeper.run().await {} }) }
     }
 

@@ -1,54 +1,45 @@
-//! What only `kedge lint` says: objects that work, and would be better otherwise. All rules by name.
+//! What only `kedge lint` says of objects that work, and would be better otherwise.
 
 use kedge_api::ScaledObject;
-use kedge_api::names::annotations;
+use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
-use kedge_core::policy::{Pause, Steering};
 use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
+
+use super::{annotations, parameters};
 
 pub(super) static SECRET_IN_METADATA: Rule = Rule {
     id: "secret-in-metadata",
     severity: Severity::Warning,
-    about: "A password or token that stands in a trigger as plain text.",
+    about: "a password or token stands in a trigger as plain text",
     counted_as: None,
 };
 
 pub(super) static CREDENTIALS_IN_THE_CLEAR: Rule = Rule {
     id: "credentials-in-the-clear",
     severity: Severity::Warning,
-    about: "Credentials that are sent over a connection without TLS.",
-    counted_as: None,
-};
-
-pub(super) static PAUSE_UNREADABLE: Rule = Rule {
-    id: "pause-unreadable",
-    severity: Severity::Warning,
-    about: "A pause annotation whose value says neither yes nor a number.",
+    about: "credentials are sent over a connection without TLS",
     counted_as: None,
 };
 
 pub(super) static NO_FALLBACK: Rule = Rule {
     id: "no-fallback",
     severity: Severity::Advice,
-    about: "Sources that may fail, and no word on how many replicas there are to be then.",
+    about: "a source may fail, and nothing says how many replicas there are to be then",
     counted_as: None,
 };
 
 pub(super) static NO_MAXIMUM: Rule = Rule {
     id: "no-maximum",
     severity: Severity::Advice,
-    about: "No maximum of replicas: it is 100.",
+    about: "there is no maxReplicaCount: it is 100",
     counted_as: None,
 };
 
 /// All advice on a ScaledObject.
 pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
     let spec = &object.spec;
-    let mut findings = Vec::from_iter(pause(object));
-    for (index, trigger) in spec.triggers.iter().enumerate() {
-        findings.extend(secrets(index, trigger));
-        findings.extend(in_the_clear(index, trigger));
-    }
+    let mut findings = annotations::check(object.metadata.annotations.as_ref());
+    findings.extend(triggers(&spec.triggers));
     if spec.fallback.is_none() && spec.triggers.iter().any(asks_a_source) {
         findings.push(say(
             &NO_FALLBACK,
@@ -68,36 +59,62 @@ pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Finding> {
     findings
 }
 
-fn pause(object: &ScaledObject) -> Option<Finding> {
-    let Pause::Unreadable(value) = Steering::of(object.metadata.annotations.as_ref()).pause else { return None };
-    let path = FieldPath::of("metadata.annotations").key(annotations::PAUSED_REPLICAS);
-    let problem = format!("{value:?} is not a number of replicas");
-    Some(say(&PAUSE_UNREADABLE, path, &problem, "give a whole number in quotes, such as \"0\""))
+/// All advice on a ScaledJob.
+pub(super) fn scaled_job(job: &ScaledJob) -> Vec<Finding> {
+    let mut findings = annotations::check(job.metadata.annotations.as_ref());
+    findings.extend(triggers(&job.spec.triggers));
+    findings
+}
+
+/// All advice on triggers, wherever they stand.
+fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
+    let advice = |(index, trigger)| {
+        let mut findings = parameters::check(index, trigger);
+        findings.extend(secrets(index, trigger));
+        findings.extend(in_the_clear(index, trigger));
+        findings
+    };
+    triggers.iter().enumerate().flat_map(advice).collect()
 }
 
 /// Keys whose values are credentials, whichever trigger they stand in.
-const SECRET_KEYS: [&str; 8] = [
-    "password",
-    "bearerToken",
-    "apiKey",
+const SECRET_KEYS: [&str; 15] = [
     "accessToken",
+    "apiKey",
+    "appKey",
+    "authToken",
+    "awsSecretAccessKey",
+    "bearerToken",
+    "clientSecret",
     "connectionString",
     "key",
-    "clientSecret",
-    "awsSecretAccessKey",
+    "password",
+    "personalAccessToken",
+    "secretKey",
+    "sentinelPassword",
+    "tlsClientKey",
+    "token",
 ];
 
 fn secrets(index: usize, trigger: &Trigger) -> Vec<Finding> {
-    let given = SECRET_KEYS.iter().filter(|key| trigger.metadata.get(**key).is_some_and(|value| !value.is_empty()));
-    let told = given.map(|key| {
+    let is_secret = |key: &str, value: &str| SECRET_KEYS.contains(&key) && !value.is_empty() || has_password(value);
+    let given = trigger.metadata.iter().filter(|(key, value)| is_secret(key, value));
+    let told = given.map(|(key, _)| {
         say(
             &SECRET_IN_METADATA,
             metadata(index, key),
-            "stands here as plain text, for everybody who can read the object",
+            "holds a secret as plain text, for everybody who can read the object",
             "put it into a Secret, and refer to it by a TriggerAuthentication",
         )
     });
     told.collect()
+}
+
+/// Whether a text is a URL with a user and a password in it.
+fn has_password(text: &str) -> bool {
+    let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+    user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
 fn in_the_clear(index: usize, trigger: &Trigger) -> Option<Finding> {
@@ -125,4 +142,26 @@ fn metadata(index: usize, key: &str) -> FieldPath {
 
 fn say(rule: &'static Rule, path: FieldPath, problem: &str, remedy: &str) -> Finding {
     Finding { rule, path, problem: problem.to_owned(), remedy: remedy.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_found() {
+        let rows = [
+            ("amqp://guest:s3cret@rabbitmq:5672/vhost", true),
+            ("https://me:s3cret@prometheus", true),
+            ("https://me@prometheus:9090", false),
+            ("https://me:@prometheus:9090", false),
+            ("https://prometheus:9090/a:b@c", false),
+            ("http://prometheus:9090?to=a:b@c", false),
+            ("me:s3cret@prometheus", false),
+            ("sum(up)", false),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(has_password(text), expected, "{text}");
+        }
+    }
 }

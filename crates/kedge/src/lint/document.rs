@@ -1,13 +1,15 @@
-//! Objects out of YAML, and where in the text each of their fields stands.
+//! Objects out of YAML, and where in the text each of their fields stands. What cannot be read is for `stream`.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Cursor;
 
 use kedge_webhooks::finding::{FieldPath, Step};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
+
+/// The largest number below which every whole one has a float of its own.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A place in a text, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,13 +23,6 @@ pub(super) struct Place {
 pub(super) struct Document {
     pub(super) object: Value,
     places: BTreeMap<FieldPath, Place>,
-}
-
-/// Why a text cannot be read further.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable {
-    pub(super) place: Place,
-    pub(super) problem: String,
 }
 
 impl Document {
@@ -56,35 +51,20 @@ impl Document {
     }
 }
 
-/// All objects of a text, and what ends it before its end.
-pub(super) fn read(text: &str) -> (Vec<Document>, Option<Unreadable>) {
-    let mut documents = Vec::new();
-    let mut bytes = Cursor::new(text.as_bytes());
-    for read in serde_saphyr::read::<_, Spanned<Tree>>(&mut bytes) {
-        match read {
-            Ok(tree) => documents.extend(document(tree).unpacked()),
-            Err(error) => {
-                let place = error.location().map_or(Place { line: 1, column: 1 }, place_of);
-                return (documents, Some(Unreadable { place, problem: error.without_snippet().to_string() }));
-            }
-        }
-    }
-    (documents, None)
+/// The objects of one document, which begins after some lines of its file.
+pub(super) fn objects(tree: Spanned<Tree>, lines_before: u64) -> Vec<Document> {
+    let mut places = BTreeMap::from([(FieldPath::default(), place_of(tree.referenced, lines_before))]);
+    let object = tree.value.settle(&FieldPath::default(), &mut places, lines_before);
+    Document { object, places }.unpacked()
 }
 
-fn document(tree: Spanned<Tree>) -> Document {
-    let mut places = BTreeMap::from([(FieldPath::default(), place_of(tree.referenced))]);
-    let object = tree.value.settle(&FieldPath::default(), &mut places);
-    Document { object, places }
-}
-
-fn place_of(location: Location) -> Place {
-    Place { line: location.line(), column: location.column() }
+pub(super) fn place_of(location: Location, lines_before: u64) -> Place {
+    Place { line: lines_before + location.line(), column: location.column() }
 }
 
 /// A value whose parts know where they stand.
 #[derive(Debug)]
-enum Tree {
+pub(super) enum Tree {
     Plain(Value),
     List(Vec<Spanned<Tree>>),
     Map(Vec<(Spanned<String>, Spanned<Tree>)>),
@@ -92,22 +72,22 @@ enum Tree {
 
 impl Tree {
     /// The value itself; where its parts stand is noted. An entry of a map stands where its key does.
-    fn settle(self, path: &FieldPath, places: &mut BTreeMap<FieldPath, Place>) -> Value {
+    fn settle(self, path: &FieldPath, places: &mut BTreeMap<FieldPath, Place>, lines_before: u64) -> Value {
         match self {
             Self::Plain(value) => value,
             Self::List(items) => {
                 let items = items.into_iter().enumerate().map(|(index, item)| {
                     let path = FieldPath(path.0.iter().cloned().chain([Step::Index(index)]).collect());
-                    places.insert(path.clone(), place_of(item.referenced));
-                    item.value.settle(&path, places)
+                    places.insert(path.clone(), place_of(item.referenced, lines_before));
+                    item.value.settle(&path, places, lines_before)
                 });
                 Value::Array(items.collect())
             }
             Self::Map(entries) => {
                 let entries = entries.into_iter().map(|(key, item)| {
                     let path = FieldPath(path.0.iter().cloned().chain([Step::Key(key.value.clone())]).collect());
-                    places.insert(path.clone(), place_of(key.referenced));
-                    (key.value, item.value.settle(&path, places))
+                    places.insert(path.clone(), place_of(key.referenced, lines_before));
+                    (key.value, item.value.settle(&path, places, lines_before))
                 });
                 Value::Object(entries.collect::<Map<_, _>>())
             }
@@ -142,7 +122,11 @@ impl<'de> Visitor<'de> for TreeVisitor {
         Ok(Tree::Plain(value.into()))
     }
 
+    /// As the API server reads it: `2.0` is a whole number.
     fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
+        if value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+            return Ok(Tree::Plain((value as i64).into()));
+        }
         Ok(Tree::Plain(Number::from_f64(value).map_or_else(|| value.to_string().into(), Value::Number)))
     }
 
@@ -176,56 +160,5 @@ impl<'de> Visitor<'de> for TreeVisitor {
             entries.push(entry);
         }
         Ok(Tree::Map(entries))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "\
-# Source: shop/templates/web.yaml
-kind: ScaledObject
-spec:
-  triggers:
-  - type: cron
-    metadata:
-      start: 0 8 * * *
----
-# nothing here
----
-kind: List
-items:
-- kind: Secret
-  metadata: {name: a}
-- {kind: ConfigMap}
-";
-
-    fn at(line: u64, column: u64) -> Place {
-        Place { line, column }
-    }
-
-    #[test]
-    fn every_field_knows_where_it_stands() {
-        let (documents, unreadable) = read(TEXT);
-        assert_eq!((documents.len(), unreadable), (3, None));
-        let trigger = FieldPath::of("spec.triggers").index(0);
-        assert_eq!(documents[0].place(&trigger.clone().key("metadata").key("start")), at(7, 7));
-        assert_eq!(documents[0].place(&trigger.clone().key("metadata").key("end")), at(6, 5), "what is missing");
-        assert_eq!(documents[0].place(&trigger), at(5, 5));
-        assert_eq!(documents[0].place(&FieldPath::of("metadata.name")), at(2, 1));
-        assert_eq!(documents[1].object["metadata"]["name"], "a");
-        assert_eq!(documents[1].place(&FieldPath::of("metadata.name")), at(14, 14));
-        assert_eq!(documents[2].place(&FieldPath::of("spec")), at(15, 3));
-    }
-
-    #[test]
-    fn what_comes_before_a_mistake_of_syntax_is_read() {
-        let (documents, unreadable) = read("kind: A\n---\nkind: [B\n");
-        assert_eq!(documents.len(), 1);
-        assert!(unreadable.is_some_and(|unreadable| unreadable.place.line >= 3));
-        let (documents, unreadable) = read("a: 1\na: 2\n");
-        assert_eq!(documents.len(), 0);
-        assert_eq!(unreadable.map(|unreadable| unreadable.place), Some(at(2, 1)), "a key that stands there twice");
     }
 }

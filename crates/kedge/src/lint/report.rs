@@ -44,11 +44,14 @@ impl Report {
     /// How much there is of what.
     pub(super) fn summary(&self) -> String {
         let number = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let advice = match self.count(Severity::Advice) {
+            1 => "1 piece of advice".to_owned(),
+            count => format!("{count} pieces of advice"),
+        };
         format!(
-            "{}, {}, {} in {} of {}",
+            "{}, {}, {advice} in {} of {}",
             number(self.count(Severity::Error), "error"),
             number(self.count(Severity::Warning), "warning"),
-            number(self.count(Severity::Advice), "hint"),
             number(self.objects, "object"),
             number(self.files, "file"),
         )

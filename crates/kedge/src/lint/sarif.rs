@@ -15,7 +15,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "version": env!("CARGO_PKG_VERSION"),
         "rules": rules.values().map(|rule| description(rule)).collect::<Vec<_>>(),
     });
-    let results: Vec<Value> = report.remarks.iter().map(result).collect();
+    let position = |id: &str| rules.keys().position(|known| *known == id);
+    let results: Vec<Value> = report.remarks.iter().map(|remark| result(remark, position(remark.rule.id))).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -33,15 +34,26 @@ fn description(rule: &Rule) -> Value {
     })
 }
 
-fn result(remark: &Remark) -> Value {
+fn result(remark: &Remark, rule_index: Option<usize>) -> Value {
     let region = json!({ "startLine": remark.place.line, "startColumn": remark.place.column });
-    let location = json!({ "artifactLocation": { "uri": remark.file }, "region": region });
+    let location = json!({ "artifactLocation": { "uri": uri(&remark.file) }, "region": region });
     json!({
         "ruleId": remark.rule.id,
+        "ruleIndex": rule_index,
         "level": level(remark.rule.severity),
         "message": { "text": remark.message() },
         "locations": [{ "physicalLocation": location }],
     })
+}
+
+/// A path as a URI has it.
+fn uri(path: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let mut uri = String::new();
+    for byte in path.trim_start_matches("./").bytes() {
+        if is_plain(byte) { uri.push(byte.into()) } else { uri.push_str(&format!("%{byte:02X}")) }
+    }
+    uri
 }
 
 fn level(severity: Severity) -> &'static str {
@@ -49,5 +61,16 @@ fn level(severity: Severity) -> &'static str {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Advice => "note",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_uri() {
+        assert_eq!(uri("./k8s/über uns.yaml"), "k8s/%C3%BCber%20uns.yaml");
+        assert_eq!(uri("<stdin>"), "%3Cstdin%3E");
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::manifest;
 use super::plan::{
-    Change, HELM, KEEP, Live, MANAGED_BY, Object, Owner, POLICY, RELEASE_NAME, RELEASE_NAMESPACE, Service, Sort,
-    shared, theirs,
+    Change, HELM, KEEP, Live, MANAGED_BY, Object, Owner, PART_OF, POLICY, RELEASE_NAME, RELEASE_NAMESPACE, Service,
+    Sort, shared, theirs,
 };
 use super::release::Release;
 
@@ -73,26 +73,22 @@ async fn fetch_one(client: &Client, object: &Object) -> kube::Result<Option<Live
     Ok(found.map(|found| read_live(object, &found.metadata, &found.data)))
 }
 
-/// The Service that a release registers, once it is installed.
-pub(super) async fn fetch_registered(client: &Client, owner: &Owner) -> anyhow::Result<Option<Service>> {
+/// The manifest of the newest revision of a release, if there is one.
+pub(super) async fn fetch_manifest(client: &Client, owner: &Owner) -> anyhow::Result<Option<String>> {
     let Some(newest) = fetch_newest(client, owner).await? else { return Ok(None) };
-    let manifest = newest.release.manifest().with_context(|| owner.to_string())?;
-    let registration = shared().into_iter().find(|object| object.sort == Sort::ApiService);
-    let found = registration.and_then(|object| manifest::find(&manifest, &object));
-    Ok(found.as_ref().and_then(Service::of))
+    newest.release.manifest().map(Some).with_context(|| owner.to_string())
 }
 
 fn read_live(object: &Object, metadata: &kube::core::ObjectMeta, data: &Value) -> Live {
     let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key).cloned());
     let label = |key: &str| metadata.labels.as_ref().and_then(|all| all.get(key).cloned());
     let release = annotation(RELEASE_NAME).zip(annotation(RELEASE_NAMESPACE));
-    let part_of = ["app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "helm.sh/chart"];
     Live {
         object: object.clone(),
         owner: release.map(|(release, namespace)| Owner { release, namespace }),
         managed_by: label(MANAGED_BY),
         policy: annotation(POLICY),
-        part_of: part_of.into_iter().filter_map(label).collect(),
+        part_of: PART_OF.into_iter().filter_map(label).collect(),
         service: Service::of(data),
     }
 }

@@ -34,16 +34,8 @@ pub(super) fn keep(manifest: &str, objects: &[Object]) -> Result<Kept, Unreadabl
     Ok(kept)
 }
 
-/// An object of a manifest, as it stands there.
-pub(super) fn find(manifest: &str, object: &Object) -> Option<Value> {
-    let candidates = documents(manifest).into_iter().filter(|document| document.contains(&object.name));
-    candidates
-        .filter_map(|document| serde_saphyr::from_str(split_start(document).1).ok())
-        .find(|value| object.is(value))
-}
-
 /// The documents of a manifest, each with the line that begins it; together they are the manifest.
-fn documents(manifest: &str) -> Vec<&str> {
+pub(super) fn documents(manifest: &str) -> Vec<&str> {
     let mut starts: Vec<usize> = manifest.match_indices("\n---").map(|(at, _)| at + 1).collect();
     starts.insert(0, 0);
     starts.push(manifest.len());
@@ -70,13 +62,13 @@ fn marked(document: &str, objects: &[Object]) -> Result<Option<(String, Object)>
 }
 
 /// Helm's own reading of the mark.
-fn is_kept(value: &Value) -> bool {
+pub(super) fn is_kept(value: &Value) -> bool {
     let policy = value["metadata"]["annotations"][POLICY].as_str().unwrap_or_default();
     policy.trim().eq_ignore_ascii_case(KEEP)
 }
 
 /// The line that begins a document, and the rest of it.
-fn split_start(document: &str) -> (&str, &str) {
+pub(super) fn split_start(document: &str) -> (&str, &str) {
     if !document.starts_with("---") {
         return ("", document);
     }

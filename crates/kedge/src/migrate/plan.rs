@@ -15,6 +15,14 @@ pub(super) const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 pub(super) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub(super) const HELM: &str = "Helm";
 
+/// The labels that say what an object is part of.
+pub(super) const PART_OF: [&str; 4] = ["app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "helm.sh/chart"];
+
+/// Whether such a label is one of KEDA's or ours.
+pub(super) fn is_kedas(label: &str) -> bool {
+    label.starts_with("keda") || label.starts_with("kedge")
+}
+
 /// A Helm release: who owns an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Owner {
@@ -117,8 +125,7 @@ pub(super) struct Live {
 impl Live {
     /// Whether it is KEDA's or ours. Other metrics adapters register the same API.
     pub(super) fn is_of_keda(&self) -> bool {
-        let ours = |label: &String| label.starts_with("keda") || label.starts_with("kedge");
-        self.object.sort != Sort::ApiService || self.part_of.iter().any(ours)
+        self.object.sort != Sort::ApiService || self.part_of.iter().any(|label| is_kedas(label))
     }
 
     fn belongs_to(&self, owner: &Owner) -> bool {
@@ -160,8 +167,9 @@ pub(super) fn plan(live: &[Live], to: &Owner, registered: Option<&Service>) -> V
     let ours: Vec<&Live> = live.iter().filter(|live| live.is_of_keda()).collect();
     let owners: BTreeSet<&Owner> = ours.iter().filter_map(|live| live.owner.as_ref()).collect();
     let mut changes: Vec<Change> = owners.into_iter().map(|owner| keep_in(owner, &ours, to)).collect();
-    let crds = ours.iter().filter(|live| live.object.sort == Sort::Crd);
-    changes.extend(crds.filter(|live| !live.is_kept()).map(|live| Change::Protect(live.object.clone())));
+    // An upgrade of the old release that no longer has an object goes by the mark at the object itself.
+    let endangered = ours.iter().filter(|live| live.object.sort == Sort::Crd || !live.belongs_to(to));
+    changes.extend(endangered.filter(|live| !live.is_kept()).map(|live| Change::Protect(live.object.clone())));
     let strangers = ours.iter().filter(|live| shared.contains(&live.object) && !live.belongs_to(to));
     changes.extend(strangers.map(|live| Change::HandOver {
         object: live.object.clone(),

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use kube::Client;
 
 use super::cluster::{self, Mode, Outcome};
+use super::contents::{self, Workloads};
 use super::plan::{self, Live, Owner, Sort};
 use super::{Place, wait_for};
 
@@ -48,7 +50,8 @@ async fn prepare(args: &Args) -> anyhow::Result<()> {
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
     let to = args.place.owner();
     let live = cluster::fetch_live(&client).await?;
-    let registered = cluster::fetch_registered(&client, &to).await?;
+    let new = cluster::fetch_manifest(&client, &to).await?;
+    let registered = new.as_deref().and_then(contents::registered);
     let mut changed = 0;
     for change in plan::plan(&live, &to, registered.as_ref()) {
         if let Outcome::Changed(what) = cluster::apply(&client, &change, mode).await? {
@@ -59,26 +62,52 @@ async fn prepare(args: &Args) -> anyhow::Result<()> {
     if changed == 0 {
         println!("nothing to change: all is with the {to}, or is not there yet");
     }
-    for line in remarks(&client, &live, &to).await? {
+    let others = fetch_others(&client, &live, &to).await?;
+    for line in remarks(&live, &others, &to) {
         println!("{line}");
     }
-    Ok(())
+    match new.and_then(|new| fight(&others, &new, &to)) {
+        Some(problem) => Err(anyhow!(problem)),
+        None => Ok(()),
+    }
+}
+
+/// The other releases that own any of it, and what Helm has stored of each.
+type Others = Vec<(Owner, Option<String>)>;
+
+async fn fetch_others(client: &Client, live: &[Live], to: &Owner) -> anyhow::Result<Others> {
+    let owners: BTreeSet<&Owner> = live.iter().filter_map(|live| live.owner.as_ref()).filter(|of| *of != to).collect();
+    let mut others = Vec::new();
+    for owner in owners {
+        others.push((owner.clone(), cluster::fetch_manifest(client, owner).await?));
+    }
+    Ok(others)
 }
 
 /// What is left alone, and what to do next.
-async fn remarks(client: &Client, live: &[Live], to: &Owner) -> anyhow::Result<Vec<String>> {
+fn remarks(live: &[Live], others: &Others, to: &Owner) -> Vec<String> {
     let mut lines: Vec<String> = live.iter().filter(|live| !live.is_of_keda()).map(foreign).collect();
-    let owners: BTreeSet<&Owner> = live.iter().filter_map(|live| live.owner.as_ref()).filter(|of| *of != to).collect();
-    let mut stored = Vec::new();
-    for owner in owners {
-        match cluster::fetch_newest(client, owner).await? {
-            Some(_) => stored.push(owner),
-            None => lines.push(unstored(owner)),
-        }
-    }
+    lines.extend(others.iter().filter(|(_, stored)| stored.is_none()).map(|(owner, _)| unstored(owner)));
     lines.extend(unmanaged(live));
-    lines.extend(next(&stored, to));
-    Ok(lines)
+    let stored = others.iter().filter_map(|(owner, stored)| Some((owner, stored.as_deref()?)));
+    lines.extend(stored.flat_map(|(owner, manifest)| next(owner, &contents::workloads(manifest), to)));
+    lines
+}
+
+/// What a release would take from the new one when it is uninstalled: the names of their charts were not kept apart.
+fn fight(others: &Others, new: &str, to: &Owner) -> Option<String> {
+    others.iter().find_map(|(owner, stored)| {
+        let both = contents::contested(stored.as_deref()?, new);
+        let names: Vec<String> = both.into_iter().collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{owner} and {to} both have {}: to uninstall the one takes them from the other; give the new one names of its own first, \
+                 as with `helm upgrade {} ... --set operator.name=kedge-operator`",
+                names.join(", "),
+                to.release
+            )
+        })
+    })
 }
 
 fn foreign(live: &Live) -> String {
@@ -106,16 +135,22 @@ fn unmanaged(live: &[Live]) -> Option<String> {
     })
 }
 
-fn next(stored: &[&Owner], to: &Owner) -> Vec<String> {
-    let mut lines = Vec::new();
-    for Owner { release, namespace } in stored {
-        let (new, place) = (&to.release, &to.namespace);
-        let theirs = format!("--selector app.kubernetes.io/instance={release}");
-        lines.push(format!("next: stop {release}, install {new}, prepare again, and then uninstall {release}:"));
-        lines.push(format!("  kubectl --namespace {namespace} scale deployment {theirs} --replicas=0"));
-        lines.push(format!("  helm install {new} CHART --namespace {place} --create-namespace"));
-        lines.push(format!("  kedge migrate prepare --release {new} --namespace {place}"));
-        lines.push(format!("  helm uninstall {release} --namespace {namespace}"));
-    }
-    lines
+fn next(old: &Owner, runs: &Workloads, to: &Owner) -> Vec<String> {
+    let (Owner { release, namespace }, Owner { release: new, namespace: place }) = (old, to);
+    let last = match runs.others.is_empty() {
+        true => format!("  helm uninstall {release} --namespace {namespace}"),
+        false => {
+            let others = runs.others.join(", ");
+            format!(
+                "  helm upgrade {release} ... --namespace {namespace}, with KEDA turned off: it also holds {others}"
+            )
+        }
+    };
+    vec![
+        format!("next: stop the old one, install {new}, prepare again, and then remove the old one:"),
+        format!("  kubectl --namespace {namespace} scale deployment {} --replicas=0", runs.kedas.join(" ")),
+        format!("  helm install {new} CHART --namespace {place} --create-namespace"),
+        format!("  kedge migrate prepare --release {new} --namespace {place}"),
+        last,
+    ]
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::plan::{Live, Owner};
 use super::release::{Release, ReleaseError};
 use super::report::{Finding, Report, Verdict};
-use crate::lint::judge::Judge;
+use crate::lint::judge::{Judge, Tools};
 use crate::lint::name_of;
 
 /// Where objects of a kind are listed.
@@ -63,7 +63,8 @@ pub(super) struct Seen {
 
 pub(super) fn judge(seen: &Seen, to: &Owner) -> Report {
     let mut report = Report { facts: installation::facts(seen), ..Report::default() };
-    let judge = Judge::knowing(seen.objects.iter());
+    let tools = Tools::new();
+    let judge = Judge::knowing(&tools, seen.objects.iter());
     for object in &seen.objects {
         let is_kedas = object["apiVersion"].as_str().is_some_and(|version| version.contains("keda.sh/"));
         report.objects += usize::from(is_kedas);
@@ -74,7 +75,7 @@ pub(super) fn judge(seen: &Seen, to: &Owner) -> Report {
     report
 }
 
-fn judge_object(judge: &Judge, object: &Value, seen: &Seen, to: &Owner) -> Vec<Finding> {
+fn judge_object(judge: &Judge<'_>, object: &Value, seen: &Seen, to: &Owner) -> Vec<Finding> {
     let about = About { verdict: Verdict::WouldNotWork, object };
     let mut findings: Vec<Finding> = judge
         .judge(object)

@@ -1,33 +1,13 @@
-//! `kedge reference`: the page of all flags and variables, made of their definitions. Hidden: users read the page.
+//! The page of all flags and variables, made of their definitions.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Arg, Args as _, Command};
 
 use super::settings::compatible::{IGNORED, Ignored, reasons};
 use super::settings::environment::{IGNORED_VARIABLES, VARIABLES};
 use super::settings::flags::{Flags, OWN};
 use super::settings::pending::PENDING;
-
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Write it to this file instead
-    #[arg(long, value_name = "FILE")]
-    out_file: Option<PathBuf>,
-}
-
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    match &args.out_file {
-        Some(path) => fs::write(path, render()).with_context(|| format!("cannot write {}", path.display())),
-        None => {
-            print!("{}", render());
-            Ok(())
-        }
-    }
-}
 
 const OPENING: &str = "\
 # Flags and variables of the operator
@@ -48,8 +28,8 @@ error, and so is a value that cannot be used: all of them are told at once, each
 *Not yet* in the last column: the value is read and checked, and has no effect so far.
 ";
 
-/// The page.
-fn render() -> String {
+/// `docs/reference/operator.md`.
+pub(crate) fn render() -> String {
     let mut page = OPENING.to_owned();
     let command = Flags::augment_args(Command::new("operator"));
     let shown: Vec<&Arg> = command.get_arguments().filter(|flag| !flag.is_hide_set()).collect();

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use kedge_metrics_api::Readiness;
-use kedge_serving::{Limits, Security, ServingCertificate, Tls};
+use kedge_serving::{Limits, Security, ServingCertificate, Spoken, Tls};
 use kedge_webhooks::Webhooks;
 use kedge_webhooks::index::Index;
 use kedge_webhooks::lookups::KubeLookups;
 use kedge_webhooks::telemetry::Telemetry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 pub(crate) use super::settings::webhooks::Flags;
 use super::settings::webhooks::{self as settings, Settings};
@@ -25,12 +25,14 @@ use super::{certificate, connect, listen_if, listening, plain, start_logging, wa
 pub(super) struct Judges {
     client: kube::Client,
     index: Arc<Index>,
+    spoken: Spoken,
     pub(super) telemetry: Arc<Telemetry>,
 }
 
 impl Judges {
-    pub(super) fn new(client: kube::Client) -> Self {
-        Self { client, index: Arc::default(), telemetry: Arc::default() }
+    /// They judge what is in these namespaces; none is all.
+    pub(super) fn new(client: kube::Client, namespaces: &[String], spoken: Spoken) -> Self {
+        Self { client, index: Arc::new(Index::covering(namespaces.to_vec())), spoken, telemetry: Arc::default() }
     }
 
     /// Serves until told to stop, if there is anywhere to serve.
@@ -48,7 +50,7 @@ impl Judges {
             let webhooks = webhooks.clone();
             async move { webhooks.answer(request).await }
         };
-        let tls = Security::Tls(Tls::new(certificate));
+        let tls = Security::Tls(Tls { spoken: self.spoken.clone(), ..Tls::new(certificate) });
         let served = kedge_serving::serve(listener, tls, Limits::default(), handler, stop);
         tokio::select! {
             biased;
@@ -69,6 +71,9 @@ pub(crate) fn run(flags: &Flags, environment: &Environment) -> anyhow::Result<()
     let settings = settings::settle(flags, environment).map_err(mistakes)?;
     start_logging(&settings.logging);
     debug!(?settings, "settings");
+    for warning in &settings.warnings {
+        warn!("{warning}");
+    }
     work(&settings)
 }
 
@@ -87,7 +92,7 @@ async fn work(settings: &Settings) -> anyhow::Result<()> {
         let mut stopped = stopped.clone();
         async move { drop(stopped.wait_for(|stopped| *stopped).await) }
     };
-    let judges = Judges::new(client);
+    let judges = Judges::new(client, &settings.namespaces, settings.tls.spoken());
     let readiness = Readiness::new();
     let (probed, telemetry) = (readiness.clone(), judges.telemetry.clone());
     let health = plain::serve(health, move |path| plain::probe(&probed, path), until_stopped());

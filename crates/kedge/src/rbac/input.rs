@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::authentication::TriggerAuthenticationSpec;
 use kedge_api::{ScaledObject, names};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -52,6 +53,12 @@ impl Input {
         let place = (metadata["namespace"].as_str().unwrap_or(namespace).to_owned(), word(&metadata["name"]));
         let group =
             object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
+        for name in [&place.0, &place.1] {
+            ensure!(
+                group != names::GROUP || is_name(name),
+                "{name:?} is no name for an object or a namespace; use letters, digits, '-' and '.'"
+            );
+        }
         match (group, kind.as_str()) {
             (names::GROUP, "ScaledObject") => drop(self.objects.insert(place, read(object, object)?)),
             (names::GROUP, "ScaledJob") => self.jobs.push(place),
@@ -66,7 +73,8 @@ impl Input {
                 self.plurals.insert(word(&names["kind"]), word(&names["plural"]));
             }
             _ => {
-                let pod = object.pointer("/spec/template/spec").and_then(|pod| PodSpec::deserialize_from(pod));
+                // What is no template for pods is not of a kind that matters.
+                let pod = object.pointer("/spec/template/spec").and_then(|pod| PodSpec::deserialize(pod).ok());
                 self.pods.extend(pod.map(|pod| ((kind, place), pod)));
             }
         }
@@ -95,16 +103,54 @@ impl Input {
     }
 }
 
+/// Whether something can be a name at all. Names become a part of YAML here.
+pub(super) fn is_name(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-.:".contains(letter))
+}
+
 /// Reads a part of an object; what is wrong names the object.
 fn read<T: DeserializeOwned>(part: &Value, object: &Value) -> anyhow::Result<T> {
     T::deserialize(part).with_context(|| format!("{} cannot be read", crate::lint::name_of(object)))
 }
 
-trait Leniently: DeserializeOwned {
-    /// What cannot be read is as good as not there: it is not of a kind that matters.
-    fn deserialize_from(value: &Value) -> Option<Self> {
-        Self::deserialize(value).ok()
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn plurals_are_those_of_the_kind_or_of_its_crd_or_guessed() {
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "geese.example.com" },
+            "spec": { "names": { "kind": "Goose", "plural": "geese" } },
+        });
+        let spec = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [] });
+        let object = json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "web" }, "spec": spec });
+        let given = [("Ox".to_owned(), "oxen".to_owned())];
+        let input = Input::read(&[crd, object], "shop", &given).unwrap();
+        let known = |plural: &str| Plural::Known(plural.to_owned());
+        let guessed = |plural: &str| Plural::Guessed(plural.to_owned());
+        let rows = [
+            ("StatefulSet", known("statefulsets")),
+            ("Goose", known("geese")),
+            ("Ox", known("oxen")),
+            ("Rollout", guessed("rollouts")),
+            ("Proxy", guessed("proxies")),
+            ("Gateway", guessed("gateways")),
+            ("Ingress", guessed("ingresses")),
+            ("Mailbox", guessed("mailboxes")),
+        ];
+        for (kind, plural) in rows {
+            assert_eq!(input.plural(kind), plural, "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let object =
+            json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "a\n- b" } });
+        let said = Input::read(&[object], "shop", &[]).unwrap_err().to_string();
+        assert!(said.contains("is no name"), "{said}");
     }
 }
-
-impl Leniently for PodSpec {}

@@ -5,7 +5,7 @@ use kedge_api::scaled_object::ModifierMetricType;
 use kedge_operator::target::kind_named;
 
 use super::credentials;
-use super::input::{Input, Place, Plural};
+use super::input::{Input, Place, Plural, is_name};
 use super::rules::{Rights, Scope, What};
 use super::{Certificates, Operator, Webhooks};
 
@@ -22,6 +22,7 @@ const ALWAYS: &str = "the operator, whatever it looks after";
 pub(super) fn of(input: &Input, operator: &Operator) -> Rights {
     let mut rights = Rights::default();
     for (place, object) in &input.objects {
+        rights.watched.insert(place.0.clone());
         watched(&mut rights, input, place);
         target(&mut rights, input, place, object);
         triggers(&mut rights, place, object);
@@ -112,7 +113,8 @@ fn is_true(text: Option<&String>) -> bool {
 /// The namespace in the name of a Service: `http://NAME.NAMESPACE.svc:80/path`.
 fn service_scope(own: &Scope, url: Option<&String>) -> Scope {
     let host = url.and_then(|url| url.split("://").nth(1)).and_then(|rest| rest.split(['/', ':']).next());
-    let namespace = host.and_then(|host| host.split('.').nth(1)).filter(|namespace| !namespace.is_empty());
+    let namespace =
+        host.and_then(|host| host.split('.').nth(1)).filter(|namespace| !namespace.is_empty() && is_name(namespace));
     namespace.map_or_else(|| own.clone(), |namespace| Scope::Namespace(namespace.to_owned()))
 }
 
@@ -161,21 +163,41 @@ fn own(rights: &mut Rights, operator: &Operator) {
     }
 }
 
-/// The webhooks keep an index of the whole cluster.
+/// The webhooks keep an index of the namespaces that are looked after.
 fn webhooks(rights: &mut Rights, operator: &Operator) {
     let what = |group, resource, verbs| What { group, resource, verbs };
     if operator.certificates == Certificates::Made {
         let registration = what("admissionregistration.k8s.io", "validatingwebhookconfigurations", KEEP_UP);
         rights.one(&Scope::Cluster, registration, "keda-admission", "certificates that the operator makes");
     }
-    let reads = [
-        what("keda.sh", "scaledobjects", WATCH),
-        what("autoscaling", "horizontalpodautoscalers", WATCH),
-        what("apps", "deployments", READ),
-        what("apps", "statefulsets", READ),
-        what("", "limitranges", WATCH),
-    ];
-    for read in reads {
-        rights.all(&Scope::Cluster, read, "the webhooks, which keep an index");
+    for namespace in rights.watched.clone() {
+        let scope = Scope::Namespace(namespace);
+        let reads =
+            [what("apps", "deployments", READ), what("apps", "statefulsets", READ), what("", "limitranges", WATCH)];
+        for read in reads {
+            rights.all(&scope, read, "the webhooks, which keep an index");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_of_a_service_is_in_its_name() {
+        let own = Scope::Namespace("shop".to_owned());
+        let rows = [
+            ("http://queue.backend.svc.cluster.local:80/length", "backend"),
+            ("https://queue.backend", "backend"),
+            ("http://queue:8080/length", "shop"),
+            ("http://queue", "shop"),
+            ("", "shop"),
+        ];
+        for (url, namespace) in rows {
+            let expected = Scope::Namespace(namespace.to_owned());
+            assert_eq!(service_scope(&own, Some(&url.to_owned())), expected, "{url}");
+        }
+        assert_eq!(service_scope(&own, None), own);
     }
 }

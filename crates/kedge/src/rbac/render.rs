@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use super::Operator;
 use super::rules::{Rights, Rule, Scope};
 
@@ -16,7 +18,9 @@ struct Role<'a> {
 }
 
 pub(super) fn yaml(rights: &Rights, operator: &Operator) -> String {
-    let mut text = String::new();
+    let watched: Vec<&str> = rights.watched.iter().map(String::as_str).collect();
+    let mut text =
+        format!("# For an operator that looks after these namespaces alone; watchNamespace: {}\n", watched.join(","));
     for (scope, rules) in &rights.rules {
         let name = operator.account.as_str();
         let role = match scope {
@@ -35,7 +39,7 @@ fn write_role(text: &mut String, role: &Role<'_>, rules: &[Rule]) {
     text.push_str("rules:\n");
     for alike in rules.chunk_by(is_alike) {
         let Some(rule) = alike.first() else { continue };
-        let resources: Vec<&str> = alike.iter().map(|rule| rule.resource.as_str()).collect();
+        let resources: Vec<String> = alike.iter().map(|rule| word(&rule.resource)).collect();
         for reason in &rule.reasons {
             let _ = writeln!(text, "  # {reason}");
         }
@@ -75,9 +79,15 @@ fn account(name: &str, namespace: &str) -> String {
     format!("  - kind: ServiceAccount\n    name: {name}\n    namespace: {namespace}")
 }
 
+/// As it is, if that is a word of YAML whatever stands around it.
+fn word(text: &str) -> String {
+    let is_plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-./".contains(letter));
+    if is_plain { text.to_owned() } else { Value::from(text).to_string() }
+}
+
 /// JSON, which is YAML that nothing in a name can break.
 fn quoted<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
-    words.into_iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+    words.into_iter().map(|word| Value::from(word.as_str()).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// What the metrics API needs, whatever is scaled: to know its callers, and to be read by the HPA controller.

@@ -25,6 +25,8 @@ pub(super) struct Rule {
 pub(super) struct Rights {
     pub(super) rules: BTreeMap<Scope, Vec<Rule>>,
     pub(super) unknown: BTreeSet<String>,
+    /// The namespaces that the operator is to look after.
+    pub(super) watched: BTreeSet<String>,
 }
 
 /// A resource and what is done with it.
@@ -38,14 +40,14 @@ pub(super) struct What<'a> {
 impl Rights {
     /// A right to all objects of a kind.
     pub(super) fn all(&mut self, scope: &Scope, what: What<'_>, reason: impl Into<String>) {
-        self.rule(scope, what, None).reasons.insert(reason.into());
+        self.rule(scope, what, None).reasons.insert(one_line(reason.into()));
     }
 
     /// A right to one object.
     pub(super) fn one(&mut self, scope: &Scope, what: What<'_>, name: &str, reason: impl Into<String>) {
         let rule = self.rule(scope, what, Some(BTreeSet::new()));
         rule.names.get_or_insert_default().insert(name.to_owned());
-        rule.reasons.insert(reason.into());
+        rule.reasons.insert(one_line(reason.into()));
     }
 
     fn rule(&mut self, scope: &Scope, what: What<'_>, names: Option<BTreeSet<String>>) -> &mut Rule {
@@ -62,5 +64,31 @@ impl Rights {
             rules.len() - 1
         });
         &mut rules[index]
+    }
+}
+
+/// A reason becomes a comment, which ends with its line.
+fn one_line(reason: String) -> String {
+    reason.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_right_for_two_objects_is_one_rule() {
+        let mut rights = Rights::default();
+        let shop = Scope::Namespace("shop".to_owned());
+        let secrets = What { group: "", resource: "secrets", verbs: &["get"] };
+        rights.one(&shop, secrets, "a", "ScaledObject one");
+        rights.one(&shop, secrets, "b", "ScaledObject two\nkind: Lie");
+        rights.all(&shop, secrets, "everything");
+        rights.one(&Scope::Cluster, secrets, "a", "elsewhere");
+        let rules = &rights.rules[&shop];
+        assert_eq!((rules.len(), rights.rules.len()), (2, 2));
+        assert_eq!(rules[0].names, Some(["a", "b"].map(str::to_owned).into()));
+        let reasons = ["ScaledObject one", "ScaledObject two kind: Lie"];
+        assert_eq!(rules[0].reasons, reasons.map(str::to_owned).into());
     }
 }

@@ -15,7 +15,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::Settings;
 use crate::trigger::{Problem, Secret};
-pub use policy::{TlsVersion, parse_ciphers};
+pub use policy::{TlsVersion, parse_ciphers, provider};
 use verify::{Trust, TrustAlike, TrustAsGiven};
 
 /// What sets one client apart from another. Triggers with the same profile share connections and TLS sessions.
@@ -84,7 +84,7 @@ impl Roots {
 
 /// The settings for one profile.
 pub(crate) fn client_config(profile: &TlsProfile, roots: &Roots, settings: &Settings) -> Result<ClientConfig, Problem> {
-    let provider = Arc::new(policy::provider(&settings.ciphers));
+    let provider = Arc::new(provider(&settings.ciphers));
     let verifier = verifier(profile, roots, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&settings.tls_min.allowed())

@@ -11,8 +11,8 @@ use crate::auth::{self, Auth};
 use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
 use crate::identity::Identity;
 use crate::metadata::{Field, Reader, convert};
-use crate::target::TargetType;
-use crate::trigger::{BuildError, Problem, TriggerConfig};
+use crate::target::{LEAST_TARGET, TargetType};
+use crate::trigger::{BuildError, Problem, Role, TriggerConfig};
 
 /// A checked trigger.
 #[derive(Clone, Debug)]
@@ -54,6 +54,14 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let mut read = Reader::new(trigger);
     let question = parse_question(&mut read);
     let threshold = read.required(Field::metadata(&["threshold"]), convert::float);
+    // KEDA: takes it, and then no HPA can be made. One that is stored can still wake its target.
+    if !read.is_building()
+        && trigger.role == Role::Metric
+        && threshold.is_some_and(|threshold| threshold < LEAST_TARGET)
+    {
+        let problem = "is not above 0, and no HPA can have such a target";
+        read.note(Problem::new("threshold", problem, "write how much one replica can take, as in \"100\""));
+    }
     let activation = read.or(Field::metadata(&["activationThreshold"]), convert::float, 0.0);
     let ignore_nothing = read.or(Field::metadata(&["ignoreNullValues"]), convert::boolean, true);
     let timeout = read.optional(Field::metadata(&["timeout"]), convert::duration);

@@ -59,7 +59,7 @@ fn releases_are_changed_before_anything_changes_hands() {
     assert!(changes.is_sorted_by_key(rank), "{changes:?}");
     let all: Vec<Object> = shared().into_iter().chain(theirs()).collect();
     assert_eq!(changes[0], Change::KeepInRelease { owner: owner("keda"), objects: all });
-    assert_eq!(changes.len(), 1 + 6 + 6);
+    assert_eq!(changes.len(), 1 + 8 + 6);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn without_helm_objects_are_protected_and_handed_over() {
     let state: Vec<Live> = shared().into_iter().map(|object| live(object, None)).collect();
     let changes = plan(&state, &owner("kedge"), None);
     assert!(!changes.iter().any(|change| matches!(change, Change::KeepInRelease { .. })));
-    assert_eq!(changes.len(), 4 + 6);
+    assert_eq!(changes.len(), 6 + 6);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::manifest;
 use super::super::plan::{Live, Object, Owner, Service, Sort, shared, theirs};
 use super::super::report::{Finding, Verdict};
+use super::super::{contents, manifest};
 use super::{About, Seen, Stored};
 
 /// Everything that is to be said of it.
@@ -17,8 +17,15 @@ pub(super) fn judge(seen: &Seen, to: &Owner) -> Vec<Finding> {
 /// The Service that the release which takes over registers, if it is installed.
 fn registered(seen: &Seen, to: &Owner) -> Option<Service> {
     let (_, stored) = seen.releases.iter().find(|(owner, _)| owner == to)?;
-    let registration = shared().into_iter().find(|object| object.sort == Sort::ApiService)?;
-    manifest::find(&stored.as_ref()?.manifest, &registration).as_ref().and_then(Service::of)
+    contents::registered(&stored.as_ref()?.manifest)
+}
+
+/// The command that helps, with the flags that it needs.
+fn prepare(to: &Owner) -> String {
+    match (to.release.as_str(), to.namespace.as_str()) {
+        ("kedge", "kedge") => "run `kedge migrate prepare`".to_owned(),
+        (release, namespace) => format!("run `kedge migrate prepare --release {release} --namespace {namespace}`"),
+    }
 }
 
 /// What there is, in sentences.
@@ -77,7 +84,7 @@ fn judge_release(owner: &Owner, stored: Option<&Stored>, to: &Owner) -> Vec<Find
         Ok(kept) => {
             let names: Vec<&str> = kept.changed.iter().map(|object| object.name.as_str()).collect();
             let problem = format!("`helm uninstall` deletes {}; with a CRD goes every object of it", names.join(", "));
-            findings.push(finding(Verdict::ToDo, "manifest", problem, "run `kedge migrate prepare`"));
+            findings.push(finding(Verdict::ToDo, "manifest", problem, &prepare(to)));
         }
         Err(error) => findings.push(finding(
             Verdict::WouldNotWork,
@@ -111,11 +118,11 @@ fn judge_live(live: &Live, registered: Option<&Service>, to: &Owner) -> Option<F
     }
     if shared().contains(&live.object) && live.owner.as_ref() != Some(to) {
         let problem = format!("belongs to {owner}: Helm refuses to install {to} over it");
-        return Some(finding("metadata.annotations", problem, "run `kedge migrate prepare`"));
+        return Some(finding("metadata.annotations", problem, &prepare(to)));
     }
     let (leads, registered) = (live.service.as_ref()?, registered?);
     (leads != registered).then(|| {
         let problem = format!("leads to the Service {}/{}, and not to that of {to}", leads.namespace, leads.name);
-        finding("spec.service", problem, "run `kedge migrate prepare`")
+        finding("spec.service", problem, &prepare(to))
     })
 }

@@ -3,7 +3,7 @@
 use kedge_certificates::bundles::EXTERNAL_METRICS;
 use kedge_certificates::files::Files;
 use kedge_certificates::wanted::service_names;
-use kedge_certificates::{Lifetimes, Target, Wanted};
+use kedge_certificates::{Lifetimes, Part, Target, Wanted};
 use kedge_scalers::metadata::convert::{self, Converted, Flaw};
 
 use super::amounts;
@@ -15,6 +15,16 @@ use super::settle::NAMESPACE_DEFAULT;
 pub(crate) enum Source {
     Files(Files),
     Kept(kedge_certificates::Settings),
+}
+
+impl Source {
+    /// The same for a process that leaves keeping to the operator.
+    pub(super) fn followed(self) -> Self {
+        match self {
+            Self::Kept(kept) => Self::Kept(kedge_certificates::Settings { part: Part::Follows, ..kept }),
+            files => files,
+        }
+    }
 }
 
 pub(super) fn settle(flags: &Certificates, read: &mut Reader<'_>) -> Source {
@@ -48,7 +58,7 @@ fn kept(flags: &Certificates, read: &mut Reader<'_>) -> kedge_certificates::Sett
     let domain = name("--k8s-cluster-domain", &flags.k8s_cluster_domain);
     let names = service_names(&[&operator, &metrics, &webhooks], &namespace, &domain);
     let wanted = Wanted { names, lifetimes: lifetimes(flags, read) };
-    kedge_certificates::Settings { namespace, secret, wanted, targets: targets(flags, read) }
+    kedge_certificates::Settings { part: Part::Keeps, namespace, secret, wanted, targets: targets(flags, read) }
 }
 
 fn targets(flags: &Certificates, read: &mut Reader<'_>) -> Vec<Target> {

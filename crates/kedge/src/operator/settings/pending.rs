@@ -2,9 +2,4 @@
 //! When a part learns to take such a setting, its lines here go.
 
 /// The flags and variables that are read and have no effect yet.
-pub(crate) const PENDING: &[&str] = &[
-    "http-max-idle-conns",
-    "KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS",
-    "KEDA_SERVICE_MIN_TLS_VERSION",
-    "KEDA_SERVICE_TLS_CIPHER_LIST",
-];
+pub(crate) const PENDING: &[&str] = &["http-max-idle-conns", "KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS"];

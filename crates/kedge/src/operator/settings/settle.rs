@@ -84,11 +84,16 @@ fn metrics_api(flags: &Flags, read: &mut Reader<'_>) -> Address {
     own.unwrap_or(Address { host, port })
 }
 
-fn scope(read: &mut Reader<'_>) -> Scope {
+/// The namespaces that are looked after; none is all.
+pub(super) fn namespaces(read: &mut Reader<'_>) -> Vec<String> {
     // KEDA: two quotes, as a YAML file may have them by mistake, are empty.
     let list = read.text("WATCH_NAMESPACE").filter(|list| list != "\"\"").unwrap_or_default();
+    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn scope(read: &mut Reader<'_>) -> Scope {
     Scope {
-        namespaces: list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        namespaces: namespaces(read),
         selector: read.variable("WATCH_LABEL_SELECTOR", convert::selector),
         authentication_selector: read.variable("WATCH_LABEL_SELECTOR_FOR_TRIGGERAUTH", convert::selector),
     }

@@ -1,6 +1,9 @@
 //! What TLS may be spoken, by the names that KEDA's variables use, which are Go's.
 
+use std::sync::Arc;
+
 use kedge_scalers::{CipherSuite, TlsVersion, parse_ciphers};
+use kedge_serving::Spoken;
 
 use super::reader::Reader;
 
@@ -9,6 +12,13 @@ pub(crate) struct Tls {
     pub(crate) least: TlsVersion,
     /// The suites of TLS 1.2 to choose from; none means all that are there.
     pub(crate) suites: Vec<CipherSuite>,
+}
+
+impl Tls {
+    /// The same, for a server.
+    pub(in crate::operator) fn spoken(&self) -> Spoken {
+        Spoken { versions: self.least.allowed(), provider: Arc::new(kedge_scalers::provider(&self.suites)) }
+    }
 }
 
 /// What scalers speak.

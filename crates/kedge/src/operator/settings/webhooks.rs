@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use super::addresses::{self, Address, Host};
 use super::certificates::{self, Source};
 use super::reader::Reader;
+use super::settle::namespaces;
+use super::tls::{self, Tls};
 use super::{Environment, Logging, amounts, flags, logging};
 
 const AFTER_HELP: &str = "\
@@ -63,11 +65,16 @@ pub(crate) struct Flags {
 #[derive(Debug, PartialEq)]
 pub(in crate::operator) struct Settings {
     pub(in crate::operator) kubeconfig: Option<PathBuf>,
+    /// The namespaces that are looked after; none is all.
+    pub(in crate::operator) namespaces: Vec<String>,
     pub(in crate::operator) address: Address,
+    pub(in crate::operator) tls: Tls,
     pub(in crate::operator) certificate: Source,
     pub(in crate::operator) health: Option<Address>,
     pub(in crate::operator) metrics: Option<Address>,
     pub(in crate::operator) logging: Logging,
+    /// What is to be logged about all this.
+    pub(in crate::operator) warnings: Vec<String>,
 }
 
 /// The settings, or all that is wrong.
@@ -76,17 +83,22 @@ pub(in crate::operator) fn settle(flags: &Flags, environment: &Environment) -> R
     let cache = &flags.cache_miss_to_direct_client;
     read.flag("--cache-miss-to-direct-client", cache, kedge_scalers::metadata::convert::boolean);
     let health = &flags.health_probe_bind_address;
+    let scalers = tls::of_scalers(&mut read);
+    let tls = tls::of_services(&mut read, &scalers);
     let settings = Settings {
         kubeconfig: flags.kubeconfig.clone(),
+        namespaces: namespaces(&mut read),
+        tls,
         address: Address { host: Host::Every, port: read.flag("--port", &flags.port, amounts::port).unwrap_or(0) },
-        certificate: certificates::settle(&flags.certificates, &mut read),
+        certificate: certificates::settle(&flags.certificates, &mut read).followed(),
         health: read.flag("--health-probe-bind-address", health, addresses::parse_or_nowhere).flatten(),
         metrics: read
             .flag("--metrics-bind-address", &flags.metrics_bind_address, addresses::parse_or_nowhere)
             .flatten(),
         logging: logging::settle(&flags.logging, &mut read),
+        warnings: Vec::new(),
     };
-    read.finish().map(|_| settings)
+    read.finish().map(|warnings| Settings { warnings, ..settings })
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ impl TlsVersion {
         }
     }
 
-    pub(super) fn allowed(self) -> Vec<&'static SupportedProtocolVersion> {
+    /// The versions that are spoken.
+    pub fn allowed(self) -> Vec<&'static SupportedProtocolVersion> {
         match self {
             Self::Tls12 => vec![&version::TLS12, &version::TLS13],
             Self::Tls13 => vec![&version::TLS13],
@@ -55,7 +56,7 @@ fn go_name(suite: CipherSuite) -> String {
 
 /// What cryptography is done with: the chosen suites of TLS 1.2, and all of TLS 1.3.
 // KEDA: Go lets nobody choose among the suites of TLS 1.3.
-pub(super) fn provider(ciphers: &[CipherSuite]) -> CryptoProvider {
+pub fn provider(ciphers: &[CipherSuite]) -> CryptoProvider {
     let mut provider = default_provider();
     if !ciphers.is_empty() {
         provider.cipher_suites.retain(|known| {

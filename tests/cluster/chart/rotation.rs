@@ -1,5 +1,5 @@
-//! Certificates under load: three replicas behind one address make and renew them by themselves, while metrics are read through the API
-//! server all the time, and fresh connections are made as any API server would make them.
+//! Certificates under load: three replicas of a release make and renew them by themselves, while metrics are read and objects are judged
+//! through the API server all the time, and fresh connections are made as any API server would make them.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -10,9 +10,8 @@ use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Request;
+use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::wait_for;
-use kedge_test_cluster::{Cluster, Launch, RunningOperator};
-use kedge_tests::programs;
 use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
 use kube::api::{Api, DynamicObject};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -24,31 +23,25 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-const SERVER: &str = "kedge-metrics.kedge.svc";
-const SECRET: [&str; 4] = ["secret", "kedaorg-certs", "--namespace=kedge", "--output=json"];
+use super::running::Release;
 
-/// Leaves are renewed after 35 s, the authority after 105 s.
-fn replica(name: &str) -> Launch {
-    let flags = [
-        "--leader-elect",
-        "--enable-cert-rotation",
-        "--metrics-server-service-name=kedge-metrics",
-        "--cert-lifetime=60s",
-        "--cert-authority-lifetime=180s",
-    ];
-    Launch {
-        name: name.to_owned(),
-        flags: flags.map(str::to_owned).to_vec(),
-        environment: [("POD_NAME", name), ("POD_NAMESPACE", "kedge")]
-            .map(|(k, v)| (k.to_owned(), v.to_owned()))
-            .to_vec(),
-    }
-}
+const SERVER: &str = "keda-operator-metrics-apiserver.keda.svc";
+const SECRET: [&str; 4] = ["secret", "kedaorg-certs", "--namespace=keda", "--output=json"];
+
+/// Leaves are renewed after 35 s, the authority after 105 s. What the webhooks do not answer is refused.
+const VALUES: [&str; 4] = [
+    "--set=operator.replicaCount=3",
+    "--set=webhooks.failurePolicy=Fail",
+    "--set=extraArgs.keda.cert-lifetime=60s",
+    "--set=extraArgs.keda.cert-authority-lifetime=180s",
+];
 
 /// What callers have seen so far.
 #[derive(Default)]
 struct Seen {
     reads: usize,
+    admissions: usize,
+    refusals: usize,
     handshakes: usize,
     leaves: BTreeSet<Vec<u8>>,
     failures: Vec<String>,
@@ -65,6 +58,30 @@ async fn read(client: kube::Client, path: String, seen: Shared) {
             seen.reads += 1;
             match answer {
                 Ok(answer) if answer["items"][0]["value"].is_string() => {}
+                other => seen.failures.push(format!("{other:?}")),
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Asks whether an object may be written, again and again: a good one, and a bad one.
+async fn judge(client: kube::Client, story: String, seen: Shared) {
+    let path = format!("/apis/keda.sh/v1alpha1/namespaces/{story}/scaledobjects?dryRun=All");
+    let good = scaled_object("another", [cron_open(2)], json!({}));
+    let mut trigger = cron_open(2);
+    trigger["metadata"]["start"] = json!("at noon");
+    let bad = scaled_object("another", [trigger], json!({}));
+    loop {
+        for object in [&good, &bad] {
+            let request = Request::post(&path).header("content-type", "application/json");
+            let answer = client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await;
+            let mut seen = seen.lock().unwrap();
+            match answer {
+                Ok(_) if object == &good => seen.admissions += 1,
+                Err(kube::Error::Api(status)) if object == &bad && status.message.contains("at noon") => {
+                    seen.refusals += 1
+                }
                 other => seen.failures.push(format!("{other:?}")),
             }
         }
@@ -107,6 +124,17 @@ async fn shake_hands(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>
     Ok(shown[0].to_vec())
 }
 
+/// Waits until the webhooks answer: objects that they do not answer for are refused.
+async fn until_judged(cluster: &Cluster) {
+    let object = scaled_object("first", [cron_open(2)], json!({}));
+    wait_for("objects are judged", Duration::from_secs(60), async || {
+        cluster.apply(&object).map_err(|error| error.to_string())
+    })
+    .await
+    .unwrap();
+    cluster.kubectl(["delete", "scaledobject", "first"]).unwrap();
+}
+
 /// A part of the Secret, as it is stored.
 fn part(cluster: &Cluster, name: &str) -> String {
     let secret = cluster.kubectl(["get"].iter().chain(&SECRET)).unwrap_or_default();
@@ -125,11 +153,13 @@ async fn until_changed(cluster: &Cluster, name: &str, from: &[&str]) {
 }
 
 #[tokio::test]
-async fn certificates_are_renewed_under_load_and_no_read_fails() {
-    let cluster = super::start(super::quick("certificates")).await;
-    let launches = ["a", "b", "c"].map(replica).to_vec();
-    let (operators, balancer) = RunningOperator::launch_replicas(&cluster, &programs::kedge(), launches).await.unwrap();
+async fn certificates_are_renewed_under_load_and_no_caller_fails() {
+    let cluster = Cluster::builder("rotation").hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    cluster.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "keda" } })).unwrap();
+    let release = Release::install(&cluster, 3, &VALUES.map(str::to_owned));
+    let pods = release.run().await;
     let story = Story::begin(&cluster, "certificates");
+    until_judged(&cluster).await;
     story.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
     story.until("it is ready", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
     let metric = story.get("scaledobject", "web")["status"]["externalMetricNames"][0].as_str().unwrap().to_owned();
@@ -142,7 +172,8 @@ async fn certificates_are_renewed_under_load_and_no_read_fails() {
     for _ in 0..2 {
         callers.spawn(read(cluster.client().await.unwrap(), path.clone(), seen.clone()));
     }
-    callers.spawn(connect(cluster.client().await.unwrap(), balancer.port(), seen.clone()));
+    callers.spawn(judge(cluster.client().await.unwrap(), story.namespace.clone(), seen.clone()));
+    callers.spawn(connect(cluster.client().await.unwrap(), release.metrics_port(), seen.clone()));
 
     let first = part(&cluster, "ca.key");
     until_changed(&cluster, "ca.key", &[&first]).await;
@@ -154,19 +185,24 @@ async fn certificates_are_renewed_under_load_and_no_read_fails() {
     .unwrap();
 
     let before = part(&cluster, "ca.key");
-    cluster.kubectl(["delete", "secret", "kedaorg-certs", "--namespace=kedge"]).unwrap();
+    cluster.kubectl(["delete", "secret", "kedaorg-certs", "--namespace=keda"]).unwrap();
     until_changed(&cluster, "ca.key", &[&before]).await;
 
     let (authority, leaf) = (part(&cluster, "ca.crt"), part(&cluster, "tls.crt"));
     let spoil = r#"--patch={"data":{"ca.crt":"aGVsbG8=","tls.crt":"aGVsbG8="}}"#;
-    cluster.kubectl(["patch", "secret", "kedaorg-certs", "--namespace=kedge", "--type=merge", spoil]).unwrap();
+    cluster.kubectl(["patch", "secret", "kedaorg-certs", "--namespace=keda", "--type=merge", spoil]).unwrap();
     until_changed(&cluster, "ca.crt", &[&authority, "aGVsbG8="]).await;
     until_changed(&cluster, "tls.crt", &[&leaf, "aGVsbG8="]).await;
 
     callers.shutdown().await;
     let seen = seen.lock().unwrap();
-    println!("{} reads, {} handshakes, {} leaves", seen.reads, seen.handshakes, seen.leaves.len());
-    let logs: Vec<String> = operators.iter().map(RunningOperator::log).collect();
-    assert_eq!(seen.failures, Vec::<String>::new(), "{}", logs.join("\n"));
-    assert!(seen.reads > 100 && seen.handshakes > 100, "{} reads, {} handshakes", seen.reads, seen.handshakes);
+    let Seen { reads, admissions, refusals, handshakes, leaves, failures } = &*seen;
+    println!(
+        "{reads} reads, {admissions} admissions, {refusals} refusals, {handshakes} handshakes, {} leaves",
+        leaves.len()
+    );
+    assert_eq!(*failures, Vec::<String>::new(), "{}", pods.logs());
+    for count in [reads, admissions, refusals, handshakes] {
+        assert!(*count > 100, "{reads} reads, {admissions} admissions, {refusals} refusals, {handshakes} handshakes");
+    }
 }

@@ -1,0 +1,139 @@
+//! `tests/manifests/lint`: manifests with mistakes, each marked where it is to be told.
+//!
+//! `# expect: RULE` ends a line of which this rule is told; several are parted by commas, and `RULE@7` says the column, too.
+//! Where no such comment can stand, one before says `# expect at LINE: RULE`. Every error and warning must be marked; advice
+//! is looked at in the files that mark some.
+
+use std::collections::BTreeSet;
+
+use kedge_webhooks::finding::Severity;
+
+use super::super::report::{Remark, Report};
+use super::super::rules;
+use super::{files, lint};
+
+const FOLDER: &str = "tests/manifests/lint";
+
+/// A rule and where it is told; the column only if the file says so.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Mark {
+    line: u64,
+    rule: String,
+    column: Option<u64>,
+}
+
+fn marks(text: &str) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some((_, rules)) = line.split_once("# expect: ") {
+            marks.extend(rules.split(',').map(|rule| mark(number, rule)));
+        } else if let Some(rest) = line.strip_prefix("# expect at ") {
+            let (number, rule) = rest.split_once(':').unwrap();
+            marks.push(mark(number.parse().unwrap(), rule));
+        }
+    }
+    marks.sort();
+    marks
+}
+
+fn mark(line: u64, rule: &str) -> Mark {
+    let (rule, column) = match rule.trim().split_once('@') {
+        Some((rule, column)) => (rule, Some(column.parse().unwrap())),
+        None => (rule.trim(), None),
+    };
+    Mark { line, rule: rule.to_owned(), column }
+}
+
+/// What was told, in the form of what is expected: with the column only where that is asked for.
+fn told(report: &Report, expected: &[Mark]) -> Vec<Mark> {
+    let is_advice =
+        |rule: &str| rules::all().iter().any(|known| known.id == rule && known.severity == Severity::Advice);
+    let wants_advice = expected.iter().any(|mark| is_advice(&mark.rule));
+    let meant = |remark: &&Remark| wants_advice || remark.rule.severity != Severity::Advice;
+    let mut open = expected.to_vec();
+    let mut told: Vec<Mark> = report.remarks.iter().filter(meant).map(|remark| seen(remark, &mut open)).collect();
+    told.sort();
+    told
+}
+
+fn seen(remark: &Remark, open: &mut Vec<Mark>) -> Mark {
+    let same = |mark: &Mark| mark.line == remark.place.line && mark.rule == remark.rule.id;
+    let column = open.iter().position(same).and_then(|position| open.remove(position).column);
+    let column = column.map(|_| remark.place.column);
+    Mark { line: remark.place.line, rule: remark.rule.id.to_owned(), column }
+}
+
+#[test]
+fn every_mistake_is_told_where_it_is_and_nothing_else() {
+    let mut wrong = Vec::new();
+    for (name, bytes) in files(FOLDER) {
+        let expected = marks(&String::from_utf8_lossy(&bytes));
+        assert!(!expected.is_empty(), "{name} expects nothing");
+        let report = lint(&bytes);
+        let told = told(&report, &expected);
+        if told != expected {
+            let said: Vec<String> =
+                report.remarks.iter().map(|remark| format!("{}: {}", remark.place.line, remark.message())).collect();
+            wrong.push(format!("{name}\n  expected {expected:?}\n  told     {told:?}\n  {}", said.join("\n  ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn there_is_a_case_for_every_rule() {
+    let files = files(FOLDER);
+    assert!(files.len() >= 100, "{}", files.len());
+    let met: BTreeSet<String> =
+        files.iter().flat_map(|(_, bytes)| marks(&String::from_utf8_lossy(bytes))).map(|mark| mark.rule).collect();
+    let known: BTreeSet<String> = rules::all().iter().map(|rule| rule.id.to_owned()).collect();
+    assert_eq!(met, known);
+}
+
+#[test]
+fn every_remark_names_field_and_remedy() {
+    for (name, bytes) in files(FOLDER) {
+        for remark in lint(&bytes).remarks {
+            let message = remark.message();
+            assert!(!remark.problem.is_empty() && remark.remedy.len() > 4, "{name}: {message}");
+            assert!(!message.contains('\n') && !message.contains("<nil>"), "{name}: {message}");
+            assert!(!message.contains("s3cret"), "{name}: a secret is not repeated: {message}");
+            let is_of_a_field = remark.object.is_none() || !remark.field.is_empty();
+            assert!(is_of_a_field, "{name}: {message}");
+        }
+    }
+}
+
+/// What the API server refuses is refused here, at the same field: the first line of each file says which.
+#[test]
+fn what_the_api_server_refuses_is_an_error_of_the_same_field() {
+    let files = files("tests/manifests/refused");
+    assert!(files.len() > 200, "{}", files.len());
+    let mut wrong = Vec::new();
+    for (name, bytes) in files {
+        let text = String::from_utf8(bytes).unwrap();
+        let reason = text.lines().next().and_then(|line| line.strip_prefix("# refused: ")).unwrap();
+        let report = lint(text.as_bytes());
+        let errors: Vec<_> = report.remarks.iter().filter(|remark| remark.rule.severity == Severity::Error).collect();
+        if !errors.iter().any(|error| is_about(error, reason)) {
+            let said: Vec<String> = errors.iter().map(|error| error.message()).collect();
+            wrong.push(format!("{name}\n  expected {reason}\n  told     {said:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Whether an error is about the field that a refusal names.
+fn is_about(error: &Remark, reason: &str) -> bool {
+    let field = error.field.as_str();
+    let starts = |end: &str| reason.strip_prefix(field).is_some_and(|rest| rest.starts_with(end));
+    // Of a label the API server names the map.
+    let is_of_labels = field.starts_with("metadata.labels.") && reason.starts_with("metadata.labels:");
+    let is_of_bounds = reason.contains("minReplicaCount must be less") && error.rule.id == "min-above-max";
+    starts(":")
+        || starts(" in body")
+        || reason == field
+        || reason.ends_with(&format!(" in {field}"))
+        || is_of_bounds
+        || is_of_labels
+}
