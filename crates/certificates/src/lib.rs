@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | [`contents`] | the four parts of the Secret | yes |
 //! | [`wanted`] | names, lifetimes, and the times that follow from them | yes |
-//! | [`plan`] | what is to be done about what was found | yes |
+//! | [`mod@plan`] | what is to be done about what was found | yes |
 //! | [`make`] | doing it: keys and certificates | but for randomness |
 //! | `reading` | certificates and keys as they are found | yes |
 //! | [`keeper`] | the Secret kept, and its certificate shown | |
