@@ -44,6 +44,9 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// The pause after somebody else wrote first.
 const AGAIN: Duration = Duration::from_millis(100);
 
+/// Within this time a new process, or one that begins to lead, looks at every object.
+const FIRST_LOOKS: Duration = Duration::from_secs(5);
+
 /// Everything a pass needs.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Passes {
@@ -67,6 +70,8 @@ pub struct Memory {
     uid: String,
     past: Option<Past>,
     next_poll_at: Option<Instant>,
+    /// After a restart: when the second poll comes, which puts the object at its own place in its period.
+    settles_at: Option<Instant>,
     /// What the last poll was made for; when it changes, the triggers are looked at at once.
     polled_for: Option<PolledFor>,
     failures: u32,
@@ -200,9 +205,15 @@ impl Passes {
             (false, Some(at)) => Past::Ended { at },
             (false, None) => self.never_active(object),
         });
-        // A new object is looked at once; those of an earlier process are spread over their period.
-        let wait = if status.hpa_name.is_some() { phase(&memory.uid, interval(object)) } else { Duration::ZERO };
-        memory.next_poll_at = Some(Instant::now() + wait);
+        // A new object is looked at at once. Those of an earlier process are looked at soon, a few at a time: nobody did meanwhile. Then each
+        // takes its own place in its period, so that sources are not all asked at once for ever.
+        let period = interval(object);
+        let (soon, place) = match status.hpa_name {
+            Some(_) => (phase(&memory.uid, period.min(FIRST_LOOKS)), Some(phase(&memory.uid, period))),
+            None => (Duration::ZERO, None),
+        };
+        memory.next_poll_at = Some(Instant::now() + soon);
+        memory.settles_at = place.map(|place| Instant::now() + place);
     }
 
     fn forget(&self, key: &Key, memory: &mut Memory) {
@@ -297,7 +308,8 @@ impl Passes {
         if is_due {
             memory.polled_for = Some(asked(&board));
             self.telemetry.late(key, memory.next_poll_at.map_or(Duration::ZERO, |at| at.elapsed()));
-            memory.next_poll_at = Some(Instant::now() + interval(object));
+            let settles_at = memory.settles_at.take().filter(|at| *at > Instant::now());
+            memory.next_poll_at = Some(settles_at.unwrap_or_else(|| Instant::now() + interval(object)));
             findings.poll = Some(self.poll(object, policy, &target, &board, memory).await?);
         }
         kept
@@ -461,3 +473,6 @@ fn interval(object: &ScaledObject) -> Duration {
     let seconds = object.spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT).max(1);
     Duration::from_secs(seconds.unsigned_abs().into())
 }
+
+#[cfg(test)]
+mod tests;
