@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::Request;
+use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use kedge_tests::exposition::Exposition;
 use kedge_tests::programs;
@@ -65,8 +66,12 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     // Connections are taken in turn, and each client has its own: both replicas answer.
     for _ in 0..4 {
         let client = cluster.client().await.unwrap();
-        let answer = metric(&client, &story).await.unwrap();
-        assert_eq!(answer["items"][0]["value"], "0", "{answer}");
+        // For the same reason there may be no answer for a moment.
+        let answered = wait_for("a replica answers", Duration::from_secs(30), async || {
+            let answer = metric(&client, &story).await.map_err(|error| error.to_string())?;
+            if answer["items"][0]["value"] == "0" { Ok(()) } else { Err(answer.to_string()) }
+        });
+        answered.await.unwrap();
     }
 
     let index = if first == "a" { 0 } else { 1 };
