@@ -1,5 +1,8 @@
 //! From KEDA to Kedge and back. Objects keep their identity all the way.
 
+use std::time::Duration;
+
+use kedge_test_cluster::wait::wait_for;
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -106,10 +109,14 @@ async fn without_it_helm_deletes_the_crds_and_every_object() {
     for crd in crds {
         stage.cluster.kubectl(["annotate", "crd", crd, "helm.sh/resource-policy=keep"]).unwrap();
     }
-    stage.uninstall("keda");
-    for crd in crds {
-        assert!(stage.get(&["crd", crd]).is_null(), "{crd}");
-    }
+    stage.helm(&["uninstall", "keda", "--namespace=keda"]).unwrap();
+    // The API server deletes every object of a kind before the kind is gone, in its own time.
+    wait_for("the CRDs are gone", Duration::from_secs(180), async || {
+        let left: Vec<&str> = crds.into_iter().filter(|crd| !stage.get(&["crd", crd]).is_null()).collect();
+        if left.is_empty() { Ok(()) } else { Err(left.join(", ")) }
+    })
+    .await
+    .unwrap();
     assert!(stage.metrics_api().is_null());
 }
 
