@@ -6,17 +6,21 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use kedge_plane::{Options, Plane};
+use kedge_scalers::{Connector, NoCluster, Registry};
 use kube::client::Body;
 use serde_json::{Value, json};
 use tower_service::Service;
 
+use crate::clock::Clock;
 use crate::key::Key;
+use crate::run::{Operator, Settings};
 use crate::target::{Target, TargetKind};
 
 /// What every test begins with: namespaces and our kinds.
@@ -75,6 +79,43 @@ impl TestCluster {
     /// A client whose requests are noted, and fail where paths are broken.
     pub(crate) fn client(&self) -> kube::Client {
         kube::Client::new(self.clone(), "default")
+    }
+
+    /// An operator of this cluster, at noon, which has not begun.
+    pub(crate) fn operator(&self) -> Operator {
+        let settings = Settings {
+            namespaces: Vec::new(),
+            selector: None,
+            concurrency: 1,
+            instance: "one".to_owned(),
+            version: "1.0.0".to_owned(),
+            credentials: Default::default(),
+            election: None,
+        };
+        let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
+        let registry = Registry::new(Default::default(), Connector::tcp(), Arc::new(NoCluster));
+        Operator::start(self.client(), Clock::starting_at(noon), registry, settings)
+    }
+
+    /// Creates a Deployment in the namespace `shop`, and a ScaledObject that an earlier process looked after, with a cron trigger whose
+    /// window is open all year and asks for 4. `spec` is merged over that.
+    pub(crate) fn apply_known(&self, name: &str, replicas: i32, spec: Value) {
+        let labels = json!({ "app": name });
+        let pod = json!({ "containers": [{ "name": "main", "image": "main" }] });
+        let template = json!({ "metadata": { "labels": labels }, "spec": pod });
+        let workload = json!({ "replicas": replicas, "selector": { "matchLabels": labels }, "template": template });
+        self.apply(&format!("/apis/apps/v1/namespaces/shop/deployments/{name}"), json!({ "spec": workload }));
+        let cron =
+            json!({ "timezone": "Etc/UTC", "start": "0 0 1 1 *", "end": "59 23 31 12 *", "desiredReplicas": "4" });
+        let trigger = json!({ "type": "cron", "metadata": cron });
+        let mut object = json!({
+            "spec": { "scaleTargetRef": { "name": name }, "triggers": [trigger] },
+            "status": { "hpaName": format!("keda-hpa-{name}") },
+        });
+        for (field, value) in spec.as_object().into_iter().flatten() {
+            object["spec"][field] = value.clone();
+        }
+        self.apply(&format!("/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects/{name}"), object);
     }
 
     /// Creates or replaces an object, status included, as if by somebody else.

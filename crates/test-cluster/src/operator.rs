@@ -52,7 +52,7 @@ impl RunningOperator {
     pub async fn launch(cluster: &Cluster, program: &Path, launch: Launch) -> anyhow::Result<Self> {
         let port = Port::reserve()?;
         let authority = register(cluster, port.number)?;
-        let mut operator = Self::run(cluster, program, launch, port, &authority).await?;
+        let mut operator = Self::launch_at(cluster, program, launch, port, &authority).await?;
         external_metrics::until_available(cluster, || operator.group.check()).await?;
         Ok(operator)
     }
@@ -69,7 +69,7 @@ impl RunningOperator {
         let authority = register(cluster, balancer.port())?;
         let mut operators = Vec::new();
         for (launch, port) in launches.into_iter().zip(ports) {
-            operators.push(Self::run(cluster, program, launch, port, &authority).await?);
+            operators.push(Self::launch_at(cluster, program, launch, port, &authority).await?);
         }
         for operator in &mut operators {
             external_metrics::until_available(cluster, || operator.group.check()).await?;
@@ -80,16 +80,6 @@ impl RunningOperator {
     /// Starts this program to serve metrics at this port with this certificate. Its account ([`create_account`]), whom the API
     /// server asks, and waiting are left to the caller.
     pub async fn launch_at(
-        cluster: &Cluster,
-        program: &Path,
-        launch: Launch,
-        metrics_api: Port,
-        certificate: &Certificate,
-    ) -> anyhow::Result<Self> {
-        Self::run(cluster, program, launch, metrics_api, certificate).await
-    }
-
-    async fn run(
         cluster: &Cluster,
         program: &Path,
         launch: Launch,

@@ -1,40 +1,18 @@
 //! Who answers for an object, and when.
 
-use chrono::{DateTime, Utc};
-use kedge_scalers::{Connector, NoCluster, Registry};
 use serde_json::json;
 
 use super::*;
-use crate::clock::Clock;
-use crate::run::{Operator, Settings};
+use crate::run::Operator;
 use crate::test_cluster::TestCluster;
 
-const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/shop/deployments/web";
-const OBJECT: &str = "/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects/web";
 const METRIC: &str = "s0-cron-Etc-UTC-0011x-59233112x";
 
 /// A cluster with an object that some earlier process looked after, and an operator that has listed everything and done nothing.
 async fn operator() -> Operator {
     let cluster = TestCluster::new();
-    let labels = json!({ "app": "web" });
-    let pod = json!({ "containers": [{ "name": "main", "image": "main" }] });
-    let template = json!({ "metadata": { "labels": labels }, "spec": pod });
-    cluster.apply(DEPLOYMENT, json!({ "spec": { "selector": { "matchLabels": labels }, "template": template } }));
-    let cron = json!({ "timezone": "Etc/UTC", "start": "0 0 1 1 *", "end": "59 23 31 12 *", "desiredReplicas": "4" });
-    let spec = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [{ "type": "cron", "metadata": cron }] });
-    cluster.apply(OBJECT, json!({ "spec": spec, "status": { "hpaName": "keda-hpa-web" } }));
-    let registry = Registry::new(Default::default(), Connector::tcp(), Arc::new(NoCluster));
-    let settings = Settings {
-        namespaces: Vec::new(),
-        selector: None,
-        concurrency: 1,
-        instance: "one".to_owned(),
-        version: "1.0.0".to_owned(),
-        credentials: Default::default(),
-        election: None,
-    };
-    let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
-    let operator = Operator::start(cluster.client(), Clock::starting_at(noon), registry, settings);
+    cluster.apply_known("web", 1, json!({}));
+    let operator = cluster.operator();
     operator.watches_listed().await;
     operator
 }
