@@ -6,7 +6,9 @@ use std::fs;
 use std::process::Command;
 
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
-use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object, workload};
+use kedge_tests::story::{
+    Story, authentication, cron_closed, cron_open, deployment, scaled_object, signed_in, workload,
+};
 use kedge_tests::{files, programs};
 use serde_json::{Value, json};
 
@@ -14,15 +16,6 @@ use crate::chart::kubeconfig_of;
 use crate::chart::used_rights::{checking_cluster, log};
 
 const ACCOUNT: &str = "system:serviceaccount:keda:keda-operator";
-
-fn authentication(kind: &str, name: &str, spec: Value) -> Value {
-    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": { "name": name }, "spec": spec })
-}
-
-fn signed_in(mut trigger: Value, kind: &str, name: &str) -> Value {
-    trigger["authenticationRef"] = json!({ "kind": kind, "name": name });
-    trigger
-}
 
 /// Objects that have the operator read all that it reads, and scale.
 fn manifests() -> Vec<Value> {

@@ -126,6 +126,17 @@ pub fn workload(kind: &str, name: &str, replicas: i64) -> Value {
     object
 }
 
+/// A TriggerAuthentication, or one of the cluster.
+pub fn authentication(kind: &str, name: &str, spec: Value) -> Value {
+    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": { "name": name }, "spec": spec })
+}
+
+/// A trigger that takes its credentials from such an object.
+pub fn signed_in(mut trigger: Value, kind: &str, name: &str) -> Value {
+    trigger["authenticationRef"] = json!({ "kind": kind, "name": name });
+    trigger
+}
+
 /// A ScaledObject for the Deployment of the same name, looked at every second, with a short cooldown and an HPA that scales
 /// in at once. `spec` is merged over that.
 pub fn scaled_object(name: &str, triggers: impl IntoIterator<Item = Value>, spec: Value) -> Value {

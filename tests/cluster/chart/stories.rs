@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kedge_test_cluster::wait::wait_for;
-use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object, workload};
+use kedge_tests::story::{
+    Story, authentication, cron_closed, cron_open, deployment, scaled_object, signed_in, workload,
+};
 use serde_json::{Value, json};
 
 /// What a mode allows.
@@ -55,15 +57,6 @@ impl Default for Wishes {
 
 fn secret(name: &str, namespace: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": namespace }, "stringData": { "key": "v" } })
-}
-
-fn authentication(kind: &str, name: &str, spec: Value) -> Value {
-    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": { "name": name }, "spec": spec })
-}
-
-fn with_authentication(mut trigger: Value, kind: &str, name: &str) -> Value {
-    trigger["authenticationRef"] = json!({ "kind": kind, "name": name });
-    trigger
 }
 
 /// What must be there before the chart is installed.
@@ -244,7 +237,7 @@ fn with_variable(kind: &str, name: &str) -> Value {
 }
 
 fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
-    let by = |trigger: Value, name: &str| with_authentication(trigger, "TriggerAuthentication", name);
+    let by = |trigger: Value, name: &str| signed_in(trigger, "TriggerAuthentication", name);
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
     let asked = json!({
         "type": "metrics-api",
@@ -265,11 +258,7 @@ fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
         deployment("awake", 0),
         scaled_object("awake", [by(cron_open(2), "own")], json!({})),
         deployment("asleep", 1),
-        scaled_object(
-            "asleep",
-            [with_authentication(cron_closed(2), "ClusterTriggerAuthentication", "shared")],
-            json!({}),
-        ),
+        scaled_object("asleep", [signed_in(cron_closed(2), "ClusterTriggerAuthentication", "shared")], json!({})),
         deployment("of-a-cloud", 1),
         scaled_object("of-a-cloud", [by(cron_closed(1), "cloud")], json!({})),
         deployment("asking", 1),
