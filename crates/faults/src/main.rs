@@ -7,9 +7,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kedge_faults::plan::Book;
 use kedge_faults::run::perturbed;
-use kedge_faults::scenario::{self, Scenario};
 use kedge_faults::series::{Failure, Limits, Summary, play};
-use kedge_operator::sabotage::Sabotage;
 
 /// The operator on a Kubernetes API in memory, in virtual time, while something goes wrong.
 #[derive(Parser)]
@@ -41,12 +39,6 @@ enum Command {
     },
     /// Plays one run, and shows every request and answer of it.
     One { number: u64 },
-    /// Breaks the operator on purpose, in one way after another, and says whether that is found.
-    Sabotage {
-        /// How many runs each may take.
-        #[arg(long, default_value_t = 4_000)]
-        runs: u64,
-    },
     /// Lists the scenarios, and how much there is of everything in each.
     Scenarios,
 }
@@ -54,10 +46,9 @@ enum Command {
 fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
         Command::Run { runs, from, threads, resume, failures_max } => {
-            let limits = Limits { threads: threads.unwrap_or_else(cores), failures_max, sabotage: None };
+            let limits = Limits { threads: threads.unwrap_or_else(cores), failures_max };
             run(runs, from, limits, resume)
         }
-        Command::Sabotage { runs } => Ok(sabotage(runs)),
         Command::One { number } => Ok(one(number)),
         Command::Scenarios => Ok(scenarios()),
     }
@@ -137,44 +128,6 @@ fn one(number: u64) -> ExitCode {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The scenario in which a defect shows soonest.
-fn shows(sabotage: Sabotage) -> &'static str {
-    match sabotage {
-        Sabotage::NoLiveRead => "scaled-by-hand",
-        Sabotage::PauseFromStatus => "paused",
-        Sabotage::UnknownIsZero => "blind",
-        Sabotage::AnyHpaIsOurs => "foreign-hpa",
-        Sabotage::FinalizerFirst => "deleted-and-restored",
-        Sabotage::LastActiveTimeNotWritten | Sabotage::CooldownFromRestart => "long-cooldown",
-        Sabotage::GenerationIgnored | Sabotage::NeverListedAgain => "update",
-        Sabotage::OldDecisionRetried => "paused-by-hand",
-        Sabotage::LeaderForEver => "two-replicas",
-        Sabotage::StatusAtEveryPoll => "create",
-    }
-}
-
-/// Whether every deliberate defect is found.
-fn sabotage(runs: u64) -> ExitCode {
-    let mut all_found = true;
-    for sabotage in Sabotage::ALL {
-        let shown_by = |scenario: &Scenario| scenario.name == shows(sabotage);
-        let book = Book::of(scenario::all().into_iter().filter(shown_by).collect());
-        let limits = Limits { threads: cores(), failures_max: 1, sabotage: Some(sabotage) };
-        let summary = play(&book, 0..runs, limits, |_, _| {});
-        match summary.failures.first() {
-            Some(failure) => {
-                let how = failure.violations.first().map_or("", String::as_str);
-                println!("{sabotage:?}: found after {} runs, in {}: {how}", summary.runs, failure.scenario);
-            }
-            None => {
-                println!("{sabotage:?}: NOT FOUND in {} runs", summary.runs);
-                all_found = false;
-            }
-        }
-    }
-    if all_found { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn scenarios() -> ExitCode {

@@ -6,8 +6,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_operator::sabotage::{self, Sabotage};
-
 use crate::plan::Book;
 use crate::run::perturbed;
 
@@ -47,8 +45,6 @@ pub struct Limits {
     pub threads: usize,
     /// After so many failures the rest is left.
     pub failures_max: usize,
-    /// What is broken in the operator on purpose.
-    pub sabotage: Option<Sabotage>,
 }
 
 /// Plays all runs of a range. `told` hears now and then how far they are.
@@ -57,7 +53,6 @@ pub fn play(book: &Book, range: Range<u64>, limits: Limits, told: impl Fn(u64, D
     let (summary, began_at) = (Mutex::new(Summary::default()), Instant::now());
     let failed = AtomicUsize::new(0);
     let work = || {
-        sabotage::choose(limits.sabotage);
         let mut own = Summary::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);

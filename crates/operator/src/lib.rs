@@ -21,7 +21,6 @@
 //! | [`jobs`] | ScaledJobs, which are not run yet |
 //! | [`patience`] | waiting when the API server asks for it |
 //! | [`clock`] | the one source of time |
-//! | [`sabotage`] | deliberate defects, for the suite that must find them |
 //!
 //! It holds no rule of scaling: those are in `kedge-core`.
 
@@ -41,7 +40,6 @@ pub mod queue;
 pub mod reads;
 pub mod role;
 pub mod run;
-pub mod sabotage;
 pub mod source;
 pub mod target;
 pub mod telemetry;

@@ -17,7 +17,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
 use kedge_core::activity::Past;
-use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy, Steering};
+use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
 use kedge_core::validate::{Step, validate};
 use kube::Client;
 use kube::api::Api;
@@ -31,7 +31,6 @@ use crate::credentials::Credentials;
 use crate::events::{Events, Tone};
 use crate::key::Key;
 use crate::queue::phase;
-use crate::sabotage::{self, Sabotage};
 use crate::target::{Target, TargetError, Targets, is_conflict, plain};
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
@@ -201,7 +200,6 @@ impl Passes {
         memory.uid = object.metadata.uid.clone().unwrap_or_default();
         memory.past = Some(match (was_active, last) {
             (true, _) => Past::Active { last_seen_at: None },
-            (false, Some(_)) if sabotage::is(Sabotage::CooldownFromRestart) => Past::Ended { at: self.clock.now() },
             (false, Some(at)) => Past::Ended { at },
             (false, None) => self.never_active(object),
         });
@@ -238,10 +236,7 @@ impl Passes {
             return Ok(None);
         }
         let mut object = self.mark(object).await?;
-        let mut policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
-        if sabotage::is(Sabotage::PauseFromStatus) {
-            policy.steering.pause = pause_in_status(&object);
-        }
+        let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
         self.telemetry.paused(key, policy.steering.is_paused());
         if policy.steering.is_fully_paused() {
             return self.hold_paused(key, &object, &policy, memory).await;
@@ -383,7 +378,7 @@ impl Passes {
 
     /// Whether a board was built for the object, and its credentials, as they are now.
     fn is_current(&self, board: &ObjectBoard, object: &ScaledObject) -> bool {
-        (board.fits(object) || sabotage::is(Sabotage::GenerationIgnored))
+        board.fits(object)
             && board.credentials == self.credentials.references.changes(&board.key)
             && board.refresh_at.is_none_or(|at| at > Instant::now())
     }
@@ -444,13 +439,6 @@ impl Passes {
         };
         memory.next_poll_at.into_iter().chain(board.refresh_at).min()
     }
-}
-
-/// Whether the status says that the object is paused: a deliberate defect.
-fn pause_in_status(object: &ScaledObject) -> Pause {
-    let mut conditions = object.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let paused = conditions.any(|one| one.r#type == conditions::PAUSED && one.status == "True");
-    if paused { Pause::AsIs } else { Pause::No }
 }
 
 /// Whether the Ready condition says so already.

@@ -29,7 +29,6 @@ use crate::lease::{Election, Elector};
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
 use crate::role::Role;
-use crate::sabotage::{self, Sabotage};
 use crate::source::BoardSource;
 use crate::target::Targets;
 use crate::telemetry::Telemetry;
@@ -203,7 +202,7 @@ impl Operator {
         let ended = loop {
             tokio::select! {
                 biased;
-                () = &mut lost, if !sabotage::is(Sabotage::LeaderForEver) => break Ended::Lost,
+                () = &mut lost => break Ended::Lost,
                 () = &mut stop => break Ended::Asked,
                 Some(done) = crew.running.join_next(), if !crew.running.is_empty() => {
                     crew.take_back(done.map_err(|error| Broken(error.to_string()))?, &self.queue);

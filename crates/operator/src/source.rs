@@ -19,7 +19,6 @@ use crate::build::failures_in_status;
 use crate::key::Key;
 use crate::pass::Passes;
 use crate::role::Role;
-use crate::sabotage::{self, Sabotage};
 use crate::target::{Target, TargetError};
 
 /// The board as the metrics API sees it.
@@ -72,9 +71,6 @@ impl BoardSource {
                     at: reading.wall,
                 };
                 Ok(known.values.iter().map(value).collect())
-            }
-            Err(_) if sabotage::is(Sabotage::UnknownIsZero) => {
-                Ok(vec![MetricValue { name: metric.name.clone(), value: "0".to_owned(), at: reading.wall }])
             }
             Err(error) => {
                 let name = &metric.name;

@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use tracing::{debug, warn};
 
 use crate::queue::phase;
-use crate::sabotage::{self, Sabotage};
 
 /// The first and the longest pause after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -72,13 +71,6 @@ where
     T: Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut failures = 0;
-    let mut listed = false;
-    let mut tell = |seen: Seen<T>| {
-        let again = matches!(seen, Seen::All(_)) && std::mem::replace(&mut listed, true);
-        if !(again && sabotage::is(Sabotage::NeverListedAgain)) {
-            tell(seen);
-        }
-    };
     loop {
         match list_and_watch(&client, &subject, &mut tell).await {
             Ok(()) => failures = 0,

@@ -28,10 +28,6 @@ pub(crate) struct Args {
     #[arg(long)]
     release: bool,
 
-    /// Break the operator on purpose, in one way after another, and say whether that is found
-    #[arg(long, conflicts_with_all = ["runs", "from", "resume", "one"])]
-    sabotage: bool,
-
     /// Play only the run of this number, and show every request and answer of it
     #[arg(long, conflicts_with_all = ["runs", "from", "resume"])]
     one: Option<u64>,
@@ -40,9 +36,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = |number: u64| number.to_string();
     let profile = if args.release { "release" } else { QUICKLY_BUILT };
-    if args.sabotage {
-        return suite(profile, &["sabotage"]);
-    }
     if let Some(number) = args.one {
         return suite(profile, &["one", &text(number)]);
     }
@@ -57,8 +50,7 @@ fn suite(profile: &str, arguments: &[&str]) -> anyhow::Result<()> {
     cargo(&[&["run", "--quiet", "--profile", profile, "--package", "kedge-faults", "--"], arguments].concat())
 }
 
-/// The runs of CI, and the deliberate defects.
+/// The runs of CI.
 pub(crate) fn in_ci() -> anyhow::Result<()> {
-    suite(QUICKLY_BUILT, &["run", "--runs", &RUNS.to_string()])?;
-    suite(QUICKLY_BUILT, &["sabotage"])
+    suite(QUICKLY_BUILT, &["run", "--runs", &RUNS.to_string()])
 }

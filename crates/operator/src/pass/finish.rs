@@ -8,7 +8,6 @@ use tracing::warn;
 use super::{Memory, PassError, Passes};
 use crate::events::Tone;
 use crate::key::Key;
-use crate::sabotage::{self, Sabotage};
 use crate::target::TargetError;
 
 impl Passes {
@@ -23,17 +22,11 @@ impl Passes {
         self.forget(key, memory);
         // First, so that it does not scale the target again after the restoring.
         self.delete_own_hpas(object, None).await?;
-        if !sabotage::is(Sabotage::FinalizerFirst) {
-            self.restore(object).await?;
-        }
+        self.restore(object).await?;
         self.events.tell(object, Tone::Warning, events::SCALED_OBJECT_DELETED, "ScaledObject was deleted").await;
         let left: Vec<&String> = finalizers.iter().filter(|one| *one != FINALIZER).collect();
         let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version, "finalizers": left } });
-        let released = self.patch_object(object, &patch).await;
-        if sabotage::is(Sabotage::FinalizerFirst) {
-            self.restore(object).await?;
-        }
-        match released {
+        match self.patch_object(object, &patch).await {
             Err(PassError::Api { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
                 Ok(())
             }

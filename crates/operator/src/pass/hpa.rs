@@ -12,7 +12,6 @@ use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use super::{Findings, Memory, PassError, Passes};
 use crate::board::ObjectBoard;
 use crate::key::Key;
-use crate::sabotage::{self, Sabotage};
 use crate::target::Target;
 
 impl Passes {
@@ -53,8 +52,7 @@ impl Passes {
             Some(found) => found.as_ref().clone(),
             None => self.create_hpa(&key, &rendered).await?,
         };
-        let claim = if sabotage::is(Sabotage::AnyHpaIsOurs) { Claim::Ours } else { claim(object, &found) };
-        let written = match claim {
+        let written = match claim(object, &found) {
             Claim::Foreign { because } => {
                 let problem = format!("failed to ensure HPA is correctly created for ScaledObject: {because}");
                 findings.problem.get_or_insert(problem);

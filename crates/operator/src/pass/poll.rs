@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::autoscaling::v1::Scale;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_api::names::{COMPOSITE_METRIC, events};
 use kedge_core::activity::{Activity, Contribution, activity};
@@ -22,7 +20,6 @@ use super::{Memory, PassError, Passes};
 use crate::board::composite::{self, Read};
 use crate::board::{BoardTrigger, ExternalMetric, FRESH, Failure, ObjectBoard, Reading};
 use crate::events::Tone;
-use crate::sabotage::{self, Sabotage};
 use crate::target::{Target, TargetError, is_conflict, replicas};
 use crate::world::TargetSeen;
 
@@ -134,9 +131,6 @@ impl Passes {
         let first = decide(policy, &seen(current), now);
         debug!(namespace = target.key.namespace, name, decision = ?first, "decided");
         let Decision::ScaleTo { .. } = first else { return Ok(first) };
-        if sabotage::is(Sabotage::NoLiveRead) {
-            return self.write_unseen(target, first).await;
-        }
         let scale = match self.targets.scale(target).await {
             Ok(scale) => scale,
             Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => {
@@ -155,25 +149,12 @@ impl Passes {
             && is_conflict(source)
         {
             self.world.read_target(target, TargetSeen::Unread);
-            if sabotage::is(Sabotage::OldDecisionRetried) {
-                return self.write_unseen(target, decision).await;
-            }
             return written.map(|_| decision).map_err(PassError::from);
         }
         self.tell_step(object, target, live, wanted, because, active, written.is_ok()).await;
         written?;
         info!(namespace = target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
         self.world.read_target(target, TargetSeen::Replicas(wanted));
-        Ok(decision)
-    }
-
-    /// Writes what was decided, whatever the target is now: a deliberate defect.
-    async fn write_unseen(&self, target: &Target, decision: Decision) -> Result<Decision, PassError> {
-        if let Decision::ScaleTo { replicas, .. } = decision {
-            let name = Some(target.key.name.clone());
-            let metadata = ObjectMeta { name, namespace: Some(target.key.namespace.clone()), ..ObjectMeta::default() };
-            self.targets.set_scale(target, Scale { metadata, ..Scale::default() }, replicas).await?;
-        }
         Ok(decision)
     }
 
@@ -286,7 +267,6 @@ fn contribution(
     match (&reading.answer, &board.fallback) {
         (Ok(known), _) if known.activity == Answer::Active => Contribution::Active,
         (Ok(_), _) => Contribution::Inactive,
-        (Err(_), _) if sabotage::is(Sabotage::UnknownIsZero) => Contribution::Inactive,
         (Err(_), Some(fallback)) if failures.is_past(fallback) => fallback::replicas(fallback, current)
             .map_or(Contribution::Unknown, |replicas| Contribution::FallenBack { replicas }),
         (Err(_), _) => Contribution::Unknown,

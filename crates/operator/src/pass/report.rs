@@ -19,7 +19,6 @@ use crate::board::ObjectBoard;
 use crate::events::Tone;
 use crate::key::Key;
 use crate::merge::merge_patch;
-use crate::sabotage::{self, Sabotage};
 use crate::world::scaling_active;
 
 impl Passes {
@@ -70,12 +69,6 @@ impl Passes {
                 status_of(&previous, kinds::ACTIVE) == Some("True") || blind && old.last_active_time.is_some();
             let is_active = poll.activity == Activity::Active || is_forced(policy);
             new.last_active_time = last_active(&old, was_active, is_active, memory, self.clock.now());
-            if sabotage::is(Sabotage::LastActiveTimeNotWritten) && !is_active {
-                new.last_active_time = old.last_active_time.clone();
-            }
-            if sabotage::is(Sabotage::StatusAtEveryPoll) {
-                new.last_active_time = Some(kedge_api::time::to_time(self.clock.now()));
-            }
         }
         self.write_status(object, &old, &new).await
     }
