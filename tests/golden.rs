@@ -18,5 +18,7 @@ mod quantity;
 mod rbac;
 #[path = "golden/samples.rs"]
 mod samples;
+#[path = "golden/wire.rs"]
+mod wire;
 #[path = "golden/workspace.rs"]
 mod workspace;
