@@ -1,6 +1,6 @@
-// An external scaler, complete: it scales by the length of a queue, which it reads from a file.
+// A complete external scaler: it scales by the length of a queue, which it reads from a file.
 //
-// The file holds the length, and behind it, if it is not the one of the trigger, the target: "35" or "35 20".
+// The file contains the length, optionally followed by a target that replaces the trigger's: "35" or "35 20".
 // Parameters in the trigger's metadata: targetLength (default 10), activationLength (default 0).
 package main
 
@@ -27,14 +27,14 @@ import (
 
 const metric = "queue-length"
 
-// How often those who listen are looked after.
-const lookEvery = 200 * time.Millisecond
+// How often an open stream reads the queue.
+const streamInterval = 200 * time.Millisecond
 
 func main() {
 	queue := flag.String("queue", "", "the file with the length of the queue")
-	listen := flag.String("listen", "0.0.0.0:9090", "where to listen")
-	cert := flag.String("tls-cert", "", "a PEM file with a certificate: speak TLS")
-	key := flag.String("tls-key", "", "a PEM file with its key")
+	listen := flag.String("listen", "0.0.0.0:9090", "the address to listen on")
+	cert := flag.String("tls-cert", "", "a PEM file with a certificate: enables TLS")
+	key := flag.String("tls-key", "", "a PEM file with the key of the certificate")
 	flag.Parse()
 	if *queue == "" || (*cert == "") != (*key == "") {
 		log.Fatal("give --queue, and --tls-cert and --tls-key together or not at all")
@@ -73,8 +73,8 @@ type scaler struct {
 	stopping context.Context
 }
 
-// look reads the file. What is not known is an error, and never a zero: at zero the target would be put to sleep.
-func (s *scaler) look() (numbers []float64, err error) {
+// readQueue reads the file. An unknown length is an error, never a zero: a zero would scale the target to zero.
+func (s *scaler) readQueue() (numbers []float64, err error) {
 	text, err := os.ReadFile(s.queue)
 	if err != nil {
 		return nil, status.Errorf(codes.Unavailable, "cannot read the queue: %v", err)
@@ -82,12 +82,12 @@ func (s *scaler) look() (numbers []float64, err error) {
 	for _, word := range strings.Fields(string(text)) {
 		number, err := strconv.ParseFloat(word, 64)
 		if err != nil {
-			return nil, status.Errorf(codes.Unavailable, "the queue has %q for a number", word)
+			return nil, status.Errorf(codes.Unavailable, "the queue file contains %q, which is not a number", word)
 		}
 		numbers = append(numbers, number)
 	}
 	if len(numbers) == 0 {
-		return nil, status.Error(codes.Unavailable, "the queue is not known")
+		return nil, status.Error(codes.Unavailable, "the queue file is empty")
 	}
 	return numbers, nil
 }
@@ -110,7 +110,7 @@ func (s *scaler) IsActive(_ context.Context, trigger *pb.ScaledObjectRef) (*pb.I
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := s.look()
+	numbers, err := s.readQueue()
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func (s *scaler) GetMetricSpec(_ context.Context, trigger *pb.ScaledObjectRef) (
 	if err != nil {
 		return nil, err
 	}
-	// The metric is known, also while its value is not.
-	if numbers, err := s.look(); err == nil && len(numbers) > 1 {
+	// The metric is known even while its value is not.
+	if numbers, err := s.readQueue(); err == nil && len(numbers) > 1 {
 		target = numbers[1]
 	}
 	spec := &pb.MetricSpec{MetricName: metric, TargetSizeFloat: target}
@@ -134,11 +134,11 @@ func (s *scaler) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*
 	if request.GetMetricName() != metric {
 		return nil, status.Errorf(codes.NotFound, "there is no metric %q; there is %q", request.GetMetricName(), metric)
 	}
-	numbers, err := s.look()
+	numbers, err := s.readQueue()
 	if err != nil {
 		return nil, err
 	}
-	// The float counts where it is above 0; for 0 the other field does, and it is 0 too.
+	// The float applies if it is above 0; for 0 the other field applies, and it is 0 too.
 	value := &pb.MetricValue{MetricName: metric, MetricValueFloat: numbers[0]}
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{value}}, nil
 }
@@ -148,7 +148,7 @@ func (s *scaler) StreamIsActive(trigger *pb.ScaledObjectRef, stream pb.ExternalS
 	return s.follow(stream.Context(), func() error {
 		now, err := s.IsActive(stream.Context(), trigger)
 		if err != nil || last != nil && last.Result == now.Result {
-			return nil // A question without an answer is no news.
+			return nil // An error changes nothing for the listener.
 		}
 		last = now
 		return stream.Send(now)
@@ -167,12 +167,12 @@ func (s *scaler) StreamMetricSpec(trigger *pb.ScaledObjectRef, stream pb.Externa
 	})
 }
 
-// follow looks again and again, for as long as the caller listens and the scaler runs.
-func (s *scaler) follow(listening context.Context, look func() error) error {
-	ticks := time.NewTicker(lookEvery)
+// follow calls publish repeatedly, for as long as the caller listens and the scaler runs.
+func (s *scaler) follow(listening context.Context, publish func() error) error {
+	ticks := time.NewTicker(streamInterval)
 	defer ticks.Stop()
 	for {
-		if err := look(); err != nil {
+		if err := publish(); err != nil {
 			return err
 		}
 		select {
