@@ -118,7 +118,7 @@ fn a_trial_that_fails_for_its_values_alone_is_forgiven() {
 #[test]
 fn the_formulas_of_the_manual_work() {
     let manual = include_str!("../../../../docs/scaling-modifiers.md");
-    let table = manual.split("| goal | formula |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let table = manual.split("| wish | formula |").nth(1).unwrap().split("\n\n").next().unwrap();
     let formulas: Vec<&str> = table.lines().filter_map(|row| row.split('`').nth(1)).collect();
     assert!(formulas.len() > 5, "{formulas:?}");
     for formula in formulas {
