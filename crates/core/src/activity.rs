@@ -19,7 +19,7 @@ pub enum Contribution {
 
 impl Contribution {
     /// Whether it alone is reason to be awake. A fallback to zero replicas asks for sleep; any other asks for work.
-    pub fn asks_for_work(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         match self {
             Self::Active => true,
             Self::FallenBack { replicas } => *replicas > 0,
@@ -42,7 +42,7 @@ pub fn activity(contributions: &[Contribution]) -> Activity {
     let any = |wanted: fn(&Contribution) -> bool| contributions.iter().any(wanted);
     // KEDA: with cpu and memory alone the target is always awake.
     let only_resources = contributions.iter().all(|one| matches!(one, Contribution::LeftToHpa));
-    if only_resources || any(Contribution::asks_for_work) {
+    if only_resources || any(Contribution::is_active) {
         Activity::Active
     } else if any(|one| matches!(one, Contribution::Unknown)) {
         Activity::Unknown
@@ -53,7 +53,7 @@ pub fn activity(contributions: &[Contribution]) -> Activity {
 
 /// When the object was active. The cooldown counts from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Past {
+pub enum ActivityHistory {
     /// Since this instant there has been no activity: the creation of the object.
     NeverActive { created_at: DateTime<Utc> },
     /// Active now; last seen so at this instant, or, after a restart, only said to be so by the status.
@@ -62,7 +62,7 @@ pub enum Past {
     Ended { at: DateTime<Utc> },
 }
 
-impl Past {
+impl ActivityHistory {
     /// The past after one more look. What is said to have been later than now was before the clock was set back, or is told by
     /// another machine whose clock is ahead: it counts as being now, so that a cooldown does not last as much longer.
     #[must_use]
@@ -74,7 +74,7 @@ impl Past {
             }
             (Self::Ended { at }, _) => Self::Ended { at: at.min(now) },
             (Self::NeverActive { created_at }, _) => Self::NeverActive { created_at: created_at.min(now) },
-            (past @ Self::Active { .. }, Activity::Unknown) => past,
+            (history @ Self::Active { .. }, Activity::Unknown) => history,
         }
     }
 
@@ -98,11 +98,11 @@ pub struct Cooldown {
 
 impl Cooldown {
     /// The last instant at which the target may not yet sleep. KEDA: at that exact second it still holds.
-    pub fn ends_at(self, past: Past, now: DateTime<Utc>) -> DateTime<Utc> {
-        let (from, period) = match past {
-            Past::NeverActive { created_at } => (created_at, self.initial),
-            Past::Ended { at } => (at, self.period),
-            Past::Active { last_seen_at } => (last_seen_at.unwrap_or(now), self.period),
+    pub fn ends_at(self, history: ActivityHistory, now: DateTime<Utc>) -> DateTime<Utc> {
+        let (from, period) = match history {
+            ActivityHistory::NeverActive { created_at } => (created_at, self.initial),
+            ActivityHistory::Ended { at } => (at, self.period),
+            ActivityHistory::Active { last_seen_at } => (last_seen_at.unwrap_or(now), self.period),
         };
         from.checked_add_signed(period).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
@@ -139,21 +139,21 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_begins_a_cooldown_anew_and_no_more() {
-        let ended = |second| Past::Ended { at: at(second) };
+        let ended = |second| ActivityHistory::Ended { at: at(second) };
         assert_eq!(ended(7200).after(Activity::Inactive, at(60)), ended(60), "not two hours from now");
         assert_eq!(ended(60).after(Activity::Inactive, at(90)), ended(60), "once only");
-        let active = Past::Active { last_seen_at: Some(at(7200)) };
+        let active = ActivityHistory::Active { last_seen_at: Some(at(7200)) };
         assert_eq!(active.after(Activity::Inactive, at(60)), ended(60));
-        let never = |second| Past::NeverActive { created_at: at(second) };
+        let never = |second| ActivityHistory::NeverActive { created_at: at(second) };
         assert_eq!(never(7200).after(Activity::Inactive, at(60)), never(60), "the API server's clock may be ahead");
         assert_eq!(never(60).after(Activity::Unknown, at(90)), never(60));
     }
 
     #[test]
     fn the_past_remembers_the_last_active_look() {
-        let active = |second: Option<i64>| Past::Active { last_seen_at: second.map(at) };
-        let ended = |second| Past::Ended { at: at(second) };
-        let never = Past::NeverActive { created_at: at(10) };
+        let active = |second: Option<i64>| ActivityHistory::Active { last_seen_at: second.map(at) };
+        let ended = |second| ActivityHistory::Ended { at: at(second) };
+        let never = ActivityHistory::NeverActive { created_at: at(10) };
         let rows = [
             ("activity begins", never, Activity::Active, active(Some(50))),
             ("activity goes on", active(Some(20)), Activity::Active, active(Some(50))),
@@ -164,8 +164,8 @@ mod tests {
             ("quiet stays quiet", ended(20), Activity::Inactive, ended(20)),
             ("never active stays so", never, Activity::Inactive, never),
         ];
-        for (name, past, activity, expected) in rows {
-            assert_eq!(past.after(activity, at(50)), expected, "{name}");
+        for (name, history, activity, expected) in rows {
+            assert_eq!(history.after(activity, at(50)), expected, "{name}");
         }
     }
 }

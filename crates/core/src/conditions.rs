@@ -5,33 +5,33 @@ use kedge_api::names::{conditions, messages, reasons};
 
 use crate::activity::Activity;
 use crate::decide::{Decision, Hold};
-use crate::policy::{Activation, Steering};
+use crate::policy::{Activation, Overrides};
 
 /// What one pass over an object found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts<'a> {
-    pub steering: &'a Steering,
+    pub overrides: &'a Overrides,
     /// What must be changed before the object works as it should, if anything.
     pub problem: Option<&'a str>,
-    pub check: Check,
+    pub poll: PollState,
     pub fallback: FallbackState,
     pub hpa: HpaState<'a>,
 }
 
 /// How far a pass came.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Check {
+pub enum PollState {
     /// The object is paused, and its triggers were not looked at.
     Paused,
     /// Its triggers have not been looked at, or cannot be.
     NotPolled,
     /// This is what its triggers said and what followed.
-    Polled { activity: Activity, triggers: Triggers, decision: Decision },
+    Polled { activity: Activity, triggers: TriggerHealth, decision: Decision },
 }
 
 /// Whether all triggers answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Triggers {
+pub enum TriggerHealth {
     AllAnswered,
     SomeFailed,
 }
@@ -93,41 +93,43 @@ fn ready(facts: &Facts<'_>) -> Condition {
     if let Some(problem) = facts.problem {
         return ready("False", reasons::SCALED_OBJECT_CHECK_FAILED, problem);
     }
-    match facts.check {
-        Check::Paused => ready("True", reasons::SCALED_OBJECT_READY, messages::SCALED_OBJECT_PAUSED),
-        Check::Polled { decision: Decision::Hold(Hold::ReplicasUnknown), .. } => {
+    match facts.poll {
+        PollState::Paused => ready("True", reasons::SCALED_OBJECT_READY, messages::SCALED_OBJECT_PAUSED),
+        PollState::Polled { decision: Decision::Hold(Hold::ReplicasUnknown), .. } => {
             let message = "Error getting current replicas count for ScaleTarget: it could not be read";
             ready("False", reasons::ERROR_GETTING_CURRENT_REPLICAS, message)
         }
-        Check::Polled { activity: Activity::Active, triggers: Triggers::SomeFailed, .. } => {
+        PollState::Polled { activity: Activity::Active, triggers: TriggerHealth::SomeFailed, .. } => {
             ready("Unknown", reasons::PARTIAL_TRIGGER_ERROR, messages::SCALED_OBJECT_PARTIAL_TRIGGER_ERROR)
         }
         // KEDA: with a fallback an object stays ready while its sources fail.
-        Check::Polled { triggers: Triggers::SomeFailed, .. } if facts.fallback == FallbackState::Absent => {
+        PollState::Polled { triggers: TriggerHealth::SomeFailed, .. } if facts.fallback == FallbackState::Absent => {
             ready("False", reasons::TRIGGER_ERROR, messages::SCALED_OBJECT_TRIGGER_ERROR)
         }
-        Check::Polled { .. } | Check::NotPolled => fine(),
+        PollState::Polled { .. } | PollState::NotPolled => fine(),
     }
 }
 
 fn active(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
     let active = |status, reason, message: &str| said(conditions::ACTIVE, status, reason, message);
-    match facts.check {
-        Check::NotPolled | Check::Paused if facts.problem.is_some() => {
+    match facts.poll {
+        PollState::NotPolled | PollState::Paused if facts.problem.is_some() => {
             active("Unknown", reasons::UNKNOWN_STATE, messages::SCALED_OBJECT_CHECK_FAILED)
         }
-        Check::Paused | Check::NotPolled => before.cloned().unwrap_or_else(|| initial(conditions::ACTIVE, "Unknown")),
-        Check::Polled { .. } if facts.steering.activation == Activation::Forced => {
+        PollState::Paused | PollState::NotPolled => {
+            before.cloned().unwrap_or_else(|| initial(conditions::ACTIVE, "Unknown"))
+        }
+        PollState::Polled { .. } if facts.overrides.activation == Activation::Forced => {
             active("True", reasons::SCALER_ACTIVE, messages::ACTIVATION_FORCED)
         }
-        Check::Polled { activity: Activity::Active, .. } => {
+        PollState::Polled { activity: Activity::Active, .. } => {
             active("True", reasons::SCALER_ACTIVE, messages::TRIGGERS_ACTIVE)
         }
-        Check::Polled { decision: Decision::Hold(Hold::CoolingDown { .. }), .. } => {
+        PollState::Polled { decision: Decision::Hold(Hold::CoolingDown { .. }), .. } => {
             active("False", reasons::SCALER_COOLDOWN, messages::COOLING_DOWN)
         }
         // KEDA: an object whose sources do not answer is shown as not active. It is not treated so.
-        Check::Polled { .. } => active("False", reasons::SCALER_NOT_ACTIVE, messages::TRIGGERS_NOT_ACTIVE),
+        PollState::Polled { .. } => active("False", reasons::SCALER_NOT_ACTIVE, messages::TRIGGERS_NOT_ACTIVE),
     }
 }
 
@@ -145,7 +147,7 @@ fn fallback(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
 fn paused(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
     let paused = |status, reason, message: &str| said(conditions::PAUSED, status, reason, message);
     let was_paused = before.is_some_and(|condition| condition.status == "True");
-    if facts.steering.is_paused() {
+    if facts.overrides.is_paused() {
         paused("True", reasons::SCALED_OBJECT_PAUSED, messages::SCALED_OBJECT_PAUSED)
     } else if was_paused {
         paused("False", reasons::SCALED_OBJECT_UNPAUSED, messages::SCALED_OBJECT_UNPAUSED)
@@ -175,8 +177,8 @@ mod tests {
     use super::*;
     use crate::policy::{Direction, Pause};
 
-    fn steering() -> Steering {
-        Steering {
+    fn overrides() -> Overrides {
+        Overrides {
             pause: Pause::No,
             scale_in: Direction::Allowed,
             scale_out: Direction::Allowed,
@@ -184,8 +186,8 @@ mod tests {
         }
     }
 
-    fn polled(activity: Activity, triggers: Triggers, hold: Hold) -> Check {
-        Check::Polled { activity, triggers, decision: Decision::Hold(hold) }
+    fn polled(activity: Activity, triggers: TriggerHealth, hold: Hold) -> PollState {
+        PollState::Polled { activity, triggers, decision: Decision::Hold(hold) }
     }
 
     fn summary(conditions: &[Condition], kind: &str) -> String {
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_pass_is_told_in_kedas_words() {
-        use {Activity::*, FallbackState as F, Triggers::*};
+        use {Activity::*, FallbackState as F, TriggerHealth::*};
         let until = chrono::DateTime::UNIX_EPOCH;
         let rows = [
             (
@@ -207,7 +209,7 @@ mod tests {
             ),
             (
                 "no work",
-                polled(Inactive, AllAnswered, Hold::AtRest),
+                polled(Inactive, AllAnswered, Hold::AtMinimum),
                 F::Absent,
                 "True ScaledObjectReady",
                 "False ScalerNotActive",
@@ -228,14 +230,14 @@ mod tests {
             ),
             (
                 "all fail",
-                polled(Unknown, SomeFailed, Hold::Blind),
+                polled(Unknown, SomeFailed, Hold::ActivityUnknown),
                 F::Absent,
                 "False TriggerError",
                 "False ScalerNotActive",
             ),
             (
                 "a fallback keeps it ready",
-                polled(Unknown, SomeFailed, Hold::Blind),
+                polled(Unknown, SomeFailed, Hold::ActivityUnknown),
                 F::Idle,
                 "True ScaledObjectReady",
                 "False ScalerNotActive",
@@ -247,12 +249,14 @@ mod tests {
                 "False ErrorGettingCurrentReplicas",
                 "True ScalerActive",
             ),
-            ("not looked at", Check::NotPolled, F::Absent, "True ScaledObjectReady", "Unknown -"),
+            ("not looked at", PollState::NotPolled, F::Absent, "True ScaledObjectReady", "Unknown -"),
         ];
-        for (name, check, fallback, ready, active) in rows {
-            let steering = steering();
-            let all =
-                conditions(&[], &Facts { steering: &steering, problem: None, check, fallback, hpa: HpaState::Unknown });
+        for (name, poll, fallback, ready, active) in rows {
+            let overrides = overrides();
+            let all = conditions(
+                &[],
+                &Facts { overrides: &overrides, problem: None, poll, fallback, hpa: HpaState::Unknown },
+            );
             assert_eq!(summary(&all, "Ready"), ready, "{name}");
             assert_eq!(summary(&all, "Active"), active, "{name}");
             assert_eq!(summary(&all, "Paused"), "False -", "{name}");
@@ -261,28 +265,28 @@ mod tests {
 
     #[test]
     fn a_problem_is_told_whatever_else_works() {
-        let steering = steering();
-        let facts = |check| Facts {
-            steering: &steering,
+        let overrides = overrides();
+        let facts = |poll| Facts {
+            overrides: &overrides,
             problem: Some("trigger 1: no scaler found for type: abacus"),
-            check,
+            poll,
             fallback: FallbackState::Absent,
             hpa: HpaState::Unknown,
         };
-        let stopped = conditions(&[], &facts(Check::NotPolled));
+        let stopped = conditions(&[], &facts(PollState::NotPolled));
         assert_eq!(summary(&stopped, "Ready"), "False ScaledObjectCheckFailed");
         assert_eq!(summary(&stopped, "Active"), "Unknown UnknownState");
-        let partly = conditions(&[], &facts(polled(Activity::Active, Triggers::SomeFailed, Hold::LeftToHpa)));
+        let partly = conditions(&[], &facts(polled(Activity::Active, TriggerHealth::SomeFailed, Hold::LeftToHpa)));
         assert_eq!(summary(&partly, "Ready"), "False ScaledObjectCheckFailed");
         assert_eq!(summary(&partly, "Active"), "True ScalerActive");
     }
 
     #[test]
     fn the_same_facts_give_the_same_conditions_again() {
-        let steering = steering();
-        let check = polled(Activity::Inactive, Triggers::AllAnswered, Hold::AtRest);
+        let overrides = overrides();
+        let poll = polled(Activity::Inactive, TriggerHealth::AllAnswered, Hold::AtMinimum);
         let hpa = HpaState::NotScaling { reason: "ScalingDisabled", message: "asleep" };
-        let facts = Facts { steering: &steering, problem: None, check, fallback: FallbackState::Idle, hpa };
+        let facts = Facts { overrides: &overrides, problem: None, poll, fallback: FallbackState::Idle, hpa };
         let once = conditions(&[], &facts);
         assert_eq!(conditions(&once, &facts), once);
         assert_eq!(summary(&once, "HPAActive"), "True ScalingDisabled");
@@ -294,35 +298,35 @@ mod tests {
 
     #[test]
     fn a_problem_leaves_the_activity_unknown_whether_paused_or_not() {
-        let steering = steering();
-        for check in [Check::NotPolled, Check::Paused] {
+        let overrides = overrides();
+        for poll in [PollState::NotPolled, PollState::Paused] {
             let facts = |problem| Facts {
-                steering: &steering,
+                overrides: &overrides,
                 problem,
-                check,
+                poll,
                 fallback: FallbackState::Absent,
                 hpa: HpaState::Unknown,
             };
             let broken = conditions(&[], &facts(Some("a mistake")));
-            assert_eq!(summary(&broken, "Ready"), "False ScaledObjectCheckFailed", "{check:?}");
-            assert_eq!(summary(&broken, "Active"), "Unknown UnknownState", "{check:?}");
+            assert_eq!(summary(&broken, "Ready"), "False ScaledObjectCheckFailed", "{poll:?}");
+            assert_eq!(summary(&broken, "Active"), "Unknown UnknownState", "{poll:?}");
         }
     }
 
     #[test]
     fn leaving_a_pause_is_said_once() {
-        let mut paused = steering();
+        let mut paused = overrides();
         paused.scale_in = Direction::Paused;
-        let facts = |steering| Facts {
-            steering,
+        let facts = |overrides| Facts {
+            overrides,
             problem: None,
-            check: Check::NotPolled,
+            poll: PollState::NotPolled,
             fallback: FallbackState::Absent,
             hpa: HpaState::Unknown,
         };
         let during = conditions(&[], &facts(&paused));
         assert_eq!(summary(&during, "Paused"), "True ScaledObjectPaused");
-        let free = steering();
+        let free = overrides();
         let after = conditions(&during, &facts(&free));
         assert_eq!(summary(&after, "Paused"), "False ScaledObjectUnpaused");
         assert_eq!(conditions(&after, &facts(&free)), after);

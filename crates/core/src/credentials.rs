@@ -4,20 +4,20 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@reference`] | the objects that credentials are taken from |
-//! | [`problem`] | what can be wrong, each with its remedy |
+//! | [`error`] | what can be wrong, each with its remedy |
 //! | [`mod@file`] | `filePath`: which paths are allowed, what the file must hold |
 //! | [`oauth2`] | the parameters that `oauth2` gives |
 //! | [`identity`] | what a pod identity asks for |
 //! | [`vault`] | what is asked of HashiCorp Vault, and how its answers are read |
 //! | [`usage`] | the list of users in the status |
 
+pub mod error;
 pub mod file;
 pub mod identity;
 pub mod oauth2;
-pub mod problem;
 pub mod reference;
 pub mod usage;
 pub mod vault;
 
-pub use problem::Problem;
-pub use reference::{Content, Kind, Reference, WorkloadKind};
+pub use error::CredentialError;
+pub use reference::{Reference, ReferenceContent, ReferenceKind, WorkloadKind};

@@ -13,7 +13,7 @@ use chrono_tz::Tz;
 
 use field::Values;
 
-pub use field::{Field, FieldProblem};
+pub use field::{CronFieldError, Field};
 pub use window::Window;
 
 /// Why a schedule or a zone cannot be used.
@@ -24,7 +24,7 @@ pub enum CronError {
     #[error("`{text}` is a descriptor, which is not supported; write five fields, such as `0 8 * * *`")]
     Descriptor { text: String },
     #[error("{field}: {problem}")]
-    Field { field: Field, problem: FieldProblem },
+    Field { field: Field, problem: CronFieldError },
     #[error("a zone in front of a schedule needs a blank after it, such as `CRON_TZ=Europe/Berlin 0 8 * * *`")]
     BareZone,
     #[error("time zone `{name}` is not known; use an IANA name, such as `Europe/Berlin`")]

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::activity::{Activity, Past};
+use crate::activity::{Activity, ActivityHistory};
 use crate::policy::{Activation, Direction, Pause, Policy};
 
 /// What was seen of one target.
@@ -11,7 +11,7 @@ use crate::policy::{Activation, Direction, Pause, Policy};
 pub struct Observation {
     pub activity: Activity,
     /// The past, this look included.
-    pub past: Past,
+    pub history: ActivityHistory,
     pub current: Current,
 }
 
@@ -51,7 +51,7 @@ pub enum Hold {
     /// The replicas of the target are not known.
     ReplicasUnknown,
     /// A source did not answer, and no other says that there is work.
-    Blind,
+    ActivityUnknown,
     /// There is work, the target sleeps, and scaling out is paused.
     ScaleOutPaused,
     /// There is no work, the target is awake, and scaling in is paused.
@@ -59,22 +59,22 @@ pub enum Hold {
     /// There is no work; the target may sleep after this instant.
     CoolingDown { until: DateTime<Utc> },
     /// The target rests where it should.
-    AtRest,
+    AtMinimum,
     /// The target is awake, and the HPA decides.
     LeftToHpa,
 }
 
 /// Chooses the next step for one target.
 pub fn decide(policy: &Policy, seen: &Observation, now: DateTime<Utc>) -> Decision {
-    let current = match (&policy.steering.pause, seen.current) {
+    let current = match (&policy.overrides.pause, seen.current) {
         (Pause::No, Current::Replicas(current)) => current,
         (Pause::No, Current::Unknown) => return Decision::Hold(Hold::ReplicasUnknown),
         _ => return Decision::Hold(Hold::Paused),
     };
-    match (policy.steering.activation, seen.activity) {
+    match (policy.overrides.activation, seen.activity) {
         (Activation::Forced, _) => decide_awake(policy, current, Cause::ForcedActive),
         (Activation::ByTriggers, Activity::Active) => decide_awake(policy, current, Cause::TriggerActive),
-        (Activation::ByTriggers, Activity::Unknown) => Decision::Hold(Hold::Blind),
+        (Activation::ByTriggers, Activity::Unknown) => Decision::Hold(Hold::ActivityUnknown),
         (Activation::ByTriggers, Activity::Inactive) => decide_quiet(policy, current, seen, now),
     }
 }
@@ -82,10 +82,10 @@ pub fn decide(policy: &Policy, seen: &Observation, now: DateTime<Utc>) -> Decisi
 /// There is work.
 fn decide_awake(policy: &Policy, current: i32, because: Cause) -> Decision {
     let sleeps = current == 0 || policy.idle.is_some() && current < policy.min;
-    match (sleeps, policy.steering.scale_out) {
+    match (sleeps, policy.overrides.scale_out) {
         (false, _) => Decision::Hold(Hold::LeftToHpa),
         (true, Direction::Paused) => Decision::Hold(Hold::ScaleOutPaused),
-        (true, Direction::Allowed) => Decision::ScaleTo { replicas: policy.wake(), because },
+        (true, Direction::Allowed) => Decision::ScaleTo { replicas: policy.activation_replicas(), because },
     }
 }
 
@@ -97,13 +97,13 @@ fn decide_quiet(policy: &Policy, current: i32, seen: &Observation, now: DateTime
         return Decision::ScaleTo { replicas: policy.min, because: Cause::BelowMinimum };
     }
     if current <= floor {
-        return Decision::Hold(Hold::AtRest);
+        return Decision::Hold(Hold::AtMinimum);
     }
     if policy.idle.is_none() && policy.min > 0 {
         return Decision::Hold(Hold::LeftToHpa);
     }
-    let until = policy.cooldown.ends_at(seen.past, now);
-    match policy.steering.scale_in {
+    let until = policy.cooldown.ends_at(seen.history, now);
+    match policy.overrides.scale_in {
         Direction::Paused => Decision::Hold(Hold::ScaleInPaused),
         Direction::Allowed if now > until => Decision::ScaleTo { replicas: floor, because: Cause::CooldownPassed },
         Direction::Allowed => Decision::Hold(Hold::CoolingDown { until }),

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, EnvFromSource, EnvVar};
 
-use crate::credentials::{Content, Kind, Problem, Reference};
+use crate::credentials::{CredentialError, Reference, ReferenceContent, ReferenceKind};
 use crate::secret::Secret;
 
-/// Variables and their values. Any of them may be a credential.
+/// ContainerVariables and their values. Any of them may be a credential.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, Secret>);
 
@@ -27,7 +27,7 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Environment {
 }
 
 /// The variables that the metadata of a trigger refers to.
-pub fn named_by(metadata: &BTreeMap<String, String>) -> BTreeSet<String> {
+pub fn referenced_variables(metadata: &BTreeMap<String, String>) -> BTreeSet<String> {
     let refers = |name: &str| name.ends_with("FromEnv") || name.ends_with("FromEnvFile");
     let named = metadata.iter().filter(|(name, _)| refers(name)).map(|(_, variable)| variable.clone());
     named.filter(|variable| !variable.is_empty()).collect()
@@ -35,7 +35,7 @@ pub fn named_by(metadata: &BTreeMap<String, String>) -> BTreeSet<String> {
 
 /// A container of a pod template, in the namespace of its workload.
 #[derive(Clone, Copy, Debug)]
-pub struct Variables<'a> {
+pub struct ContainerVariables<'a> {
     pub container: &'a Container,
     pub namespace: &'a str,
 }
@@ -57,19 +57,19 @@ struct Names {
 /// What is known while variables are computed in their order.
 #[derive(Default)]
 struct Computed {
-    values: BTreeMap<String, Result<Secret, Problem>>,
+    values: BTreeMap<String, Result<Secret, CredentialError>>,
     /// Prefixes of variables that could have come from an object that is not there.
-    lost: Vec<(String, Problem)>,
+    lost: Vec<(String, CredentialError)>,
 }
 
 impl Computed {
-    fn get(&self, name: &str) -> Option<Result<&Secret, &Problem>> {
+    fn get(&self, name: &str) -> Option<Result<&Secret, &CredentialError>> {
         let lost = || self.lost.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, problem)| Err(problem));
         self.values.get(name).map(Result::as_ref).or_else(lost)
     }
 }
 
-impl<'a> Variables<'a> {
+impl<'a> ContainerVariables<'a> {
     /// The objects that these variables come from.
     pub fn needs(&self, wanted: &BTreeSet<String>) -> BTreeSet<Reference> {
         let Names { all, open } = self.names(wanted);
@@ -83,8 +83,8 @@ impl<'a> Variables<'a> {
     pub fn compute(
         &self,
         wanted: &BTreeSet<String>,
-        fetched: &BTreeMap<Reference, Content>,
-    ) -> Result<Environment, Vec<Problem>> {
+        fetched: &BTreeMap<Reference, ReferenceContent>,
+    ) -> Result<Environment, Vec<CredentialError>> {
         let Names { all, .. } = self.names(wanted);
         let mut computed = Computed::default();
         for source in self.env_from() {
@@ -151,18 +151,23 @@ impl<'a> Variables<'a> {
     }
 
     /// Takes every key of a Secret or ConfigMap.
-    fn take_all(&self, source: &EnvFromSource, fetched: &BTreeMap<Reference, Content>, computed: &mut Computed) {
+    fn take_all(
+        &self,
+        source: &EnvFromSource,
+        fetched: &BTreeMap<Reference, ReferenceContent>,
+        computed: &mut Computed,
+    ) {
         let prefix = source.prefix.clone().unwrap_or_default();
         let Some(from) = self.origin_of_all(source) else { return };
         match fetched.get(&from.reference) {
-            Some(Content::Data(data)) => {
+            Some(ReferenceContent::Data(data)) => {
                 for (key, value) in data {
                     let value = value.clone().ok_or_else(|| self.not_text(&from, key));
                     computed.values.insert(format!("{prefix}{key}"), value);
                 }
             }
-            Some(Content::Missing) if !from.optional => computed.lost.push((prefix, self.missing(&from))),
-            Some(Content::Missing | Content::Withheld) | None => {}
+            Some(ReferenceContent::Missing) if !from.optional => computed.lost.push((prefix, self.missing(&from))),
+            Some(ReferenceContent::Missing | ReferenceContent::Withheld) | None => {}
         }
     }
 
@@ -170,9 +175,9 @@ impl<'a> Variables<'a> {
     fn value(
         &self,
         entry: &EnvVar,
-        fetched: &BTreeMap<Reference, Content>,
+        fetched: &BTreeMap<Reference, ReferenceContent>,
         computed: &Computed,
-    ) -> Option<Result<Secret, Problem>> {
+    ) -> Option<Result<Secret, CredentialError>> {
         if let Some(text) = entry.value.as_deref().filter(|text| !text.is_empty()) {
             return Some(self.expanded(entry, text, computed));
         }
@@ -183,20 +188,22 @@ impl<'a> Variables<'a> {
         let from = self.origin(entry)?;
         let key = from.key.unwrap_or_default();
         match fetched.get(&from.reference) {
-            Some(Content::Data(data)) => Some(match data.get(key) {
+            Some(ReferenceContent::Data(data)) => Some(match data.get(key) {
                 Some(Some(value)) => Ok(value.clone()),
                 Some(None) => Err(self.not_text(&from, key)),
                 None if from.optional => Ok(Secret::new("")),
-                None => {
-                    Err(Problem::NoKey { reference: from.reference.clone(), key: key.to_owned(), place: self.place() })
-                }
+                None => Err(CredentialError::NoKey {
+                    reference: from.reference.clone(),
+                    key: key.to_owned(),
+                    place: self.place(),
+                }),
             }),
-            Some(Content::Missing) if !from.optional => Some(Err(self.missing(&from))),
-            Some(Content::Missing | Content::Withheld) | None => None,
+            Some(ReferenceContent::Missing) if !from.optional => Some(Err(self.missing(&from))),
+            Some(ReferenceContent::Missing | ReferenceContent::Withheld) | None => None,
         }
     }
 
-    fn expanded(&self, entry: &EnvVar, text: &str, computed: &Computed) -> Result<Secret, Problem> {
+    fn expanded(&self, entry: &EnvVar, text: &str, computed: &Computed) -> Result<Secret, CredentialError> {
         let mut broken = None;
         let value = expand::expand(text, |name| match computed.get(name)? {
             Ok(value) => Some(value.reveal()),
@@ -208,7 +215,7 @@ impl<'a> Variables<'a> {
         match (broken, value) {
             (Some(problem), _) => Err(problem),
             (None, Some(value)) => Ok(Secret::new(value)),
-            (None, None) => Err(Problem::wrong(
+            (None, None) => Err(CredentialError::invalid(
                 format!("the variable {} of {}", entry.name, self.place()),
                 format!("becomes longer than {} bytes", expand::LENGTH_MAX),
                 "shorten it",
@@ -221,8 +228,8 @@ impl<'a> Variables<'a> {
             Some(Origin { reference: self.reference(kind, name), key: None, optional: optional == Some(true) })
         };
         match (&source.config_map_ref, &source.secret_ref) {
-            (Some(map), _) => one(Kind::ConfigMap, &map.name, map.optional),
-            (None, Some(secret)) => one(Kind::Secret, &secret.name, secret.optional),
+            (Some(map), _) => one(ReferenceKind::ConfigMap, &map.name, map.optional),
+            (None, Some(secret)) => one(ReferenceKind::Secret, &secret.name, secret.optional),
             (None, None) => None,
         }
     }
@@ -233,13 +240,13 @@ impl<'a> Variables<'a> {
             Some(Origin { reference: self.reference(kind, name), key: Some(key), optional: optional == Some(true) })
         };
         match (&source.secret_key_ref, &source.config_map_key_ref) {
-            (Some(secret), _) => one(Kind::Secret, &secret.name, &secret.key, secret.optional),
-            (None, Some(map)) => one(Kind::ConfigMap, &map.name, &map.key, map.optional),
+            (Some(secret), _) => one(ReferenceKind::Secret, &secret.name, &secret.key, secret.optional),
+            (None, Some(map)) => one(ReferenceKind::ConfigMap, &map.name, &map.key, map.optional),
             (None, None) => None,
         }
     }
 
-    fn reference(&self, kind: Kind, name: &str) -> Reference {
+    fn reference(&self, kind: ReferenceKind, name: &str) -> Reference {
         Reference::new(kind, self.namespace, name)
     }
 
@@ -247,12 +254,12 @@ impl<'a> Variables<'a> {
         format!("the environment of container {} of the target", self.container.name)
     }
 
-    fn missing(&self, from: &Origin<'_>) -> Problem {
-        Problem::Missing { reference: from.reference.clone(), place: self.place() }
+    fn missing(&self, from: &Origin<'_>) -> CredentialError {
+        CredentialError::Missing { reference: from.reference.clone(), place: self.place() }
     }
 
-    fn not_text(&self, from: &Origin<'_>, key: &str) -> Problem {
-        Problem::NotText { reference: from.reference.clone(), key: key.to_owned(), place: self.place() }
+    fn not_text(&self, from: &Origin<'_>, key: &str) -> CredentialError {
+        CredentialError::NotText { reference: from.reference.clone(), key: key.to_owned(), place: self.place() }
     }
 }
 

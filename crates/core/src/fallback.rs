@@ -10,7 +10,7 @@ pub struct Failures(pub i32);
 
 /// How a query of a source ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum QueryOutcome {
     Answered,
     Failed,
 }
@@ -19,15 +19,15 @@ impl Failures {
     /// The count after one more query. It stops one above the threshold, where nothing more depends on it: a source that
     /// stays down then changes no status.
     #[must_use]
-    pub fn after(self, outcome: Outcome, threshold: i32) -> Self {
+    pub fn after(self, outcome: QueryOutcome, threshold: i32) -> Self {
         match outcome {
-            Outcome::Answered => Self(0),
-            Outcome::Failed => Self(self.0.saturating_add(1).min(threshold.saturating_add(1))),
+            QueryOutcome::Answered => Self(0),
+            QueryOutcome::Failed => Self(self.0.saturating_add(1).min(threshold.saturating_add(1))),
         }
     }
 
     /// KEDA: strictly more failures than the threshold.
-    pub fn is_past(self, fallback: &Fallback) -> bool {
+    pub fn exceed_threshold(self, fallback: &Fallback) -> bool {
         self.0 > fallback.failure_threshold
     }
 }
@@ -136,11 +136,11 @@ mod tests {
     fn failures_are_counted_up_to_where_they_matter() {
         let mut failures = Failures::default();
         for expected in [1, 2, 3, 4, 4, 4] {
-            failures = failures.after(Outcome::Failed, 3);
+            failures = failures.after(QueryOutcome::Failed, 3);
             assert_eq!(failures, Failures(expected));
-            assert_eq!(failures.is_past(&fallback(None)), expected > 3);
+            assert_eq!(failures.exceed_threshold(&fallback(None)), expected > 3);
         }
-        assert_eq!(failures.after(Outcome::Answered, 3), Failures(0));
-        assert_eq!(Failures(i32::MAX).after(Outcome::Failed, i32::MAX), Failures(i32::MAX));
+        assert_eq!(failures.after(QueryOutcome::Answered, 3), Failures(0));
+        assert_eq!(Failures(i32::MAX).after(QueryOutcome::Failed, i32::MAX), Failures(i32::MAX));
     }
 }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use error::FormulaError;
 
-use error::{Cause, Mistake};
+use error::{Cause, FormulaFault};
 use eval::Input;
 use tree::Node;
 use types::Type;
@@ -98,7 +98,7 @@ impl Formula {
         &self.text
     }
 
-    fn run(&self, inputs: &[Input]) -> Result<Outcome, Mistake> {
+    fn run(&self, inputs: &[Input]) -> Result<Outcome, FormulaFault> {
         match eval::evaluate(&self.root, inputs)? {
             Value::Nil => Ok(Outcome::Nil),
             value => value.as_f64().map(Outcome::Value).ok_or_else(|| not_a_number(value.name(), self.root.at)),
@@ -106,7 +106,7 @@ impl Formula {
     }
 }
 
-fn compile(text: &str, names: &[&str]) -> Result<Formula, Mistake> {
+fn compile(text: &str, names: &[&str]) -> Result<Formula, FormulaFault> {
     let parsed = parser::parse(text, names)?;
     // KEDA: `float(…)` is put around the formula, unless it begins so or mentions `??`. Here a number or nil is asked for,
     // whole or not, so `float(a) > 1 ? 2 : 3` needs no exception and works.
@@ -120,7 +120,7 @@ fn compile(text: &str, names: &[&str]) -> Result<Formula, Mistake> {
     let formula = Formula { text: text.into(), root: Arc::new(parsed.root), names };
     match formula.run(&trial) {
         // `int(a ** 0.5)` has no value at -1, and has one at 4.
-        Err(mistake) if mistake.cause != Cause::Range => Err(Mistake {
+        Err(mistake) if mistake.cause != Cause::Range => Err(FormulaFault {
             problem: format!("{}; found by trying it with every trigger at -1", mistake.problem),
             ..mistake
         }),
@@ -128,8 +128,8 @@ fn compile(text: &str, names: &[&str]) -> Result<Formula, Mistake> {
     }
 }
 
-fn not_a_number(found: &str, at: usize) -> Mistake {
-    Mistake::new(at, format!("gives {found}, and must give a number; choose one with `… ? 1 : 0`"))
+fn not_a_number(found: &str, at: usize) -> FormulaFault {
+    FormulaFault::new(at, format!("gives {found}, and must give a number; choose one with `… ? 1 : 0`"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The HorizontalPodAutoscaler: rendering the one of an object, judging one that was found, and a model of what its
 //! controller will do.
 
-pub mod claim;
 pub mod compare;
 pub mod model;
+pub mod ownership;
 pub mod render;

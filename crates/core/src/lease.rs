@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 /// A Lease as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaseRecord {
     /// Nobody, if it is given up or was never held.
     pub holder: Option<String>,
     pub term: Option<Duration>,
@@ -21,15 +21,15 @@ pub struct Record {
 
 /// A Lease, and when we first saw it as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sight {
-    pub record: Record,
+pub struct ObservedLease {
+    pub record: LeaseRecord,
     pub since: Instant,
 }
 
-impl Sight {
+impl ObservedLease {
     /// What is known after another look: a Lease that did not change is as old as before.
     #[must_use]
-    pub fn after(before: Option<Self>, record: Record, now: Instant) -> Self {
+    pub fn after(before: Option<Self>, record: LeaseRecord, now: Instant) -> Self {
         match before {
             Some(before) if before.record == record => before,
             _ => Self { record, since: now },
@@ -39,56 +39,62 @@ impl Sight {
 
 /// How long a Lease holds, how long its holder tries to renew it, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    pub lease: Duration,
-    pub renew_within: Duration,
-    pub retry: Duration,
+pub struct LeaseTiming {
+    pub lease_duration: Duration,
+    pub renew_deadline: Duration,
+    pub retry_period: Duration,
 }
 
-impl Default for Terms {
+impl Default for LeaseTiming {
     // KEDA: its defaults, and those of Kubernetes' own controllers.
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { lease: seconds(15), renew_within: seconds(10), retry: seconds(2) }
+        Self { lease_duration: seconds(15), renew_deadline: seconds(10), retry_period: seconds(2) }
     }
 }
 
 /// What to do with the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum LeaseAction {
     /// There is none: create this one.
-    Create(Record),
+    Create(LeaseRecord),
     /// It is ours, or free, or its term is over: write this.
-    Write(Record),
+    Write(LeaseRecord),
     /// Somebody else holds it until then at least.
     Wait { until: Instant },
 }
 
 /// Chooses the next move.
-pub fn next_move(seen: Option<&Sight>, me: &str, terms: Terms, now: Instant, wall: DateTime<Utc>) -> Move {
-    let fresh = |transitions| Record {
+pub fn next_action(
+    seen: Option<&ObservedLease>,
+    me: &str,
+    timing: LeaseTiming,
+    now: Instant,
+    wall: DateTime<Utc>,
+) -> LeaseAction {
+    let fresh = |transitions| LeaseRecord {
         holder: Some(me.to_owned()),
-        term: Some(terms.lease),
+        term: Some(timing.lease_duration),
         acquired_at: Some(wall),
         renewed_at: Some(wall),
         transitions,
     };
-    let Some(Sight { record, since }) = seen else { return Move::Create(fresh(0)) };
+    let Some(ObservedLease { record, since }) = seen else { return LeaseAction::Create(fresh(0)) };
     match record.holder.as_deref().filter(|holder| !holder.is_empty()) {
         Some(holder) if holder == me => {
             let acquired_at = record.acquired_at.or(Some(wall));
-            Move::Write(Record { acquired_at, ..fresh(record.transitions) })
+            LeaseAction::Write(LeaseRecord { acquired_at, ..fresh(record.transitions) })
         }
-        Some(_) if *since + record.term.unwrap_or(terms.lease) > now => {
-            Move::Wait { until: *since + record.term.unwrap_or(terms.lease) }
+        Some(_) if *since + record.term.unwrap_or(timing.lease_duration) > now => {
+            LeaseAction::Wait { until: *since + record.term.unwrap_or(timing.lease_duration) }
         }
-        _ => Move::Write(fresh(record.transitions.saturating_add(1))),
+        _ => LeaseAction::Write(fresh(record.transitions.saturating_add(1))),
     }
 }
 
 /// The Lease given up: whoever looks next may take it at once.
-pub fn released(record: &Record, wall: DateTime<Utc>) -> Record {
-    Record {
+pub fn released(record: &LeaseRecord, wall: DateTime<Utc>) -> LeaseRecord {
+    LeaseRecord {
         holder: None,
         // Kubernetes takes no term of zero.
         term: Some(Duration::from_secs(1)),
@@ -99,8 +105,8 @@ pub fn released(record: &Record, wall: DateTime<Utc>) -> Record {
 }
 
 /// Whether a holder that last renewed the Lease then may act. It stops well before others may begin.
-pub fn may_act(renewed: Instant, terms: Terms, now: Instant) -> bool {
-    now < renewed + terms.renew_within
+pub fn may_lead(renewed: Instant, timing: LeaseTiming, now: Instant) -> bool {
+    now < renewed + timing.renew_deadline
 }
 
 #[cfg(test)]
@@ -114,23 +120,26 @@ mod tests {
         Instant::now()
     }
 
-    fn held(holder: &str, since: Instant) -> Sight {
-        let record = Record {
+    fn held(holder: &str, since: Instant) -> ObservedLease {
+        let record = LeaseRecord {
             holder: Some(holder.to_owned()),
             term: Some(Duration::from_secs(15)),
             acquired_at: Some(DateTime::UNIX_EPOCH),
             renewed_at: Some(DateTime::UNIX_EPOCH),
             transitions: 4,
         };
-        Sight { record, since }
+        ObservedLease { record, since }
     }
 
     #[test]
     fn the_moves() {
         let (start, wall) = (origin(), DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(100));
         let after = |seconds| start + Duration::from_secs(seconds);
-        let unheld = Sight { record: Record { transitions: 4, ..Record::default() }, since: start };
-        let given_up = Sight { record: Record { holder: Some(String::new()), ..unheld.record.clone() }, since: start };
+        let unheld = ObservedLease { record: LeaseRecord { transitions: 4, ..LeaseRecord::default() }, since: start };
+        let given_up = ObservedLease {
+            record: LeaseRecord { holder: Some(String::new()), ..unheld.record.clone() },
+            since: start,
+        };
         let rows = [
             ("none is created", None, after(0), "create 0"),
             ("ours is renewed", Some(held("me", start)), after(0), "write 4"),
@@ -141,15 +150,15 @@ mod tests {
             ("one that was given up is taken", Some(given_up), after(0), "write 5"),
         ];
         for (name, seen, now, expected) in rows {
-            let word = match next_move(seen.as_ref(), "me", Terms::default(), now, wall) {
-                Move::Create(record) => format!("create {}", record.transitions),
-                Move::Write(record) => {
+            let word = match next_action(seen.as_ref(), "me", LeaseTiming::default(), now, wall) {
+                LeaseAction::Create(record) => format!("create {}", record.transitions),
+                LeaseAction::Write(record) => {
                     let ours = seen.as_ref().is_some_and(|seen| seen.record.holder.as_deref() == Some("me"));
                     assert_eq!(record.acquired_at == Some(wall), !ours, "{name}: when it was acquired stays");
                     assert_eq!((record.renewed_at, record.holder.as_deref()), (Some(wall), Some("me")), "{name}");
                     format!("write {}", record.transitions)
                 }
-                Move::Wait { until } => {
+                LeaseAction::Wait { until } => {
                     assert_eq!(until, after(15), "{name}");
                     "wait".to_owned()
                 }
@@ -161,8 +170,8 @@ mod tests {
     #[test]
     fn a_lease_given_up_is_free_at_once() {
         let (start, wall) = (origin(), DateTime::UNIX_EPOCH);
-        let seen = Sight { record: released(&held("you", start).record, wall), since: start };
-        assert!(matches!(next_move(Some(&seen), "me", Terms::default(), start, wall), Move::Write(_)));
+        let seen = ObservedLease { record: released(&held("you", start).record, wall), since: start };
+        assert!(matches!(next_action(Some(&seen), "me", LeaseTiming::default(), start, wall), LeaseAction::Write(_)));
     }
 
     proptest! {
@@ -173,12 +182,12 @@ mod tests {
             looks in proptest::collection::vec(0..60_000_u64, 1..200),
             skew in -100_000..100_000_i64,
         ) {
-            let (start, terms) = (origin(), Terms::default());
+            let (start, timing) = (origin(), LeaseTiming::default());
             let at = |millis: u64| start + Duration::from_millis(millis);
             // The holder renews for a while, then is cut off and stops acting by its own clock.
             let mut times = vec![0];
             renewals.iter().for_each(|pause| times.push(times.last().copied().unwrap_or(0) + pause));
-            let record = |millis: u64| Record {
+            let record = |millis: u64| LeaseRecord {
                 renewed_at: DateTime::from_timestamp_millis(i64::try_from(millis).unwrap() + skew),
                 ..held("you", start).record
             };
@@ -187,9 +196,9 @@ mod tests {
             let mut seen = None;
             for look in looks {
                 let renewed = times.iter().copied().filter(|time| *time <= look).max().unwrap_or(0);
-                let sight = Sight::after(seen.take(), record(renewed), at(look));
-                if let Move::Write(_) = next_move(Some(&sight), "me", terms, at(look), DateTime::UNIX_EPOCH) {
-                    prop_assert!(!may_act(at(renewed), terms, at(look)));
+                let sight = ObservedLease::after(seen.take(), record(renewed), at(look));
+                if let LeaseAction::Write(_) = next_action(Some(&sight), "me", timing, at(look), DateTime::UNIX_EPOCH) {
+                    prop_assert!(!may_lead(at(renewed), timing, at(look)));
                     break;
                 }
                 seen = Some(sight);

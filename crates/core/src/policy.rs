@@ -23,12 +23,12 @@ pub struct Policy {
     pub max: i32,
     pub idle: Option<i32>,
     pub cooldown: Cooldown,
-    pub steering: Steering,
+    pub overrides: Overrides,
 }
 
 /// What annotations say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Steering {
+pub struct Overrides {
     pub pause: Pause,
     pub scale_in: Direction,
     pub scale_out: Direction,
@@ -63,7 +63,7 @@ pub enum Activation {
 
 impl Policy {
     /// Reads the spec and the annotations of an object.
-    pub fn of(spec: &ScaledObjectSpec, notes: Option<&BTreeMap<String, String>>) -> Self {
+    pub fn from_spec(spec: &ScaledObjectSpec, notes: Option<&BTreeMap<String, String>>) -> Self {
         Self {
             min: spec.min_replica_count.unwrap_or(0),
             max: spec.max_replica_count.unwrap_or(MAX_REPLICAS_DEFAULT),
@@ -72,7 +72,7 @@ impl Policy {
                 period: seconds(spec.cooldown_period.unwrap_or(COOLDOWN_SECONDS_DEFAULT)),
                 initial: seconds(spec.initial_cooldown_period.unwrap_or(0)),
             },
-            steering: Steering::of(notes),
+            overrides: Overrides::from_annotations(notes),
         }
     }
 
@@ -82,14 +82,14 @@ impl Policy {
     }
 
     /// Where the target wakes to.
-    pub fn wake(&self) -> i32 {
+    pub fn activation_replicas(&self) -> i32 {
         self.min.max(1)
     }
 }
 
-impl Steering {
+impl Overrides {
     /// Reads the annotations of an object.
-    pub fn of(notes: Option<&BTreeMap<String, String>>) -> Self {
+    pub fn from_annotations(notes: Option<&BTreeMap<String, String>>) -> Self {
         let note = |key: &str| notes.and_then(|notes| notes.get(key)).map(String::as_str);
         let direction = |key| if is_set(note(key)) { Direction::Paused } else { Direction::Allowed };
         let pause = match note(annotations::PAUSED_REPLICAS) {
@@ -134,14 +134,14 @@ fn seconds(count: i32) -> TimeDelta {
 mod tests {
     use super::*;
 
-    fn steering(notes: &[(&str, &str)]) -> Steering {
+    fn overrides(notes: &[(&str, &str)]) -> Overrides {
         let notes = notes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Steering::of(Some(&notes))
+        Overrides::from_annotations(Some(&notes))
     }
 
     #[test]
     fn annotations_are_read_as_keda_reads_them() {
-        let paused = |value| steering(&[(annotations::PAUSED, value)]).pause;
+        let paused = |value| overrides(&[(annotations::PAUSED, value)]).pause;
         for yes in ["true", "1", "T", "", "banana", " false"] {
             assert_eq!(paused(yes), Pause::AsIs, "{yes:?}");
         }
@@ -156,9 +156,9 @@ mod tests {
         ];
         for (name, value, expected) in rows {
             let notes = [(annotations::PAUSED_REPLICAS, value), (annotations::PAUSED, "false")];
-            assert_eq!(steering(&notes).pause, expected, "{name}");
+            assert_eq!(overrides(&notes).pause, expected, "{name}");
         }
-        assert!(!Steering::of(None).is_paused());
-        assert!(steering(&[(annotations::PAUSED_SCALE_IN, "true")]).is_paused());
+        assert!(!Overrides::from_annotations(None).is_paused());
+        assert!(overrides(&[(annotations::PAUSED_SCALE_IN, "true")]).is_paused());
     }
 }

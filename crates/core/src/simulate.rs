@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `load` | what the sources say at an instant |
-//! | `happening` | what can happen |
+//! | `event` | what can happen |
 //! | `summary` | what a run comes to |
 //! | `run` | the run itself: the order of time, and Kedge's polls |
 //! | `autoscaler` | the HPA controller's passes |
@@ -15,7 +15,7 @@
 //! | `pods` | the pods of the target |
 
 mod autoscaler;
-mod happening;
+mod event;
 mod load;
 mod pods;
 mod run;
@@ -27,8 +27,8 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerSpec;
 use kedge_api::ScaledObject;
 use kedge_api::scaled_object::ScaledObjectSpec;
 
-pub use happening::{Actor, Change, Happening, HpaCondition, SourceState};
-pub use load::{Load, Measured, Reading};
+pub use event::{Change, HpaCondition, ScaledBy, SimulationEvent, SourceState};
+pub use load::{Load, MetricValue, Reading};
 pub use summary::Summary;
 
 use crate::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy};
@@ -49,12 +49,12 @@ pub struct Plan<'a> {
     pub length: TimeDelta,
     /// The replicas that the target has at the start, all of them ready.
     pub replicas: i32,
-    pub pace: Pace,
+    pub timing: Timing,
 }
 
 /// How fast things go. Intervals below a second count as a second, so that every run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct Timing {
     /// Between two polls.
     pub polling_interval: TimeDelta,
     /// Between two passes of the HPA controller; the first comes one such period after the start.
@@ -63,24 +63,24 @@ pub struct Pace {
     pub pod_start_up: TimeDelta,
 }
 
-impl Pace {
-    /// The pace of an object whose pods take this long to start.
-    pub fn of(spec: &ScaledObjectSpec, pod_start_up: TimeDelta) -> Self {
+impl Timing {
+    /// The timing of an object whose pods take this long to start.
+    pub fn from_spec(spec: &ScaledObjectSpec, pod_start_up: TimeDelta) -> Self {
         let polling = spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT);
         Self { polling_interval: TimeDelta::seconds(polling.into()), sync_period: SYNC_PERIOD_DEFAULT, pod_start_up }
     }
 }
 
 /// The replicas of a target that has had nothing to do for long: where it rests, or where it is paused.
-pub fn resting_replicas(policy: &Policy) -> i32 {
-    match policy.steering.pause {
+pub fn initial_replicas(policy: &Policy) -> i32 {
+    match policy.overrides.pause {
         Pause::At(replicas) => replicas,
         _ => policy.floor(),
     }
 }
 
 /// Everything that happens, in the order of time.
-pub fn simulate(plan: &Plan<'_>, load: &dyn Load) -> Vec<Happening> {
+pub fn simulate(plan: &Plan<'_>, load: &dyn Load) -> Vec<SimulationEvent> {
     Run::new(plan, load).finish()
 }
 

@@ -10,7 +10,7 @@ use crate::policy::MAX_REPLICAS_DEFAULT;
 
 /// Something that must be changed before the object can work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum SpecError {
     #[error("ScaledObject.spec.scaleTargetRef.name is missing")]
     NoTarget,
     #[error("MinReplicaCount={min} must be less than MaxReplicaCount={max}")]
@@ -19,35 +19,35 @@ pub enum Problem {
     IdleNotBelowMin { idle: i32, min: i32 },
     #[error("no triggers defined in the ScaledObject/ScaledJob")]
     NoTriggers,
-    #[error("property \"useCachedMetrics\" is not supported for \"{kind}\" scaler")]
-    CannotCache { index: usize, kind: String },
+    #[error("property \"useCachedMetrics\" is not supported for \"{trigger_type}\" scaler")]
+    CannotCache { index: usize, trigger_type: String },
     #[error("triggerName \"{name}\" is defined multiple times in the ScaledObject/ScaledJob, but it must be unique")]
-    NameTwice { index: usize, name: String },
+    DuplicateName { index: usize, name: String },
     #[error(transparent)]
-    Modifiers(settings::Problem),
+    Modifiers(settings::ModifiersError),
 }
 
 /// Which step of the check found a problem; its text begins the message of the Ready condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ValidationStep {
     Target,
     Bounds,
     Triggers,
     Modifiers,
 }
 
-impl Problem {
-    pub fn step(&self) -> Step {
+impl SpecError {
+    pub fn step(&self) -> ValidationStep {
         match self {
-            Self::NoTarget => Step::Target,
-            Self::MinAboveMax { .. } | Self::IdleNotBelowMin { .. } => Step::Bounds,
-            Self::NoTriggers | Self::CannotCache { .. } | Self::NameTwice { .. } => Step::Triggers,
-            Self::Modifiers(_) => Step::Modifiers,
+            Self::NoTarget => ValidationStep::Target,
+            Self::MinAboveMax { .. } | Self::IdleNotBelowMin { .. } => ValidationStep::Bounds,
+            Self::NoTriggers | Self::CannotCache { .. } | Self::DuplicateName { .. } => ValidationStep::Triggers,
+            Self::Modifiers(_) => ValidationStep::Modifiers,
         }
     }
 }
 
-impl Step {
+impl ValidationStep {
     /// KEDA: the words for a failing step.
     pub fn message(self) -> &'static str {
         match self {
@@ -61,47 +61,47 @@ impl Step {
 }
 
 /// Everything that is wrong with a spec, in the order in which KEDA looks.
-pub fn validate(spec: &ScaledObjectSpec) -> Vec<Problem> {
+pub fn validate(spec: &ScaledObjectSpec) -> Vec<SpecError> {
     let mut problems = Vec::new();
     if spec.scale_target_ref.name.is_empty() {
-        problems.push(Problem::NoTarget);
+        problems.push(SpecError::NoTarget);
     }
     problems.extend(validate_bounds(spec));
     problems.extend(validate_triggers(&spec.triggers));
-    problems.extend(settings::parse(spec).err().unwrap_or_default().into_iter().map(Problem::Modifiers));
+    problems.extend(settings::parse(spec).err().unwrap_or_default().into_iter().map(SpecError::Modifiers));
     problems
 }
 
 /// What is wrong with the numbers of replicas.
-pub fn validate_bounds(spec: &ScaledObjectSpec) -> Vec<Problem> {
+pub fn validate_bounds(spec: &ScaledObjectSpec) -> Vec<SpecError> {
     let mut problems = Vec::new();
     // KEDA: an explicit 0 counts as 1 here, and an absent minimum as 0.
     let min = spec.min_replica_count.map_or(0, |min| if min > 0 { min } else { 1 });
     let max = spec.max_replica_count.unwrap_or(MAX_REPLICAS_DEFAULT);
     if min > max {
-        problems.push(Problem::MinAboveMax { min, max });
+        problems.push(SpecError::MinAboveMax { min, max });
     }
     if let Some(idle) = spec.idle_replica_count.filter(|idle| *idle >= min) {
-        problems.push(Problem::IdleNotBelowMin { idle, min });
+        problems.push(SpecError::IdleNotBelowMin { idle, min });
     }
     problems
 }
 
 /// What is wrong with triggers beside each other.
-pub fn validate_triggers(triggers: &[Trigger]) -> Vec<Problem> {
+pub fn validate_triggers(triggers: &[Trigger]) -> Vec<SpecError> {
     let mut problems = Vec::new();
     if triggers.is_empty() {
-        problems.push(Problem::NoTriggers);
+        problems.push(SpecError::NoTriggers);
     }
     let mut names = BTreeSet::new();
     for (index, trigger) in triggers.iter().enumerate() {
         if trigger.use_cached_metrics == Some(true) && matches!(trigger.r#type.as_str(), "cpu" | "memory" | "cron") {
-            problems.push(Problem::CannotCache { index, kind: trigger.r#type.clone() });
+            problems.push(SpecError::CannotCache { index, trigger_type: trigger.r#type.clone() });
         }
         if let Some(name) = trigger.name.as_ref().filter(|name| !name.is_empty())
             && !names.insert(name)
         {
-            problems.push(Problem::NameTwice { index, name: name.clone() });
+            problems.push(SpecError::DuplicateName { index, name: name.clone() });
         }
     }
     problems
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn bounds_are_judged_as_keda_judges_them() {
-        let above = |min, max| vec![Problem::MinAboveMax { min, max }];
-        let idle = |idle, min| vec![Problem::IdleNotBelowMin { idle, min }];
+        let above = |min, max| vec![SpecError::MinAboveMax { min, max }];
+        let idle = |idle, min| vec![SpecError::IdleNotBelowMin { idle, min }];
         let rows = [
             ("nothing given", None, None, None, vec![]),
             ("equal bounds", Some(5), Some(5), None, vec![]),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt;
 use kedge_operator::patience::Patience;
-use kedge_operator::{BoardSource, Clock, Election, KubeReads, Operator, Settings, Terms, credentials};
+use kedge_operator::{BoardSource, Clock, Election, KubeReads, LeaseTiming, Operator, Settings, credentials};
 use kedge_plane::controllers::{self, Controllers};
 use kedge_plane::{Call, Gvr, Options, Plane, Verb};
 use kedge_scalers::Registry;
@@ -210,7 +210,7 @@ impl Lab {
                 namespace: HOME.to_owned(),
                 name: LEASE.to_owned(),
                 identity: name.to_owned(),
-                terms: Terms::default(),
+                timing: LeaseTiming::default(),
             }),
         }
     }

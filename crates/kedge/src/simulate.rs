@@ -27,7 +27,7 @@ use clap::ValueEnum;
 use kedge_api::ScaledObject;
 use kedge_core::hpa::render::{TargetKind, render};
 use kedge_core::policy::Policy;
-use kedge_core::simulate::{Happening, Pace, Plan, Summary, resting_replicas, simulate};
+use kedge_core::simulate::{Plan, SimulationEvent, Summary, Timing, initial_replicas, simulate};
 
 use load::Shape;
 use sources::Sources;
@@ -104,7 +104,7 @@ struct Report<'a> {
     load: &'a str,
     plan: &'a Plan<'a>,
     sources: &'a Sources,
-    happenings: &'a [Happening],
+    events: &'a [SimulationEvent],
     summary: Summary,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let object = manifest::parse(&text, args.name.as_deref()).with_context(|| origin.clone())?;
     let length = args.hours.or(args.duration).unwrap_or(TimeDelta::hours(24));
     let shape = Shape::parse(&args.load, args.start, length, args.seed).context("--load")?;
-    let (load, policy) = (shape.to_string(), Policy::of(&object.spec, object.metadata.annotations.as_ref()));
+    let (load, policy) = (shape.to_string(), Policy::from_spec(&object.spec, object.metadata.annotations.as_ref()));
     let sources = Sources::build(&object, shape, args.start, policy.max).with_context(|| origin.clone())?;
     let hpa = render(&object, &target_kind(&object), sources.metrics(), env!("CARGO_PKG_VERSION"))
         .with_context(|| origin.clone())?;
@@ -122,13 +122,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         hpa: &hpa.spec,
         start_at: args.start,
         length,
-        replicas: resting_replicas(&policy),
-        pace: Pace::of(&object.spec, args.pod_start_up),
+        replicas: initial_replicas(&policy),
+        timing: Timing::from_spec(&object.spec, args.pod_start_up),
     };
-    let happenings = simulate(&plan, &sources);
-    let summary = Summary::of(&plan, &happenings);
-    let (sources, happenings) = (&sources, happenings.as_slice());
-    let report = Report { origin: &origin, load: &load, plan: &plan, sources, happenings, summary };
+    let events = simulate(&plan, &sources);
+    let summary = Summary::from_events(&plan, &events);
+    let (sources, events) = (&sources, events.as_slice());
+    let report = Report { origin: &origin, load: &load, plan: &plan, sources, events, summary };
     let printed = match args.format {
         Format::Text => text::render(&report),
         Format::Json => json::render(&report),

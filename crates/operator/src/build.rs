@@ -9,7 +9,7 @@ use futures::future::join_all;
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
-use kedge_core::credentials::Problem;
+use kedge_core::credentials::CredentialError;
 use kedge_core::fallback::{Failures, is_usable};
 use kedge_core::formula;
 use kedge_scalers::target::{External, TargetType};
@@ -58,12 +58,13 @@ impl Builder {
         for (index, trigger) in object.spec.triggers.iter().enumerate() {
             let old = same.and_then(|board| board.trigger(index, &trigger.r#type)).filter(|old| old.scaler.is_ok());
             let resolved = resolution.resolve(trigger).await;
-            let failed = resolved.as_ref().err().is_some_and(|problems| problems.iter().any(Problem::may_pass));
+            let failed =
+                resolved.as_ref().err().is_some_and(|problems| problems.iter().any(CredentialError::is_transient));
             again = again.or(failed.then_some(AGAIN));
             triggers.push(match (resolved, old) {
                 (Ok(resolved), Some(old)) if old.credentials == resolved => old.clone(),
                 // What works goes on with what it has.
-                (Err(problems), Some(old)) if problems.iter().all(Problem::may_pass) => old.clone(),
+                (Err(problems), Some(old)) if problems.iter().all(CredentialError::is_transient) => old.clone(),
                 (resolved, _) => Arc::new(self.build_trigger(object, index, trigger, resolved, earlier).await),
             });
         }
@@ -158,7 +159,7 @@ impl Builder {
         object: &ScaledObject,
         index: usize,
         trigger: &Trigger,
-        resolved: Result<Resolved, Vec<Problem>>,
+        resolved: Result<Resolved, Vec<CredentialError>>,
         earlier: Earlier<'_>,
     ) -> BoardTrigger {
         let (built, credentials) = match resolved {
@@ -230,7 +231,7 @@ fn has_formula(object: &ScaledObject) -> bool {
 }
 
 /// Why there is no scaler when its credentials could not be resolved.
-fn unresolved(index: usize, trigger: &Trigger, problems: &[Problem]) -> NotBuilt {
+fn unresolved(index: usize, trigger: &Trigger, problems: &[CredentialError]) -> NotBuilt {
     let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
     NotBuilt::Mistake(format!("trigger {index} ({}): {}", trigger.r#type, texts.join(", and ")))
 }

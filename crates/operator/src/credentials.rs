@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_core::credentials::Problem;
+use kedge_core::credentials::CredentialError;
 use kedge_scalers::http::exchange::Exchange;
 use kube::Client;
 
@@ -77,10 +77,10 @@ impl Default for Settings {
 
 impl Settings {
     /// The namespace of cluster-wide objects, for whoever needs it.
-    fn cluster_namespace(&self, place: &str) -> Result<&str, Problem> {
+    fn cluster_namespace(&self, place: &str) -> Result<&str, CredentialError> {
         self.cluster_object_namespace.as_deref().ok_or_else(|| {
             let remedy = "set KEDA_CLUSTER_OBJECT_NAMESPACE on the operator";
-            Problem::wrong(place, "reads from the operator's namespace, which is not known", remedy)
+            CredentialError::invalid(place, "reads from the operator's namespace, which is not known", remedy)
         })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kedge_core::lease::{Move, Record, Sight, Terms, may_act, next_move, released};
+use kedge_core::lease::{LeaseAction, LeaseRecord, LeaseTiming, ObservedLease, may_lead, next_action, released};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ pub struct Election {
     pub namespace: String,
     pub name: String,
     pub identity: String,
-    pub terms: Terms,
+    pub timing: LeaseTiming,
 }
 
 /// Takes part in an election.
@@ -28,7 +28,7 @@ pub struct Elector {
     api: Api<Lease>,
     election: Election,
     clock: Clock,
-    seen: Option<(Lease, Sight)>,
+    seen: Option<(Lease, ObservedLease)>,
 }
 
 /// How an attempt went.
@@ -50,23 +50,23 @@ impl Elector {
         let Election { namespace, name, identity, .. } = &self.election;
         info!(namespace, lease = name, identity, "waiting for the lease");
         while !matches!(self.attempt().await, Attempt::Held) {
-            tokio::time::sleep(self.election.terms.retry).await;
+            tokio::time::sleep(self.election.timing.retry_period).await;
         }
         info!(lease = self.election.name, "leading");
     }
 
     /// Renews the Lease, and returns when it is lost, or could not be renewed in time: from then on nothing may be written.
     pub async fn hold(&mut self) {
-        let terms = self.election.terms;
+        let timing = self.election.timing;
         let mut renewed = Instant::now();
         loop {
-            tokio::time::sleep(terms.retry).await;
+            tokio::time::sleep(timing.retry_period).await;
             let asked = Instant::now();
-            let deadline = renewed + terms.renew_within;
+            let deadline = renewed + timing.renew_deadline;
             match tokio::time::timeout_at(deadline, self.attempt()).await {
                 Ok(Attempt::Held) => renewed = asked,
                 Ok(Attempt::Lost) => break,
-                Ok(Attempt::Unclear) | Err(_) if may_act(renewed.into_std(), terms, Instant::now().into_std()) => {}
+                Ok(Attempt::Unclear) | Err(_) if may_lead(renewed.into_std(), timing, Instant::now().into_std()) => {}
                 Ok(Attempt::Unclear) | Err(_) => break,
             }
         }
@@ -105,14 +105,14 @@ impl Elector {
         }
         let (now, wall) = (Instant::now().into_std(), self.clock.now());
         let sight = self.seen.as_ref().map(|(_, sight)| sight);
-        let written = match next_move(sight, &self.election.identity, self.election.terms, now, wall) {
-            Move::Wait { .. } => return Ok(Attempt::Lost),
-            Move::Create(record) => {
+        let written = match next_action(sight, &self.election.identity, self.election.timing, now, wall) {
+            LeaseAction::Wait { .. } => return Ok(Attempt::Lost),
+            LeaseAction::Create(record) => {
                 let lease =
                     lease(ObjectMeta { name: Some(self.election.name.clone()), ..ObjectMeta::default() }, &record);
                 self.api.create(&PostParams::default(), &lease).await?
             }
-            Move::Write(record) => {
+            LeaseAction::Write(record) => {
                 let found = self.seen.as_ref().map(|(lease, _)| lease.clone()).unwrap_or_default();
                 self.replace(found, &record).await?
             }
@@ -138,17 +138,17 @@ impl Elector {
 
     fn saw(&mut self, lease: Lease) {
         let before = self.seen.take().map(|(_, sight)| sight);
-        let sight = Sight::after(before, record(&lease), Instant::now().into_std());
+        let sight = ObservedLease::after(before, record(&lease), Instant::now().into_std());
         self.seen = Some((lease, sight));
     }
 
     /// Writes the Lease, provided that nobody wrote it since it was seen.
-    async fn replace(&self, found: Lease, record: &Record) -> Result<Lease, kube::Error> {
+    async fn replace(&self, found: Lease, record: &LeaseRecord) -> Result<Lease, kube::Error> {
         self.api.replace(&self.election.name, &PostParams::default(), &lease(found.metadata, record)).await
     }
 }
 
-fn lease(metadata: ObjectMeta, record: &Record) -> Lease {
+fn lease(metadata: ObjectMeta, record: &LeaseRecord) -> Lease {
     let micro = |at: Option<chrono::DateTime<chrono::Utc>>| at.map(kedge_api::time::to_micro_time);
     Lease {
         metadata,
@@ -163,10 +163,10 @@ fn lease(metadata: ObjectMeta, record: &Record) -> Lease {
     }
 }
 
-fn record(lease: &Lease) -> Record {
+fn record(lease: &Lease) -> LeaseRecord {
     let spec = lease.spec.clone().unwrap_or_default();
     let wall = |at: Option<MicroTime>| at.as_ref().map(kedge_api::time::from_micro_time);
-    Record {
+    LeaseRecord {
         holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
         term: spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs),
         acquired_at: wall(spec.acquire_time),

@@ -48,7 +48,7 @@ pub mod watches;
 pub mod world;
 
 pub use clock::Clock;
-pub use kedge_core::lease::Terms;
+pub use kedge_core::lease::LeaseTiming;
 pub use lease::Election;
 pub use patience::patient_client;
 pub use reads::KubeReads;

@@ -16,9 +16,9 @@ use std::time::Duration;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
-use kedge_core::activity::Past;
-use kedge_core::policy::{POLLING_SECONDS_DEFAULT, Policy, Steering};
-use kedge_core::validate::{Step, validate};
+use kedge_core::activity::ActivityHistory;
+use kedge_core::policy::{Overrides, POLLING_SECONDS_DEFAULT, Policy};
+use kedge_core::validate::{ValidationStep, validate};
 use kube::Client;
 use kube::api::Api;
 use tokio::time::Instant;
@@ -67,7 +67,7 @@ pub struct Passes {
 #[derive(Debug, Default)]
 pub struct Memory {
     uid: String,
-    past: Option<Past>,
+    past: Option<ActivityHistory>,
     next_poll_at: Option<Instant>,
     /// After a restart: when the second poll comes, which puts the object at its own place in its period.
     settles_at: Option<Instant>,
@@ -83,7 +83,7 @@ pub struct Memory {
 }
 
 /// The generation of the object, how it is steered, the changes of its credentials, and which of its triggers are built.
-type PolledFor = (Option<i64>, Steering, u64, Vec<usize>);
+type PolledFor = (Option<i64>, Overrides, u64, Vec<usize>);
 
 impl Memory {
     /// Whether there is anything in it.
@@ -94,7 +94,7 @@ impl Memory {
     /// When the object was last seen active, if it is active.
     pub(crate) fn last_seen_active(&self) -> Option<chrono::DateTime<chrono::Utc>> {
         match self.past {
-            Some(Past::Active { last_seen_at }) => last_seen_at,
+            Some(ActivityHistory::Active { last_seen_at }) => last_seen_at,
             _ => None,
         }
     }
@@ -185,9 +185,9 @@ impl Passes {
         if changed { Err(PassError::Changed) } else { Ok(()) }
     }
 
-    fn never_active(&self, object: &ScaledObject) -> Past {
+    fn never_active(&self, object: &ScaledObject) -> ActivityHistory {
         let created_at = object.metadata.creation_timestamp.as_ref().map(kedge_api::time::from_time);
-        Past::NeverActive { created_at: created_at.unwrap_or_else(|| self.clock.now()) }
+        ActivityHistory::NeverActive { created_at: created_at.unwrap_or_else(|| self.clock.now()) }
     }
 
     /// Begins with an object that was not known: new, or known to an earlier process.
@@ -199,8 +199,8 @@ impl Passes {
         let last = status.last_active_time.as_ref().map(kedge_api::time::from_time);
         memory.uid = object.metadata.uid.clone().unwrap_or_default();
         memory.past = Some(match (was_active, last) {
-            (true, _) => Past::Active { last_seen_at: None },
-            (false, Some(at)) => Past::Ended { at },
+            (true, _) => ActivityHistory::Active { last_seen_at: None },
+            (false, Some(at)) => ActivityHistory::Ended { at },
             (false, None) => self.never_active(object),
         });
         // A new object is looked at at once. Those of an earlier process are looked at soon, a few at a time: nobody did meanwhile. Then each
@@ -236,9 +236,9 @@ impl Passes {
             return Ok(None);
         }
         let mut object = self.mark(object).await?;
-        let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
-        self.telemetry.paused(key, policy.steering.is_paused());
-        if policy.steering.is_fully_paused() {
+        let policy = Policy::from_spec(&object.spec, object.metadata.annotations.as_ref());
+        self.telemetry.paused(key, policy.overrides.is_paused());
+        if policy.overrides.is_fully_paused() {
             return self.hold_paused(key, &object, &policy, memory).await;
         }
         let mut findings = Findings::default();
@@ -267,7 +267,7 @@ impl Passes {
             // KEDA: the status names the target all the same, and the triggers if it is only the formula that is wrong.
             let found = self.find_target(object, memory, findings).await;
             findings.problem = Some(problem);
-            findings.triggers_make_sense = step == Step::Modifiers && findings.target.is_some();
+            findings.triggers_make_sense = step == ValidationStep::Modifiers && findings.target.is_some();
             return found.map(drop);
         }
         if let Some(rival) = self.world.rivals(object).first() {
@@ -282,7 +282,7 @@ impl Passes {
         let object = &**object;
         let mut board = self.board_for(key, object, &target, memory).await;
         let asked = |board: &ObjectBoard| -> PolledFor {
-            (object.metadata.generation, policy.steering.clone(), board.credentials, board.built())
+            (object.metadata.generation, policy.overrides.clone(), board.credentials, board.built())
         };
         let changed = memory.polled_for.as_ref().is_some_and(|before| *before != asked(&board));
         let is_due = changed || board.has_news() || memory.next_poll_at.is_none_or(|at| at <= Instant::now());
@@ -318,7 +318,7 @@ impl Passes {
         findings: &mut Findings,
     ) -> Result<Option<Target>, PassError> {
         let trouble = |error: &TargetError| {
-            let message = Step::Target.message();
+            let message = ValidationStep::Target.message();
             format!("{message}: {error}")
         };
         let target = match self.targets.of(object).await {
@@ -449,7 +449,7 @@ fn says(object: &ScaledObject, problem: &str) -> bool {
 }
 
 /// What makes the object unusable as it is written.
-fn problem_of(object: &ScaledObject) -> Option<(Step, String)> {
+fn problem_of(object: &ScaledObject) -> Option<(ValidationStep, String)> {
     let problems = validate(&object.spec);
     let first = problems.first()?;
     let all: Vec<String> = problems.iter().map(ToString::to_string).collect();

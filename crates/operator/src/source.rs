@@ -154,7 +154,8 @@ impl BoardSource {
         board: &ObjectBoard,
         metric: &ExternalMetric,
     ) -> Option<Result<String, NoFallback>> {
-        let fallback = board.fallback.as_ref().filter(|fallback| self.failures(object, metric).is_past(fallback))?;
+        let fallback =
+            board.fallback.as_ref().filter(|fallback| self.failures(object, metric).exceed_threshold(fallback))?;
         let given = async {
             let target = self.passes.targets.of(object).await?;
             // The HPA multiplies by the ready pods, so the fallback divides by them.

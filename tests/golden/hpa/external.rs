@@ -3,7 +3,7 @@
 use kedge_core::hpa::model::external::{
     Origin, Proposal, propose_by_average, propose_by_value, sum_for_average, sum_for_value,
 };
-use kedge_core::hpa::model::pods::{PodsProblem, ReadyState};
+use kedge_core::hpa::model::pods::{PodsError, ReadyState};
 use kedge_core::hpa::model::tolerance::Tolerances;
 use kedge_core::milli::Milli;
 use kedge_tests::{csv, files};
@@ -27,7 +27,7 @@ fn external_and_object_metrics_propose_what_the_controller_proposes() {
     differences.judge(rows.len(), 10);
 }
 
-fn propose(row: &Row) -> Result<Proposal, PodsProblem> {
+fn propose(row: &Row) -> Result<Proposal, PodsError> {
     let series: Vec<Milli> = row["metric_values_milli"]
         .split(';')
         .filter(|text| !text.is_empty())

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus, MetricSpec};
-use kedge_core::hpa::model::memory::Memory;
+use kedge_core::hpa::model::history::ScalingHistory;
 use kedge_core::hpa::model::metric::MetricReading;
 use kedge_core::hpa::model::pods::{ObservedPod, ReadyState};
 use kedge_core::hpa::model::reconcile::{
-    Observation, ObservedScale, Outcome, ScaleProblem, Selection, Step, Subject, WRITE_ATTEMPTS_MAX, reconcile,
+    HpaSnapshot, Observation, ObservedScale, Outcome, ScaleError, Selection, Step, WRITE_ATTEMPTS_MAX, reconcile,
 };
 use kedge_core::hpa::model::samples::{DEFAULT_WINDOW, PodSample};
 use kedge_core::hpa::model::settings::{Gate, Gates, Settings};
@@ -77,7 +77,7 @@ struct Pass {
 /// What remains between the passes of a case, and what is counted over all of them.
 #[derive(Default)]
 struct World {
-    memory: Memory,
+    memory: ScalingHistory,
     status: HorizontalPodAutoscalerStatus,
     scale_writes: Vec<i32>,
     status_writes: usize,
@@ -150,7 +150,7 @@ fn step(case: &Case, pass: &Pass, world: &mut World) -> Outcome {
         readings: &pass.readings,
         pods: &pods(case),
     };
-    let subject = Subject { namespace: "ns", spec: &case.hpa_spec, status: &world.status };
+    let subject = HpaSnapshot { namespace: "ns", spec: &case.hpa_spec, status: &world.status };
     let outcome = match reconcile(subject, &seen, std::mem::take(&mut world.memory), &settings) {
         Step::Done(outcome) => *outcome,
         Step::Write(rescale) => {
@@ -158,7 +158,7 @@ fn step(case: &Case, pass: &Pass, world: &mut World) -> Outcome {
             rescale.finish(written)
         }
     };
-    world.memory = outcome.memory.clone();
+    world.memory = outcome.history.clone();
     if outcome.status_write == StatusWrite::Needed {
         world.status = outcome.status.clone();
         world.status_writes += 1;
@@ -174,15 +174,15 @@ fn write_scale(case: &Case, replicas: i32, writes: &mut Vec<i32>) -> Result<(), 
     if case.name == "scale-update-fails" { Err("admission webhook denied".to_owned()) } else { Ok(()) }
 }
 
-fn scale(case: &Case, pass: &Pass) -> Result<ObservedScale, ScaleProblem> {
+fn scale(case: &Case, pass: &Pass) -> Result<ObservedScale, ScaleError> {
     let target = &case.hpa_spec.scale_target_ref;
     let group =
         target.api_version.as_deref().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
     if case.name == "scale-get-fails" {
-        return Err(ScaleProblem::Query { error: format!("deployments.apps {:?} not found", target.name) });
+        return Err(ScaleError::Query { error: format!("deployments.apps {:?} not found", target.name) });
     }
     if target.kind != "Deployment" {
-        return Err(ScaleProblem::NoMapping { error: format!("no matches for {group}/, Resource={}", target.kind) });
+        return Err(ScaleError::NoMapping { error: format!("no matches for {group}/, Resource={}", target.kind) });
     }
     Ok(ObservedScale { current: pass.current, reported: pass.reported, selection: selection(case) })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use kedge_core::hpa::model::per_pod::{Resource, Seen, propose_by_usage, propose_by_utilisation};
+use kedge_core::hpa::model::per_pod::{PerPodInput, Resource, propose_by_usage, propose_by_utilisation};
 use kedge_core::hpa::model::pods::{Container, ObservedPod, Phase, Readiness, ReadyState};
 use kedge_core::hpa::model::samples::{PodSample, PodSamples};
 use kedge_core::hpa::model::settings::Settings;
@@ -31,7 +31,7 @@ fn propose(row: &Row) -> [String; 4] {
     let pods: Vec<_> = given.iter().map(|(pod, _)| pod.clone()).collect();
     let samples: PodSamples = given.into_iter().filter_map(|(pod, sample)| Some((pod.name, sample?))).collect();
     let tolerance = read(row, "tolerance");
-    let seen = Seen {
+    let seen = PerPodInput {
         pods: &pods,
         samples: &samples,
         current: read(row, "current_replicas"),

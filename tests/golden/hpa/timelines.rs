@@ -6,9 +6,11 @@ use k8s_openapi::api::autoscaling::v2::{
     HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus, MetricIdentifier, MetricSpec, MetricTarget,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kedge_core::hpa::model::memory::Memory;
+use kedge_core::hpa::model::history::ScalingHistory;
 use kedge_core::hpa::model::metric::MetricReading;
-use kedge_core::hpa::model::reconcile::{Observation, ObservedScale, Outcome, Selection, Subject, Workings, reconcile};
+use kedge_core::hpa::model::reconcile::{
+    Calculation, HpaSnapshot, Observation, ObservedScale, Outcome, Selection, reconcile,
+};
 use kedge_core::hpa::model::settings::{Gate, Gates, Settings};
 use kedge_core::milli::Milli;
 use kedge_tests::{csv, files};
@@ -32,26 +34,26 @@ const OUTPUTS: [&str; 10] = [
 fn timelines_run_as_the_controller_ran_them() {
     let rows = csv::rows(&files::golden("hpa-behavior-golden.csv"));
     let mut differences = Differences(Vec::new());
-    let mut memory = Memory::default();
+    let mut memory = ScalingHistory::default();
     let mut status = HorizontalPodAutoscalerStatus::default();
     let mut scenario = "";
     for row in &rows {
         if scenario != row["scenario"] {
             (scenario, memory, status) =
-                (&row["scenario"], Memory::default(), HorizontalPodAutoscalerStatus::default());
+                (&row["scenario"], ScalingHistory::default(), HorizontalPodAutoscalerStatus::default());
         }
         if row["controller_restart"] == "true" {
-            memory = Memory::default();
+            memory = ScalingHistory::default();
         }
         let outcome = pass(row, &status, memory);
         let recorded = OUTPUTS.map(|column| row[column].clone());
         differences.note(&format!("{scenario} {}", row["tick"]), &recorded, &describe(row, &outcome));
-        (memory, status) = (outcome.memory, outcome.status);
+        (memory, status) = (outcome.history, outcome.status);
     }
     differences.judge(rows.len(), 10);
 }
 
-fn pass(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: Memory) -> Outcome {
+fn pass(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: ScalingHistory) -> Outcome {
     let gate = if row["scale_to_zero_gate"] == "true" { Gate::On } else { Gate::Off };
     let settings = Settings {
         downscale_stabilization: TimeDelta::seconds(read(row, "controller_down_window_s")),
@@ -71,7 +73,7 @@ fn pass(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: Memory) -> Ou
         readings: &[MetricReading::Series(series)],
         pods: &[],
     };
-    reconcile(Subject { namespace: "ns", spec: &spec(row), status }, &seen, memory, &settings).settle()
+    reconcile(HpaSnapshot { namespace: "ns", spec: &spec(row), status }, &seen, memory, &settings).assume_written()
 }
 
 fn spec(row: &Row) -> HorizontalPodAutoscalerSpec {
@@ -109,9 +111,9 @@ fn describe(row: &Row, outcome: &Outcome) -> [String; 10] {
         let known = outcome.status.conditions.iter().flatten().find(|condition| condition.type_ == type_).cloned();
         known.map(|known| (known.status, known.reason.unwrap())).unwrap_or_default()
     };
-    let stabilised = match &outcome.workings {
-        Workings::Decided { normalised, .. } => normalised.stabilised.to_string(),
-        Workings::None | Workings::Undecided { .. } => String::new(),
+    let stabilised = match &outcome.calculation {
+        Calculation::Decided { normalised, .. } => normalised.stabilised.to_string(),
+        Calculation::None | Calculation::Undecided { .. } => String::new(),
     };
     let (active, active_reason) = condition("ScalingActive");
     let (limited, limited_reason) = condition("ScalingLimited");

@@ -1,7 +1,7 @@
 //! `advanced.scalingModifiers`: one metric made of several triggers.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
-use kedge_core::formula::settings::{self, Problem};
+use kedge_core::formula::settings::{self, ModifiersError};
 
 use crate::finding::{FieldPath, Finding, Rule, Severity};
 
@@ -59,26 +59,28 @@ pub fn check(spec: &ScaledObjectSpec) -> Vec<Finding> {
     settings::parse(spec).err().unwrap_or_default().iter().map(explain).collect()
 }
 
-fn explain(problem: &Problem) -> Finding {
+fn explain(problem: &ModifiersError) -> Finding {
     let (rule, path, remedy) = match problem {
-        Problem::NoFormula => {
+        ModifiersError::NoFormula => {
             (&FORMULA_MISSING, FieldPath::of(PLACE).key("formula"), "write one over the names of triggers, as in a + b")
         }
-        Problem::NoTarget => (
+        ModifiersError::NoTarget => (
             &FORMULA_WITHOUT_TARGET,
             FieldPath::of(PLACE).key("target"),
             "write the value of the formula that one replica should see",
         ),
-        Problem::Formula(_) => (
+        ModifiersError::Formula(_) => (
             &FORMULA_WRONG,
             FieldPath::of(PLACE).key("formula"),
             "correct it; every name in it must be the name of a trigger that is not cpu or memory",
         ),
-        Problem::Target { .. } => (&FORMULA_TARGET_WRONG, FieldPath::of(PLACE).key("target"), "write a number above 0"),
-        Problem::Activation { .. } => {
+        ModifiersError::Target { .. } => {
+            (&FORMULA_TARGET_WRONG, FieldPath::of(PLACE).key("target"), "write a number above 0")
+        }
+        ModifiersError::Activation { .. } => {
             (&FORMULA_ACTIVATION_WRONG, FieldPath::of(PLACE).key("activationTarget"), "write a number, or leave it out")
         }
-        Problem::FallbackWithoutFormula => (
+        ModifiersError::FallbackWithoutFormula => (
             &FALLBACK_WITHOUT_FORMULA,
             FieldPath::of("spec.fallback.behavior"),
             "write the formula, or choose another behavior",

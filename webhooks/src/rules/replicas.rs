@@ -1,7 +1,7 @@
 //! How many replicas there may be.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
-use kedge_core::validate::{Problem, validate_bounds};
+use kedge_core::validate::{SpecError, validate_bounds};
 
 use crate::finding::{FieldPath, Finding, Rule, Severity};
 
@@ -23,14 +23,14 @@ pub fn check(spec: &ScaledObjectSpec) -> Vec<Finding> {
     validate_bounds(spec).into_iter().filter_map(|problem| explain(&problem)).collect()
 }
 
-fn explain(problem: &Problem) -> Option<Finding> {
+fn explain(problem: &SpecError) -> Option<Finding> {
     let text = problem.to_string();
     match problem {
-        Problem::MinAboveMax { .. } => {
+        SpecError::MinAboveMax { .. } => {
             let remedy = "lower minReplicaCount or raise maxReplicaCount";
             Some(Finding::new(&MIN_ABOVE_MAX, FieldPath::of("spec.minReplicaCount"), text, remedy))
         }
-        Problem::IdleNotBelowMin { .. } => {
+        SpecError::IdleNotBelowMin { .. } => {
             let remedy = "give a minReplicaCount above it, or leave idleReplicaCount out";
             Some(Finding::new(&IDLE_NOT_BELOW_MIN, FieldPath::of("spec.idleReplicaCount"), text, remedy))
         }

@@ -1,7 +1,7 @@
 //! Triggers beside each other. What each says by itself is for `parameters`.
 
 use kedge_api::trigger::Trigger;
-use kedge_core::validate::{Problem, validate_triggers};
+use kedge_core::validate::{SpecError, validate_triggers};
 
 use super::trigger_path;
 use crate::finding::{FieldPath, Finding, Rule, Severity};
@@ -31,17 +31,17 @@ pub fn check(triggers: &[Trigger]) -> Vec<Finding> {
     validate_triggers(triggers).into_iter().filter_map(|problem| explain(&problem)).collect()
 }
 
-fn explain(problem: &Problem) -> Option<Finding> {
+fn explain(problem: &SpecError) -> Option<Finding> {
     let text = problem.to_string();
     match problem {
-        Problem::NoTriggers => {
+        SpecError::NoTriggers => {
             Some(Finding::new(&NO_TRIGGERS, FieldPath::of("spec.triggers"), text, "add at least one trigger"))
         }
-        Problem::CannotCache { index, .. } => {
+        SpecError::CannotCache { index, .. } => {
             let path = trigger_path(*index).key("useCachedMetrics");
             Some(Finding::new(&CACHE_UNSUPPORTED, path, text, "leave it out for this trigger"))
         }
-        Problem::NameTwice { index, .. } => {
+        SpecError::DuplicateName { index, .. } => {
             let path = trigger_path(*index).key("name");
             Some(Finding::new(&TRIGGER_NAME_TWICE, path, text, "give each trigger a name of its own, or none"))
         }

@@ -2,7 +2,7 @@
 
 use kedge_api::authentication::{IdentityOwner, PodIdentity, PodIdentityProvider};
 
-use super::Problem;
+use super::CredentialError;
 
 /// The annotation of a service account that names its role.
 pub const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
@@ -12,20 +12,20 @@ pub const ROLE_PARAMETER: &str = "awsRoleArn";
 
 /// From where the role of AWS comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum AwsRole {
     /// No role, or the operator's own.
     None,
     Given(String),
     /// From the annotation of the target's service account, which must have it.
-    OfWorkload,
+    FromWorkload,
     /// From that annotation, if it is there.
     // KEDA: the older provider goes on without the annotation.
-    OfWorkloadIfAny,
+    FromWorkloadIfAnnotated,
 }
 
 /// The role that an identity asks for, or what is wrong with the identity. `place` says where it stands.
-pub fn role(identity: &PodIdentity, place: &str) -> Result<Role, Problem> {
-    let wrong = |problem: &str, remedy: &str| Err(Problem::wrong(place, problem, remedy));
+pub fn parse_role(identity: &PodIdentity, place: &str) -> Result<AwsRole, CredentialError> {
+    let wrong = |problem: &str, remedy: &str| Err(CredentialError::invalid(place, problem, remedy));
     let given = identity.role_arn.as_deref().filter(|arn| !arn.is_empty());
     let of_workload = identity.identity_owner == Some(IdentityOwner::Workload);
     match identity.provider {
@@ -34,12 +34,12 @@ pub fn role(identity: &PodIdentity, place: &str) -> Result<Role, Problem> {
         }
         PodIdentityProvider::Aws => match (given, of_workload) {
             (Some(_), true) => wrong("has both roleArn and identityOwner workload", "keep one of them"),
-            (Some(arn), false) => Ok(Role::Given(arn.to_owned())),
-            (None, true) => Ok(Role::OfWorkload),
-            (None, false) => Ok(Role::None),
+            (Some(arn), false) => Ok(AwsRole::Given(arn.to_owned())),
+            (None, true) => Ok(AwsRole::FromWorkload),
+            (None, false) => Ok(AwsRole::None),
         },
-        PodIdentityProvider::AwsEks => Ok(Role::OfWorkloadIfAny),
-        PodIdentityProvider::AzureWorkload | PodIdentityProvider::Gcp | PodIdentityProvider::None => Ok(Role::None),
+        PodIdentityProvider::AwsEks => Ok(AwsRole::FromWorkloadIfAnnotated),
+        PodIdentityProvider::AzureWorkload | PodIdentityProvider::Gcp | PodIdentityProvider::None => Ok(AwsRole::None),
     }
 }
 
@@ -51,24 +51,28 @@ mod tests {
 
     #[test]
     fn each_identity_says_which_role_it_wants() {
-        let arn = || Role::Given("arn:x".to_owned());
-        let rows: [(&str, Value, Result<Role, &str>); 9] = [
-            ("none", json!({ "provider": "none" }), Ok(Role::None)),
-            ("gcp", json!({ "provider": "gcp" }), Ok(Role::None)),
-            ("aws, the operator's", json!({ "provider": "aws", "identityOwner": "keda" }), Ok(Role::None)),
+        let arn = || AwsRole::Given("arn:x".to_owned());
+        let rows: [(&str, Value, Result<AwsRole, &str>); 9] = [
+            ("none", json!({ "provider": "none" }), Ok(AwsRole::None)),
+            ("gcp", json!({ "provider": "gcp" }), Ok(AwsRole::None)),
+            ("aws, the operator's", json!({ "provider": "aws", "identityOwner": "keda" }), Ok(AwsRole::None)),
             ("aws, a role", json!({ "provider": "aws", "roleArn": "arn:x" }), Ok(arn())),
-            ("aws, the workload's", json!({ "provider": "aws", "identityOwner": "workload" }), Ok(Role::OfWorkload)),
+            (
+                "aws, the workload's",
+                json!({ "provider": "aws", "identityOwner": "workload" }),
+                Ok(AwsRole::FromWorkload),
+            ),
             (
                 "aws, both",
                 json!({ "provider": "aws", "roleArn": "arn:x", "identityOwner": "workload" }),
                 Err("both roleArn and identityOwner"),
             ),
-            ("aws-eks", json!({ "provider": "aws-eks" }), Ok(Role::OfWorkloadIfAny)),
-            ("azure", json!({ "provider": "azure-workload", "identityId": "me" }), Ok(Role::None)),
+            ("aws-eks", json!({ "provider": "aws-eks" }), Ok(AwsRole::FromWorkloadIfAnnotated)),
+            ("azure", json!({ "provider": "azure-workload", "identityId": "me" }), Ok(AwsRole::None)),
             ("azure, empty", json!({ "provider": "azure-workload", "identityId": "" }), Err("empty identityId")),
         ];
         for (name, identity, expected) in rows {
-            let found = role(&serde_json::from_value(identity).unwrap(), "`podIdentity`");
+            let found = parse_role(&serde_json::from_value(identity).unwrap(), "`podIdentity`");
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{name}"),
                 (Err(problem), Err(part)) => assert!(problem.to_string().contains(part), "{name}: {problem}"),

@@ -8,7 +8,7 @@ use crate::secret::Secret;
 /// An object that credentials are taken from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
-    pub kind: Kind,
+    pub kind: ReferenceKind,
     /// Empty for what has none.
     pub namespace: String,
     pub name: String,
@@ -16,7 +16,7 @@ pub struct Reference {
 
 /// What kind of object it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ReferenceKind {
     TriggerAuthentication,
     ClusterTriggerAuthentication,
     Secret,
@@ -37,7 +37,7 @@ pub struct WorkloadKind {
 
 /// What was found in a Secret or ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum ReferenceContent {
     /// Its keys. A value that is not text is `None`.
     Data(BTreeMap<String, Option<Secret>>),
     Missing,
@@ -46,7 +46,7 @@ pub enum Content {
 }
 
 impl Reference {
-    pub fn new(kind: Kind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub fn new(kind: ReferenceKind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { kind, namespace: namespace.into(), name: name.into() }
     }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Reference {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ReferenceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::TriggerAuthentication => "TriggerAuthentication",
@@ -96,14 +96,14 @@ mod tests {
             ("a%2fb", false),
         ];
         for (name, expected) in rows {
-            assert_eq!(Reference::new(Kind::Secret, "shop", name).can_exist(), expected, "{name}");
+            assert_eq!(Reference::new(ReferenceKind::Secret, "shop", name).can_exist(), expected, "{name}");
         }
     }
 
     #[test]
     fn a_reference_is_shown_with_its_namespace_if_it_has_one() {
-        assert_eq!(Reference::new(Kind::Secret, "shop", "creds").to_string(), "Secret shop/creds");
-        let cluster_wide = Reference::new(Kind::ClusterTriggerAuthentication, "", "prom");
+        assert_eq!(Reference::new(ReferenceKind::Secret, "shop", "creds").to_string(), "Secret shop/creds");
+        let cluster_wide = Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", "prom");
         assert_eq!(cluster_wide.to_string(), "ClusterTriggerAuthentication prom");
     }
 }

@@ -1,7 +1,7 @@
 //! Who uses an authentication object, as its status says it: names in one text, separated by commas.
 
 /// The new text: names that are there and still count keep their place, new ones follow, stale ones go. `None` for nobody.
-pub fn list(before: Option<&str>, users: &[String]) -> Option<String> {
+pub fn render_users(before: Option<&str>, users: &[String]) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     let kept = before.unwrap_or_default().split(',').filter(|name| users.iter().any(|user| user == name));
     for name in kept.chain(users.iter().map(String::as_str)) {
@@ -32,15 +32,15 @@ mod tests {
         ];
         for (name, before, users, expected) in rows {
             let users: Vec<String> = users.iter().map(|user| (*user).to_owned()).collect();
-            assert_eq!(list(before, &users).as_deref(), expected, "{name}");
+            assert_eq!(render_users(before, &users).as_deref(), expected, "{name}");
         }
     }
 
     proptest! {
         #[test]
         fn once_written_it_is_not_written_again(before in "[a-c,]{0,9}", users in proptest::collection::vec("[a-e]", 0..5)) {
-            let first = list(Some(&before), &users);
-            prop_assert_eq!(list(first.as_deref(), &users), first);
+            let first = render_users(Some(&before), &users);
+            prop_assert_eq!(render_users(first.as_deref(), &users), first);
         }
     }
 }

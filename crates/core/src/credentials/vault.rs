@@ -9,7 +9,7 @@ use crate::secret::Secret;
 
 /// One request for secrets: those of the same type, path and certificate are asked for once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question<'a> {
+pub struct VaultRequest<'a> {
     pub path: &'a str,
     pub engine: VaultSecretType,
     /// What to write to the path; without it, the path is read.
@@ -19,18 +19,18 @@ pub struct Question<'a> {
 }
 
 /// The requests that these secrets need, in their order.
-pub fn questions(secrets: &[VaultSecret]) -> Vec<Question<'_>> {
-    let mut questions: Vec<Question<'_>> = Vec::new();
+pub fn plan_requests(secrets: &[VaultSecret]) -> Vec<VaultRequest<'_>> {
+    let mut plan_requests: Vec<VaultRequest<'_>> = Vec::new();
     for (index, secret) in secrets.iter().enumerate() {
         let engine = secret.r#type.unwrap_or(VaultSecretType::Detect);
         let body = (engine == VaultSecretType::Pki).then(|| certificate(secret.pki_data.as_ref()));
-        let same = |one: &&mut Question<'_>| one.path == secret.path && one.engine == engine && one.body == body;
-        match questions.iter_mut().find(same) {
+        let same = |one: &&mut VaultRequest<'_>| one.path == secret.path && one.engine == engine && one.body == body;
+        match plan_requests.iter_mut().find(same) {
             Some(question) => question.answers.push(index),
-            None => questions.push(Question { path: &secret.path, engine, body, answers: vec![index] }),
+            None => plan_requests.push(VaultRequest { path: &secret.path, engine, body, answers: vec![index] }),
         }
     }
-    questions
+    plan_requests
 }
 
 fn certificate(data: Option<&VaultPkiData>) -> Value {
@@ -65,7 +65,7 @@ pub fn value(engine: VaultSecretType, data: &Map<String, Value>, key: &str) -> O
 }
 
 /// When an issued certificate ends, counted from 1970.
-pub fn certificate_end(data: &Map<String, Value>) -> Option<Duration> {
+pub fn certificate_expiry(data: &Map<String, Value>) -> Option<Duration> {
     data.get("expiration")?.as_u64().map(Duration::from_secs)
 }
 
@@ -93,7 +93,7 @@ mod tests {
         ]))
         .unwrap();
         let asked: Vec<_> =
-            questions(&secrets).into_iter().map(|one| (one.path.to_owned(), one.body, one.answers)).collect();
+            plan_requests(&secrets).into_iter().map(|one| (one.path.to_owned(), one.body, one.answers)).collect();
         let read = |path: &str, answers: &[usize]| (path.to_owned(), None, answers.to_vec());
         let issue = |name: &str, answers: &[usize]| {
             ("pki/issue/x".to_owned(), Some(json!({ "common_name": name })), answers.to_vec())

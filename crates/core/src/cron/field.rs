@@ -16,7 +16,7 @@ pub enum Field {
 
 /// What is wrong with a field, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FieldProblem {
+pub enum CronFieldError {
     #[error("`{text}` is not a number{names}; use *, N, A-B, lists of them, and /step")]
     NotANumber { text: String, names: &'static str },
     #[error("{value} is out of range {min}-{max}{hint}")]
@@ -85,14 +85,14 @@ impl Field {
     /// KEDA: empty elements are dropped, so a field of commas alone allows nothing.
     pub(super) fn parse(self, text: &str) -> Result<Values, CronError> {
         let elements = text.split(',').filter(|element| !element.is_empty());
-        let values: Result<Vec<Values>, FieldProblem> = elements.map(|element| self.parse_element(element)).collect();
+        let values: Result<Vec<Values>, CronFieldError> = elements.map(|element| self.parse_element(element)).collect();
         let union = |all: Values, one: Values| Values { bits: all.bits | one.bits, star: all.star || one.star };
         values
             .map(|values| values.into_iter().fold(Values::default(), union))
             .map_err(|problem| CronError::Field { field: self, problem })
     }
 
-    fn parse_element(self, text: &str) -> Result<Values, FieldProblem> {
+    fn parse_element(self, text: &str) -> Result<Values, CronFieldError> {
         let (range, step) = match text.split_once('/') {
             Some((_, step)) if step.contains('/') => return Err(too_many_parts(text)),
             Some((range, step)) => (range, Some(parse_step(step).ok_or_else(|| no_step(text))?)),
@@ -113,7 +113,7 @@ impl Field {
         Ok(Values { bits, star: star && step == 1 })
     }
 
-    fn parse_range(self, text: &str, range: &str, stepped: bool) -> Result<(u32, u32), FieldProblem> {
+    fn parse_range(self, text: &str, range: &str, stepped: bool) -> Result<(u32, u32), CronFieldError> {
         let (min, max) = self.bounds();
         let (from, to) = match range.split_once('-') {
             Some((_, to)) if to.contains('-') => return Err(too_many_parts(text)),
@@ -125,19 +125,19 @@ impl Field {
             }
         };
         debug_assert!(from >= min && to <= max, "each value was checked");
-        if from > to { Err(FieldProblem::Backwards { text: text.to_owned() }) } else { Ok((from, to)) }
+        if from > to { Err(CronFieldError::Backwards { text: text.to_owned() }) } else { Ok((from, to)) }
     }
 
-    fn parse_value(self, text: &str) -> Result<u32, FieldProblem> {
+    fn parse_value(self, text: &str) -> Result<u32, CronFieldError> {
         let (min, max) = self.bounds();
         if let Some(index) = self.names().iter().position(|name| name.eq_ignore_ascii_case(text)) {
             return Ok(min + index as u32);
         }
         let value = parse_number(text)
-            .ok_or_else(|| FieldProblem::NotANumber { text: text.to_owned(), names: self.names_hint() })?;
+            .ok_or_else(|| CronFieldError::NotANumber { text: text.to_owned(), names: self.names_hint() })?;
         let hint = if self == Field::DayOfWeek && value == 7 { "; Sunday is 0" } else { "" };
         let allowed = u32::try_from(value).ok().filter(|value| (min..=max).contains(value));
-        allowed.ok_or(FieldProblem::OutOfRange { value, min, max, hint })
+        allowed.ok_or(CronFieldError::OutOfRange { value, min, max, hint })
     }
 
     fn names_hint(self) -> &'static str {
@@ -158,10 +158,10 @@ fn parse_step(text: &str) -> Option<u64> {
     parse_number(text).filter(|step| *step > 0)
 }
 
-fn no_step(text: &str) -> FieldProblem {
-    FieldProblem::Step { text: text.to_owned() }
+fn no_step(text: &str) -> CronFieldError {
+    CronFieldError::Step { text: text.to_owned() }
 }
 
-fn too_many_parts(text: &str) -> FieldProblem {
-    FieldProblem::TooManyParts { text: text.to_owned() }
+fn too_many_parts(text: &str) -> CronFieldError {
+    CronFieldError::TooManyParts { text: text.to_owned() }
 }

@@ -5,7 +5,7 @@ use kedge_api::names::annotations;
 
 use super::*;
 use crate::activity::Cooldown;
-use crate::policy::Steering;
+use crate::policy::Overrides;
 
 const NOW: i64 = 1_000_000;
 
@@ -22,11 +22,11 @@ fn words(decision: Decision) -> String {
     let hold = |hold| match hold {
         Hold::Paused => "paused",
         Hold::ReplicasUnknown => "replicas unknown",
-        Hold::Blind => "blind",
+        Hold::ActivityUnknown => "blind",
         Hold::ScaleOutPaused => "scale-out paused",
         Hold::ScaleInPaused => "scale-in paused",
         Hold::CoolingDown { .. } => "cooling down",
-        Hold::AtRest => "at rest",
+        Hold::AtMinimum => "at rest",
         Hold::LeftToHpa => "left to HPA",
     };
     let cause = |cause| match cause {
@@ -41,7 +41,7 @@ fn words(decision: Decision) -> String {
     }
 }
 
-fn steering(notes: &str) -> Steering {
+fn overrides(notes: &str) -> Overrides {
     let keys = [
         ("paused", annotations::PAUSED),
         ("paused-replicas", annotations::PAUSED_REPLICAS),
@@ -54,7 +54,7 @@ fn steering(notes: &str) -> Steering {
         let (_, key) = keys.iter().find(|(short, _)| *short == word).unwrap_or_else(|| panic!("{word}"));
         ((*key).to_owned(), value.to_owned())
     };
-    Steering::of(Some(&notes.split_whitespace().map(read).collect()))
+    Overrides::from_annotations(Some(&notes.split_whitespace().map(read).collect()))
 }
 
 #[test]
@@ -78,18 +78,18 @@ fn the_documented_table_holds() {
             "unknown" => Activity::Unknown,
             other => panic!("{case}: {other}"),
         };
-        let never = Past::NeverActive { created_at: at(NOW - number(created).unwrap()) };
-        let past = number(last_active).map_or(never, |ago| Past::Ended { at: at(NOW - ago) });
+        let never = ActivityHistory::NeverActive { created_at: at(NOW - number(created).unwrap()) };
+        let history = number(last_active).map_or(never, |ago| ActivityHistory::Ended { at: at(NOW - ago) });
         let policy = Policy {
             min: number(min).unwrap_or(0) as i32,
             max: 100,
             idle: number(idle).map(|idle| idle as i32),
             cooldown: cooldown(),
-            steering: steering(notes),
+            overrides: overrides(notes),
         };
         let seen = Observation {
             activity,
-            past: past.after(activity, at(NOW)),
+            history: history.after(activity, at(NOW)),
             current: number(current).map_or(Current::Unknown, |current| Current::Replicas(current as i32)),
         };
         assert_eq!(words(decide(&policy, &seen, at(NOW))), expected, "{case}");
@@ -101,13 +101,13 @@ fn each_case(mut visit: impl FnMut(&Policy, &Observation)) -> usize {
     let pauses = [Pause::No, Pause::AsIs, Pause::At(2), Pause::Unreadable("x".to_owned())];
     let directions = [Direction::Allowed, Direction::Paused];
     let activities = [Activity::Active, Activity::Inactive, Activity::Unknown];
-    let pasts = [
-        Past::NeverActive { created_at: at(NOW - 60) },
-        Past::NeverActive { created_at: at(NOW - 61) },
-        Past::Active { last_seen_at: None },
-        Past::Active { last_seen_at: Some(at(NOW - 10)) },
-        Past::Ended { at: at(NOW - 300) },
-        Past::Ended { at: at(NOW - 301) },
+    let histories = [
+        ActivityHistory::NeverActive { created_at: at(NOW - 60) },
+        ActivityHistory::NeverActive { created_at: at(NOW - 61) },
+        ActivityHistory::Active { last_seen_at: None },
+        ActivityHistory::Active { last_seen_at: Some(at(NOW - 10)) },
+        ActivityHistory::Ended { at: at(NOW - 300) },
+        ActivityHistory::Ended { at: at(NOW - 301) },
     ];
     let mut count = 0;
     for min in 0..4 {
@@ -117,13 +117,13 @@ fn each_case(mut visit: impl FnMut(&Policy, &Observation)) -> usize {
                     for scale_in in directions {
                         for scale_out in directions {
                             for activation in [Activation::ByTriggers, Activation::Forced] {
-                                let steering = Steering { pause: pause.clone(), scale_in, scale_out, activation };
-                                let policy = Policy { min, max, idle, cooldown: cooldown(), steering };
+                                let overrides = Overrides { pause: pause.clone(), scale_in, scale_out, activation };
+                                let policy = Policy { min, max, idle, cooldown: cooldown(), overrides };
                                 for activity in activities {
-                                    for past in pasts {
+                                    for history in histories {
                                         for current in (0..7).map(Current::Replicas).chain([Current::Unknown]) {
-                                            let past = past.after(activity, at(NOW));
-                                            visit(&policy, &Observation { activity, past, current });
+                                            let history = history.after(activity, at(NOW));
+                                            visit(&policy, &Observation { activity, history, current });
                                             count += 1;
                                         }
                                     }
@@ -144,16 +144,16 @@ fn the_laws_hold_for_every_case_of_a_small_domain() {
         let decision = decide(policy, seen, at(NOW));
         let Decision::ScaleTo { replicas, because } = decision else { return };
         let Current::Replicas(current) = seen.current else { panic!("scaled blindly: {policy:?} {seen:?}") };
-        let forced = policy.steering.activation == Activation::Forced;
-        assert_eq!(policy.steering.pause, Pause::No, "paused objects keep their replicas: {policy:?} {seen:?}");
+        let forced = policy.overrides.activation == Activation::Forced;
+        assert_eq!(policy.overrides.pause, Pause::No, "paused objects keep their replicas: {policy:?} {seen:?}");
         assert_ne!(replicas, current, "a decision changes something: {policy:?} {seen:?}");
         assert!((policy.floor()..=policy.max).contains(&replicas), "within bounds: {policy:?} {seen:?}");
         assert!(forced || seen.activity != Activity::Unknown, "never on missing knowledge: {policy:?} {seen:?}");
         if replicas < current {
             assert_eq!((seen.activity, because), (Activity::Inactive, Cause::CooldownPassed), "{policy:?} {seen:?}");
-            assert_eq!(policy.steering.scale_in, Direction::Allowed, "{policy:?} {seen:?}");
+            assert_eq!(policy.overrides.scale_in, Direction::Allowed, "{policy:?} {seen:?}");
         } else if because != Cause::BelowMinimum {
-            assert_eq!(policy.steering.scale_out, Direction::Allowed, "{policy:?} {seen:?}");
+            assert_eq!(policy.overrides.scale_out, Direction::Allowed, "{policy:?} {seen:?}");
         }
     });
     assert!(count > 100_000, "only {count} cases");

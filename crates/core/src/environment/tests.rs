@@ -7,25 +7,25 @@ fn container(env_from: Value, env: Value) -> Container {
 }
 
 fn secret(name: &str) -> Reference {
-    Reference::new(Kind::Secret, "shop", name)
+    Reference::new(ReferenceKind::Secret, "shop", name)
 }
 
 fn map(name: &str) -> Reference {
-    Reference::new(Kind::ConfigMap, "shop", name)
+    Reference::new(ReferenceKind::ConfigMap, "shop", name)
 }
 
-fn data(pairs: &[(&str, &str)]) -> Content {
-    Content::Data(pairs.iter().map(|(key, value)| ((*key).to_owned(), Some(Secret::new(*value)))).collect())
+fn data(pairs: &[(&str, &str)]) -> ReferenceContent {
+    ReferenceContent::Data(pairs.iter().map(|(key, value)| ((*key).to_owned(), Some(Secret::new(*value)))).collect())
 }
 
-fn fetched() -> BTreeMap<Reference, Content> {
+fn fetched() -> BTreeMap<Reference, ReferenceContent> {
     BTreeMap::from([
         (map("settings"), data(&[("BASE", "a"), ("WHO", "map")])),
         (secret("creds"), data(&[("token", "s3cret"), ("WHO", "secret")])),
-        (map("gone"), Content::Missing),
-        (secret("gone"), Content::Missing),
-        (secret("withheld"), Content::Withheld),
-        (secret("bytes"), Content::Data(BTreeMap::from([("raw".to_owned(), None)]))),
+        (map("gone"), ReferenceContent::Missing),
+        (secret("gone"), ReferenceContent::Missing),
+        (secret("withheld"), ReferenceContent::Withheld),
+        (secret("bytes"), ReferenceContent::Data(BTreeMap::from([("raw".to_owned(), None)]))),
     ])
 }
 
@@ -120,7 +120,7 @@ fn a_variable_is_computed_in_the_order_of_the_template() {
     ];
     for (name, env_from, env, expected) in rows {
         let container = container(env_from, env);
-        let variables = Variables { container: &container, namespace: "shop" };
+        let variables = ContainerVariables { container: &container, namespace: "shop" };
         let found = variables.compute(&names(&["V"]), &fetched());
         match (&found, expected) {
             (Ok(environment), Ok(expected)) => assert_eq!(environment.get("V"), expected, "{name}"),
@@ -134,7 +134,7 @@ fn a_variable_is_computed_in_the_order_of_the_template() {
 fn the_later_object_wins_and_env_wins_over_both() {
     let container =
         container(json!([from_map("settings"), from_secret("creds")]), json!([{ "name": "BASE", "value": "own" }]));
-    let variables = Variables { container: &container, namespace: "shop" };
+    let variables = ContainerVariables { container: &container, namespace: "shop" };
     let environment = variables.compute(&names(&["WHO", "BASE"]), &fetched()).unwrap();
     assert_eq!((environment.get("WHO"), environment.get("BASE")), (Some("secret"), Some("own")));
     assert!(!format!("{environment:?}").contains("own"));
@@ -152,7 +152,7 @@ fn only_what_the_wanted_variables_come_from_is_needed() {
             key_of("MAYBE", "maybe", "k", true),
         ]),
     );
-    let variables = Variables { container: &container, namespace: "shop" };
+    let variables = ContainerVariables { container: &container, namespace: "shop" };
     let rows: [(&str, &[&str], &[Reference]); 7] = [
         ("a literal needs nothing", &["PLAIN"], &[]),
         ("a key needs its Secret", &["TOKEN"], &[secret("creds")]),
@@ -172,7 +172,7 @@ fn variables_that_repeat_each_other_do_not_fill_the_memory() {
     let mut env = vec![json!({ "name": "V0", "value": "0123456789" })];
     env.extend((1..40).map(|n| json!({ "name": format!("V{n}"), "value": format!("$(V{0})$(V{0})", n - 1) })));
     let container = container(json!([]), Value::Array(env));
-    let variables = Variables { container: &container, namespace: "shop" };
+    let variables = ContainerVariables { container: &container, namespace: "shop" };
     let problems = variables.compute(&names(&["V39"]), &BTreeMap::new()).unwrap_err();
     assert!(problems[0].to_string().contains("becomes longer than"), "{problems:?}");
 }
@@ -181,5 +181,5 @@ fn variables_that_repeat_each_other_do_not_fill_the_memory() {
 fn metadata_names_its_variables() {
     let metadata = [("queryFromEnv", "Q"), ("query", "FromEnv"), ("xFromEnv", ""), ("keyFromEnvFile", "F")];
     let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    assert_eq!(named_by(&metadata), names(&["F", "Q"]));
+    assert_eq!(referenced_variables(&metadata), names(&["F", "Q"]));
 }

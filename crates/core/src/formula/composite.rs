@@ -22,7 +22,7 @@ pub enum Reading {
 impl Reading {
     /// A reading of what a source gave. KEDA: of several values the last counts, and as it would be published: with three
     /// decimals, and not below zero. No value at all is a failure.
-    pub fn of(values: &[f64], failures: Failures) -> Reading {
+    pub fn from_values(values: &[f64], failures: Failures) -> Reading {
         let published = values.last().and_then(|value| Quantity::parse(&format_float(*value)).ok());
         published.map_or(Self::Failed(failures), |value| Self::Value(value.approx_f64()))
     }
@@ -128,7 +128,7 @@ impl Composite {
                 Some(Reading::Failed(failures)) => *failures,
                 None => Failures::default(),
             };
-            match fallback.filter(|fallback| failures.is_past(fallback)) {
+            match fallback.filter(|fallback| failures.exceed_threshold(fallback)) {
                 Some(fallback) if fallback.behavior == Some(FallbackBehavior::ScalingModifiers) => {
                     values.insert(name.to_owned(), None);
                 }

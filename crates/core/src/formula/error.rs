@@ -19,7 +19,7 @@ pub struct FormulaError {
 
 /// A problem at a byte of the text, while the text itself is out of sight.
 #[derive(Debug)]
-pub(super) struct Mistake {
+pub(super) struct FormulaFault {
     pub(super) at: usize,
     pub(super) problem: String,
     pub(super) cause: Cause,
@@ -33,7 +33,7 @@ pub(super) enum Cause {
     Range,
 }
 
-impl Mistake {
+impl FormulaFault {
     pub(super) fn new(at: usize, problem: impl Into<String>) -> Self {
         Self { at, problem: problem.into(), cause: Cause::Formula }
     }

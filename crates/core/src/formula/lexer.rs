@@ -1,7 +1,7 @@
 //! The words of a formula: text in, tokens out. Nothing of it recurses, and the text has a longest length.
 
 use super::TEXT_MAX_BYTES;
-use super::error::Mistake;
+use super::error::FormulaFault;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'t> {
@@ -46,10 +46,10 @@ impl Token<'_> {
 }
 
 /// All tokens, the last of which is [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Mistake> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, FormulaFault> {
     if text.len() > TEXT_MAX_BYTES {
         let problem = format!("is {} bytes long, and {TEXT_MAX_BYTES} are allowed; shorten it", text.len());
-        return Err(Mistake::new(0, problem));
+        return Err(FormulaFault::new(0, problem));
     }
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
@@ -87,14 +87,14 @@ impl<'t> Lexer<'t> {
     }
 
     /// Blanks and comments.
-    fn skip_blanks(&mut self) -> Result<(), Mistake> {
+    fn skip_blanks(&mut self) -> Result<(), FormulaFault> {
         loop {
             self.take(char::is_whitespace);
             if self.rest().starts_with("//") {
                 self.take(|c| c != '\n');
             } else if let Some(comment) = self.rest().strip_prefix("/*") {
                 let end =
-                    comment.find("*/").ok_or_else(|| Mistake::new(self.at, "the comment has no end; add `*/`"))?;
+                    comment.find("*/").ok_or_else(|| FormulaFault::new(self.at, "the comment has no end; add `*/`"))?;
                 self.at += end + 4;
             } else {
                 return Ok(());
@@ -102,7 +102,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn token(&mut self) -> Result<Token<'t>, Mistake> {
+    fn token(&mut self) -> Result<Token<'t>, FormulaFault> {
         let Some(first) = self.peek() else { return Ok(Token::End) };
         let second = self.rest().chars().nth(1);
         if first.is_ascii_digit() || first == '.' && second.is_some_and(|c| c.is_ascii_digit()) {
@@ -115,18 +115,18 @@ impl<'t> Lexer<'t> {
             return self.quoted(first);
         }
         let Some(symbol) = SYMBOLS.into_iter().find(|symbol| self.rest().starts_with(symbol)) else {
-            return Err(Mistake::new(self.at, format!("`{first}` means nothing here; remove it")));
+            return Err(FormulaFault::new(self.at, format!("`{first}` means nothing here; remove it")));
         };
         self.at += symbol.len();
         Ok(Token::Symbol(symbol))
     }
 
-    fn number(&mut self) -> Result<Token<'t>, Mistake> {
+    fn number(&mut self) -> Result<Token<'t>, FormulaFault> {
         let at = self.at;
         let end = self.number_end();
         let spelling = &self.text[at..end];
         self.at = end;
-        let bad = || Mistake::new(at, format!("`{spelling}` is not a number"));
+        let bad = || FormulaFault::new(at, format!("`{spelling}` is not a number"));
         if self.peek().is_some_and(is_of_word) {
             return Err(bad());
         }
@@ -141,7 +141,7 @@ impl<'t> Lexer<'t> {
             return number.map(Token::Float).ok_or_else(bad);
         }
         let too_large =
-            || Mistake::new(at, format!("`{spelling}` is too large for a whole number; write `{spelling}.0`"));
+            || FormulaFault::new(at, format!("`{spelling}` is too large for a whole number; write `{spelling}.0`"));
         digits.parse().map(Token::Int).map_err(|_| too_large())
     }
 
@@ -172,7 +172,7 @@ impl<'t> Lexer<'t> {
         end
     }
 
-    fn quoted(&mut self, quote: char) -> Result<Token<'t>, Mistake> {
+    fn quoted(&mut self, quote: char) -> Result<Token<'t>, FormulaFault> {
         let at = self.at;
         let mut content = String::new();
         let mut chars = self.rest().char_indices().skip(1);
@@ -184,12 +184,12 @@ impl<'t> Lexer<'t> {
                 }
                 '\\' if quote != '`' => match chars.next() {
                     Some((_, escaped @ ('\\' | '\'' | '"'))) => content.push(escaped),
-                    _ => return Err(Mistake::new(at + offset, "only `\\\\`, `\\'` and `\\\"` can be escaped")),
+                    _ => return Err(FormulaFault::new(at + offset, "only `\\\\`, `\\'` and `\\\"` can be escaped")),
                 },
                 _ => content.push(c),
             }
         }
-        Err(Mistake::new(at, format!("the text has no end; add `{quote}`")))
+        Err(FormulaFault::new(at, format!("the text has no end; add `{quote}`")))
     }
 }
 

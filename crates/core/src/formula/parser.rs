@@ -7,9 +7,9 @@ mod calls;
 use std::collections::BTreeSet;
 
 use super::NESTING_MAX;
-use super::error::Mistake;
+use super::error::FormulaFault;
 use super::lexer::{KEYWORDS, Placed, Token, tokens};
-use super::tree::{Binary, Function, Kind, Node, Order, Step, Unary, too_deep};
+use super::tree::{Binary, Function, Node, NodeKind, Order, Step, Unary, too_deep};
 
 /// A formula, read.
 #[derive(Clone, Debug)]
@@ -19,14 +19,14 @@ pub(super) struct Parsed {
     pub(super) mentioned: BTreeSet<usize>,
 }
 
-pub(super) fn parse(text: &str, names: &[&str]) -> Result<Parsed, Mistake> {
+pub(super) fn parse(text: &str, names: &[&str]) -> Result<Parsed, FormulaFault> {
     let tokens = tokens(text)?;
     let mut parser =
         Parser { tokens, next: 0, names, mentioned: BTreeSet::new(), lets: Vec::new(), closures: Vec::new(), depth: 0 };
     let root = parser.expression(0)?;
     match parser.peek() {
         Token::End => Ok(Parsed { root, mentioned: parser.mentioned }),
-        Token::Symbol(";") => Err(Mistake::new(parser.at(), "`;` ends a `let`, and nothing else; remove it")),
+        Token::Symbol(";") => Err(FormulaFault::new(parser.at(), "`;` ends a `let`, and nothing else; remove it")),
         _ => Err(parser.unexpected()),
     }
 }
@@ -80,13 +80,17 @@ impl<'t> Parser<'t> {
         found
     }
 
-    fn expect(&mut self, symbol: &str) -> Result<(), Mistake> {
+    fn expect(&mut self, symbol: &str) -> Result<(), FormulaFault> {
         let found = self.peek().shown();
         let at = self.at();
-        if self.accept(symbol) { Ok(()) } else { Err(Mistake::new(at, format!("expected `{symbol}`, found {found}"))) }
+        if self.accept(symbol) {
+            Ok(())
+        } else {
+            Err(FormulaFault::new(at, format!("expected `{symbol}`, found {found}")))
+        }
     }
 
-    fn unexpected(&self) -> Mistake {
+    fn unexpected(&self) -> FormulaFault {
         let problem = match self.peek() {
             Token::Symbol("..") => "ranges (`..`) are not available; write the array out".to_owned(),
             Token::Symbol("." | "?.") => "numbers have no fields; remove what begins with the dot".to_owned(),
@@ -97,11 +101,11 @@ impl<'t> Parser<'t> {
             }
             token => format!("did not expect {} here", token.shown()),
         };
-        Mistake::new(self.at(), problem)
+        FormulaFault::new(self.at(), problem)
     }
 
     /// An expression whose operators bind at least this tightly.
-    fn expression(&mut self, precedence: u16) -> Result<Node, Mistake> {
+    fn expression(&mut self, precedence: u16) -> Result<Node, FormulaFault> {
         if self.depth == NESTING_MAX {
             return Err(too_deep(self.at()));
         }
@@ -115,7 +119,7 @@ impl<'t> Parser<'t> {
         node
     }
 
-    fn let_expression(&mut self) -> Result<Node, Mistake> {
+    fn let_expression(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         self.advance();
         let name_at = self.at();
@@ -124,7 +128,7 @@ impl<'t> Parser<'t> {
             _ => return Err(self.unexpected()),
         };
         if let Some(taken) = self.taken(name) {
-            return Err(Mistake::new(name_at, format!("`{name}` is already the name of {taken}; choose another")));
+            return Err(FormulaFault::new(name_at, format!("`{name}` is already the name of {taken}; choose another")));
         }
         self.advance();
         self.expect("=")?;
@@ -133,7 +137,7 @@ impl<'t> Parser<'t> {
         self.lets.push(name);
         let body = self.expression(0)?;
         self.lets.pop();
-        Node::new(Kind::Let(Box::new([value, body])), at)
+        Node::new(NodeKind::Let(Box::new([value, body])), at)
     }
 
     /// What a name means already.
@@ -147,20 +151,20 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn if_expression(&mut self) -> Result<Node, Mistake> {
+    fn if_expression(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         self.advance();
         let condition = self.expression(0)?;
         let yes = self.block()?;
         if *self.peek() != Token::Word("else") {
-            return Err(Mistake::new(self.at(), "expected `else`: a formula always needs a value"));
+            return Err(FormulaFault::new(self.at(), "expected `else`: a formula always needs a value"));
         }
         self.advance();
         let no = if *self.peek() == Token::Word("if") { self.expression(0)? } else { self.block()? };
-        Node::new(Kind::If(Box::new([condition, yes, no])), at)
+        Node::new(NodeKind::If(Box::new([condition, yes, no])), at)
     }
 
-    fn block(&mut self) -> Result<Node, Mistake> {
+    fn block(&mut self) -> Result<Node, FormulaFault> {
         self.expect("{")?;
         let node = self.expression(0)?;
         self.expect("}")?;
@@ -168,7 +172,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Operands and the operators between them, from the left, then a ternary.
-    fn operators(&mut self, precedence: u16) -> Result<Node, Mistake> {
+    fn operators(&mut self, precedence: u16) -> Result<Node, FormulaFault> {
         let mut left = self.operand()?;
         let mut steps: Vec<Step> = Vec::new();
         let mut coalesced = false;
@@ -178,7 +182,7 @@ impl<'t> Parser<'t> {
             if coalesced && !coalesces && !matches!(infix, Infix::Pipe) {
                 let problem =
                     format!("{} after `??` could mean two things; put one of them in parentheses", self.peek().shown());
-                return Err(Mistake::new(at, problem));
+                return Err(FormulaFault::new(at, problem));
             }
             coalesced = coalesces;
             (0..words).for_each(|_| self.advance());
@@ -232,16 +236,16 @@ impl<'t> Parser<'t> {
     }
 
     /// `a < b <= c` asks both, as mathematicians do.
-    fn comparison(&mut self, first: Node, order: Order, tightness: u16, at: usize) -> Result<Node, Mistake> {
+    fn comparison(&mut self, first: Node, order: Order, tightness: u16, at: usize) -> Result<Node, FormulaFault> {
         let mut rest = vec![(order, self.expression(tightness + 1)?)];
         while let Some((Infix::Order(order), ..)) = self.infix() {
             self.advance();
             rest.push((order, self.expression(tightness + 1)?));
         }
-        Node::new(Kind::Compare(Box::new(first), rest), at)
+        Node::new(NodeKind::Compare(Box::new(first), rest), at)
     }
 
-    fn ternary(&mut self, condition: Node) -> Result<Node, Mistake> {
+    fn ternary(&mut self, condition: Node) -> Result<Node, FormulaFault> {
         let at = self.at();
         if !self.accept("?") {
             return Ok(condition);
@@ -249,10 +253,10 @@ impl<'t> Parser<'t> {
         let yes = self.expression(0)?;
         self.expect(":")?;
         let no = self.expression(0)?;
-        Node::new(Kind::If(Box::new([condition, yes, no])), at)
+        Node::new(NodeKind::If(Box::new([condition, yes, no])), at)
     }
 
-    fn operand(&mut self) -> Result<Node, Mistake> {
+    fn operand(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         let unary = match self.peek() {
             Token::Symbol("-") => Some((Unary::Minus, SIGN)),
@@ -263,7 +267,7 @@ impl<'t> Parser<'t> {
         let node = if let Some((unary, tightness)) = unary {
             self.advance();
             let operand = self.expression(tightness)?;
-            Node::new(Kind::Unary(unary, Box::new(operand)), at)?
+            Node::new(NodeKind::Unary(unary, Box::new(operand)), at)?
         } else if self.accept("(") {
             let inner = self.expression(0)?;
             self.expect(")")?;
@@ -275,7 +279,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `[i]` and `[from:to]`, as often as they come.
-    fn indexed(&mut self, mut node: Node) -> Result<Node, Mistake> {
+    fn indexed(&mut self, mut node: Node) -> Result<Node, FormulaFault> {
         loop {
             let at = self.at();
             if !self.accept("[") {
@@ -284,9 +288,9 @@ impl<'t> Parser<'t> {
             let from = if self.is(":") { None } else { Some(self.expression(0)?) };
             if self.accept(":") {
                 let to = if self.is("]") { None } else { Some(self.expression(0)?) };
-                node = Node::new(Kind::Slice(Box::new(node), [from.map(Box::new), to.map(Box::new)]), at)?;
+                node = Node::new(NodeKind::Slice(Box::new(node), [from.map(Box::new), to.map(Box::new)]), at)?;
             } else if let Some(index) = from {
-                node = Node::new(Kind::At(Box::new([node, index])), at)?;
+                node = Node::new(NodeKind::At(Box::new([node, index])), at)?;
             }
             self.expect("]")?;
         }
@@ -294,10 +298,10 @@ impl<'t> Parser<'t> {
 }
 
 /// Steps applied to their first operand, if there are any.
-fn chain(first: Node, steps: Vec<Step>) -> Result<Node, Mistake> {
+fn chain(first: Node, steps: Vec<Step>) -> Result<Node, FormulaFault> {
     match steps.first().map(|step| step.at) {
         None => Ok(first),
-        Some(at) => Node::new(Kind::Chain(Box::new(first), steps), at),
+        Some(at) => Node::new(NodeKind::Chain(Box::new(first), steps), at),
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Composite {
 
 /// What must be changed. The first words are KEDA's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ModifiersError {
     #[error("error ScalingModifiers.Formula is mandatory")]
     NoFormula,
     #[error("error validating formula in ScalingModifiers\nformula is given but target is empty")]
@@ -38,13 +38,13 @@ pub enum Problem {
 }
 
 /// The composite metric of a spec, if it has one. That names are unique is for [`validate`](crate::validate) to say.
-pub fn parse(spec: &ScaledObjectSpec) -> Result<Option<Composite>, Vec<Problem>> {
+pub fn parse(spec: &ScaledObjectSpec) -> Result<Option<Composite>, Vec<ModifiersError>> {
     let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     let formula = modifiers.and_then(|modifiers| given(&modifiers.formula));
     let mut problems = Vec::new();
     let behavior = spec.fallback.as_ref().and_then(|fallback| fallback.behavior);
     if behavior == Some(FallbackBehavior::ScalingModifiers) && formula.is_none() {
-        problems.push(Problem::FallbackWithoutFormula);
+        problems.push(ModifiersError::FallbackWithoutFormula);
     }
     let Some(modifiers) = modifiers.filter(|modifiers| is_used(modifiers)) else {
         return if problems.is_empty() { Ok(None) } else { Err(problems) };
@@ -77,27 +77,27 @@ fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-fn parse_formula(text: Option<&str>, names: &[&str]) -> Result<Formula, Problem> {
-    Formula::compile(text.ok_or(Problem::NoFormula)?, names).map_err(Problem::Formula)
+fn parse_formula(text: Option<&str>, names: &[&str]) -> Result<Formula, ModifiersError> {
+    Formula::compile(text.ok_or(ModifiersError::NoFormula)?, names).map_err(ModifiersError::Formula)
 }
 
 /// `None` where the formula is missing as well, which is the problem to name.
-fn parse_target(modifiers: &ScalingModifiers) -> Result<Milli, Option<Problem>> {
+fn parse_target(modifiers: &ScalingModifiers) -> Result<Milli, Option<ModifiersError>> {
     let Some(text) = given(&modifiers.target) else {
-        return Err(given(&modifiers.formula).map(|_| Problem::NoTarget));
+        return Err(given(&modifiers.formula).map(|_| ModifiersError::NoTarget));
     };
     // KEDA: cut off after three decimals. A target of nothing would then be refused by the API server, so it is refused here.
     let milli = text.parse::<f64>().ok().map(|target| target * 1000.0);
     match milli {
         Some(milli) if (1.0..=i64::MAX as f64).contains(&milli) => Ok(Milli(milli as i64)),
-        _ => Err(Some(Problem::Target { given: text.to_owned() })),
+        _ => Err(Some(ModifiersError::Target { given: text.to_owned() })),
     }
 }
 
-fn parse_activation(modifiers: &ScalingModifiers) -> Result<f64, Problem> {
+fn parse_activation(modifiers: &ScalingModifiers) -> Result<f64, ModifiersError> {
     let Some(text) = given(&modifiers.activation_target) else { return Ok(0.0) };
     let activation = text.parse::<f64>().ok().filter(|activation| activation.is_finite());
-    activation.ok_or_else(|| Problem::Activation { given: text.to_owned() })
+    activation.ok_or_else(|| ModifiersError::Activation { given: text.to_owned() })
 }
 
 fn metric_type(modifiers: &ScalingModifiers) -> MetricType {

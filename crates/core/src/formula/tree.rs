@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::NESTING_MAX;
-use super::error::Mistake;
+use super::error::FormulaFault;
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     /// The byte of the text to point at.
     pub(super) at: usize,
     height: usize,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Nil,
     Bool(bool),
     Int(i64),
@@ -210,7 +210,7 @@ impl Function {
 
 impl Node {
     /// A node that stands on others, unless that makes the tree too high.
-    pub(super) fn new(kind: Kind, at: usize) -> Result<Node, Mistake> {
+    pub(super) fn new(kind: NodeKind, at: usize) -> Result<Node, FormulaFault> {
         let height = 1 + kind.children().map(|child| child.height).max().unwrap_or(0);
         if height > NESTING_MAX {
             return Err(too_deep(at));
@@ -219,11 +219,11 @@ impl Node {
     }
 }
 
-pub(super) fn too_deep(at: usize) -> Mistake {
-    Mistake::new(at, format!("is nested more than {NESTING_MAX} deep here; name parts of it with `let`"))
+pub(super) fn too_deep(at: usize) -> FormulaFault {
+    FormulaFault::new(at, format!("is nested more than {NESTING_MAX} deep here; name parts of it with `let`"))
 }
 
-impl Kind {
+impl NodeKind {
     pub(super) fn children(&self) -> Box<dyn Iterator<Item = &Node> + '_> {
         match self {
             Self::Array(nodes) | Self::Call(_, nodes) => Box::new(nodes.iter()),

@@ -1,8 +1,8 @@
 //! What kind of value each part of a formula gives, as far as that is known without values. So a mistake is found when the
 //! formula is written, also in a branch that is seldom taken.
 
-use super::error::Mistake;
-use super::tree::{Binary, Function, Kind, Node, Step, Unary};
+use super::error::FormulaFault;
+use super::tree::{Binary, Function, Node, NodeKind, Step, Unary};
 
 /// A kind of value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Type {
 }
 
 /// The type of a whole formula.
-pub(super) fn type_of(root: &Node) -> Result<Type, Mistake> {
+pub(super) fn type_of(root: &Node) -> Result<Type, FormulaFault> {
     Checker { lets: Vec::new(), items: Vec::new() }.of(root)
 }
 
@@ -75,32 +75,32 @@ struct Checker {
 }
 
 impl Checker {
-    fn of(&mut self, node: &Node) -> Result<Type, Mistake> {
+    fn of(&mut self, node: &Node) -> Result<Type, FormulaFault> {
         Ok(match &node.kind {
-            Kind::Nil => Type::Nil,
-            Kind::Bool(_) => Type::Bool,
-            Kind::Int(_) | Kind::Index => Type::Int,
-            Kind::Float(_) | Kind::Trigger(_) => Type::Float,
-            Kind::Text(_) => Type::Text,
-            Kind::Local(slot) => self.lets.get(*slot).cloned().unwrap_or(Type::Any),
-            Kind::Item => self.items.last().cloned().unwrap_or(Type::Any),
-            Kind::Accumulator => Type::Any,
-            Kind::Array(nodes) => self.array(nodes)?,
-            Kind::Unary(unary, operand) => self.unary(*unary, operand)?,
-            Kind::Chain(first, steps) => self.chain(first, steps)?,
-            Kind::Compare(first, rest) => {
+            NodeKind::Nil => Type::Nil,
+            NodeKind::Bool(_) => Type::Bool,
+            NodeKind::Int(_) | NodeKind::Index => Type::Int,
+            NodeKind::Float(_) | NodeKind::Trigger(_) => Type::Float,
+            NodeKind::Text(_) => Type::Text,
+            NodeKind::Local(slot) => self.lets.get(*slot).cloned().unwrap_or(Type::Any),
+            NodeKind::Item => self.items.last().cloned().unwrap_or(Type::Any),
+            NodeKind::Accumulator => Type::Any,
+            NodeKind::Array(nodes) => self.array(nodes)?,
+            NodeKind::Unary(unary, operand) => self.unary(*unary, operand)?,
+            NodeKind::Chain(first, steps) => self.chain(first, steps)?,
+            NodeKind::Compare(first, rest) => {
                 let first = self.of(first)?;
                 self.comparison(first, rest, node.at)?
             }
-            Kind::If(nodes) => self.conditional(nodes)?,
-            Kind::Let(nodes) => self.binding(nodes)?,
-            Kind::At(nodes) => self.element(nodes)?,
-            Kind::Slice(array, ends) => self.slice(array, ends)?,
-            Kind::Call(function, arguments) => self.call(*function, arguments, node.at)?,
+            NodeKind::If(nodes) => self.conditional(nodes)?,
+            NodeKind::Let(nodes) => self.binding(nodes)?,
+            NodeKind::At(nodes) => self.element(nodes)?,
+            NodeKind::Slice(array, ends) => self.slice(array, ends)?,
+            NodeKind::Call(function, arguments) => self.call(*function, arguments, node.at)?,
         })
     }
 
-    fn array(&mut self, nodes: &[Node]) -> Result<Type, Mistake> {
+    fn array(&mut self, nodes: &[Node]) -> Result<Type, FormulaFault> {
         let mut element: Option<Type> = None;
         for node in nodes {
             let this = self.of(node)?;
@@ -114,17 +114,17 @@ impl Checker {
         Ok(Type::Array(Box::new(element.unwrap_or(Type::Any))))
     }
 
-    fn unary(&mut self, unary: Unary, operand: &Node) -> Result<Type, Mistake> {
+    fn unary(&mut self, unary: Unary, operand: &Node) -> Result<Type, FormulaFault> {
         let found = self.of(operand)?;
         match unary {
             Unary::Not if found.may_be(&Type::Bool) => Ok(Type::Bool),
             Unary::Minus | Unary::Plus if found.may_be_number() => Ok(found),
-            Unary::Not => Err(Mistake::new(operand.at, format!("`not` needs a bool, not {}", found.name()))),
-            _ => Err(Mistake::new(operand.at, format!("a sign needs a number, not {}", found.name()))),
+            Unary::Not => Err(FormulaFault::new(operand.at, format!("`not` needs a bool, not {}", found.name()))),
+            _ => Err(FormulaFault::new(operand.at, format!("a sign needs a number, not {}", found.name()))),
         }
     }
 
-    fn chain(&mut self, first: &Node, steps: &[Step]) -> Result<Type, Mistake> {
+    fn chain(&mut self, first: &Node, steps: &[Step]) -> Result<Type, FormulaFault> {
         let mut left = self.of(first)?;
         for step in steps {
             let right = self.of(&step.right)?;
@@ -133,7 +133,12 @@ impl Checker {
         Ok(left)
     }
 
-    fn comparison(&mut self, mut left: Type, rest: &[(super::tree::Order, Node)], at: usize) -> Result<Type, Mistake> {
+    fn comparison(
+        &mut self,
+        mut left: Type,
+        rest: &[(super::tree::Order, Node)],
+        at: usize,
+    ) -> Result<Type, FormulaFault> {
         for (order, node) in rest {
             let right = self.of(node)?;
             if !left.may_be_number() || !right.may_be_number() {
@@ -144,17 +149,17 @@ impl Checker {
         Ok(Type::Bool)
     }
 
-    fn conditional(&mut self, [condition, yes, no]: &[Node; 3]) -> Result<Type, Mistake> {
+    fn conditional(&mut self, [condition, yes, no]: &[Node; 3]) -> Result<Type, FormulaFault> {
         let found = self.of(condition)?;
         if !found.may_be(&Type::Bool) {
             let problem = format!("the condition is {}, and must be a bool, as `a > 0` is", found.name());
-            return Err(Mistake::new(condition.at, problem));
+            return Err(FormulaFault::new(condition.at, problem));
         }
         let yes = self.of(yes)?;
         Ok(yes.or(self.of(no)?))
     }
 
-    fn binding(&mut self, [value, body]: &[Node; 2]) -> Result<Type, Mistake> {
+    fn binding(&mut self, [value, body]: &[Node; 2]) -> Result<Type, FormulaFault> {
         let value = self.of(value)?;
         self.lets.push(value);
         let body = self.of(body);
@@ -162,13 +167,13 @@ impl Checker {
         body
     }
 
-    fn element(&mut self, [array, index]: &[Node; 2]) -> Result<Type, Mistake> {
+    fn element(&mut self, [array, index]: &[Node; 2]) -> Result<Type, FormulaFault> {
         let element = self.elements(array, "`[…]`")?;
         self.whole(index)?;
         Ok(element)
     }
 
-    fn slice(&mut self, array: &Node, ends: &[Option<Box<Node>>; 2]) -> Result<Type, Mistake> {
+    fn slice(&mut self, array: &Node, ends: &[Option<Box<Node>>; 2]) -> Result<Type, FormulaFault> {
         let element = self.elements(array, "`[…]`")?;
         for end in ends.iter().flatten() {
             self.whole(end)?;
@@ -177,35 +182,35 @@ impl Checker {
     }
 
     /// The type of the elements of an array.
-    fn elements(&mut self, array: &Node, user: &str) -> Result<Type, Mistake> {
+    fn elements(&mut self, array: &Node, user: &str) -> Result<Type, FormulaFault> {
         match self.of(array)? {
             Type::Array(element) => Ok(*element),
             Type::Any => Ok(Type::Any),
             other => {
-                Err(Mistake::new(array.at, format!("{user} needs an array, as in `[a, b]`, not {}", other.name())))
+                Err(FormulaFault::new(array.at, format!("{user} needs an array, as in `[a, b]`, not {}", other.name())))
             }
         }
     }
 
-    fn whole(&mut self, node: &Node) -> Result<(), Mistake> {
+    fn whole(&mut self, node: &Node) -> Result<(), FormulaFault> {
         let found = self.of(node)?;
         if found.may_be(&Type::Int) {
             return Ok(());
         }
-        Err(Mistake::new(node.at, format!("needs a whole number here, not {}; use `int(…)`", found.name())))
+        Err(FormulaFault::new(node.at, format!("needs a whole number here, not {}; use `int(…)`", found.name())))
     }
 
-    fn number(&mut self, node: &Node, user: &str) -> Result<Type, Mistake> {
+    fn number(&mut self, node: &Node, user: &str) -> Result<Type, FormulaFault> {
         let found = self.of(node)?;
         if found.may_be_number() {
             return Ok(found);
         }
-        Err(Mistake::new(node.at, format!("`{user}` needs a number, not {}", found.name())))
+        Err(FormulaFault::new(node.at, format!("`{user}` needs a number, not {}", found.name())))
     }
 
-    fn call(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Type, Mistake> {
+    fn call(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Type, FormulaFault> {
         use Function::*;
-        let Some(first) = arguments.first() else { return Err(Mistake::new(at, "needs an argument")) };
+        let Some(first) = arguments.first() else { return Err(FormulaFault::new(at, "needs an argument")) };
         match function {
             Abs => self.number(first, function.name()),
             Ceil | Floor | Round | Float => self.number(first, function.name()).map(|_| Type::Float),
@@ -221,13 +226,13 @@ impl Checker {
         }
     }
 
-    fn aggregate(&mut self, function: Function, arguments: &[Node]) -> Result<Type, Mistake> {
+    fn aggregate(&mut self, function: Function, arguments: &[Node]) -> Result<Type, FormulaFault> {
         let mut types = Vec::new();
         for argument in arguments {
             let found = self.of(argument)?;
             if !found.may_be_number() && !matches!(found, Type::Array(_)) {
                 let problem = format!("`{}` needs numbers, or an array of them, not {}", function.name(), found.name());
-                return Err(Mistake::new(argument.at, problem));
+                return Err(FormulaFault::new(argument.at, problem));
             }
             types.push(found);
         }
@@ -240,7 +245,7 @@ impl Checker {
     }
 
     /// Functions whose first argument is an array.
-    fn over_array(&mut self, function: Function, array: &Node, rest: &[Node]) -> Result<Type, Mistake> {
+    fn over_array(&mut self, function: Function, array: &Node, rest: &[Node]) -> Result<Type, FormulaFault> {
         use Function::*;
         let element = self.elements(array, &format!("`{}`", function.name()))?;
         let each = match (function, rest.first()) {
@@ -256,7 +261,7 @@ impl Checker {
             && !each.may_be(&Type::Bool)
         {
             let problem = format!("`{}` needs a condition, as in `{{# > 1}}`, not {}", function.name(), each.name());
-            return Err(Mistake::new(node.at, problem));
+            return Err(FormulaFault::new(node.at, problem));
         }
         Ok(match function {
             All | Any | NoneOf | One => Type::Bool,
@@ -280,7 +285,7 @@ impl Checker {
         element: Type,
         each: Option<Type>,
         rest: &[Node],
-    ) -> Result<Type, Mistake> {
+    ) -> Result<Type, FormulaFault> {
         let (argument, wanted) = match function {
             Function::Take => (rest.first().zip(each), Type::Int),
             Function::Sort => (rest.first().zip(each), Type::Text),
@@ -293,13 +298,13 @@ impl Checker {
         match argument {
             Some((node, found)) if !found.may_be(&wanted) => {
                 let problem = format!("`{}` needs {} here, not {}", function.name(), wanted.name(), found.name());
-                Err(Mistake::new(node.at, problem))
+                Err(FormulaFault::new(node.at, problem))
             }
             _ => Ok(Type::Array(Box::new(element))),
         }
     }
 
-    fn closure(&mut self, element: &Type, body: &Node) -> Result<Type, Mistake> {
+    fn closure(&mut self, element: &Type, body: &Node) -> Result<Type, FormulaFault> {
         self.items.push(element.clone());
         let found = self.of(body);
         self.items.pop();
@@ -307,7 +312,7 @@ impl Checker {
     }
 }
 
-fn binary(left: Type, step: &Step, right: Type) -> Result<Type, Mistake> {
+fn binary(left: Type, step: &Step, right: Type) -> Result<Type, FormulaFault> {
     let wrong = |wanted: &str| Err(mismatch(step.op.symbol(), &left, &right, wanted, step.at));
     match step.op {
         Binary::Coalesce => Ok(left.or(right)),
@@ -330,6 +335,6 @@ fn binary(left: Type, step: &Step, right: Type) -> Result<Type, Mistake> {
     }
 }
 
-fn mismatch(symbol: &str, left: &Type, right: &Type, wanted: &str, at: usize) -> Mistake {
-    Mistake::new(at, format!("`{symbol}` between {} and {}, and it needs {wanted}", left.name(), right.name()))
+fn mismatch(symbol: &str, left: &Type, right: &Type, wanted: &str, at: usize) -> FormulaFault {
+    FormulaFault::new(at, format!("`{symbol}` between {} and {}, and it needs {wanted}", left.name(), right.name()))
 }

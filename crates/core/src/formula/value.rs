@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::ARRAYS_NESTED_MAX;
-use super::error::Mistake;
+use super::error::FormulaFault;
 use super::tree::{Binary, Order};
 use super::types::Type;
 
@@ -29,11 +29,11 @@ pub(super) struct Array {
 }
 
 impl Value {
-    pub(super) fn array(items: Vec<Value>, at: usize) -> Result<Value, Mistake> {
+    pub(super) fn array(items: Vec<Value>, at: usize) -> Result<Value, FormulaFault> {
         let inner = items.iter().map(|item| if let Value::Array(array) = item { array.depth } else { 0 }).max();
         let depth = 1 + inner.unwrap_or(0);
         if depth > ARRAYS_NESTED_MAX {
-            return Err(Mistake::new(
+            return Err(FormulaFault::new(
                 at,
                 format!("arrays are nested more than {ARRAYS_NESTED_MAX} deep here; flatten them"),
             ));
@@ -86,7 +86,7 @@ pub(super) fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-pub(super) fn compare(left: &Value, order: Order, right: &Value, at: usize) -> Result<bool, Mistake> {
+pub(super) fn compare(left: &Value, order: Order, right: &Value, at: usize) -> Result<bool, FormulaFault> {
     use std::cmp::Ordering::{Equal, Greater, Less};
     let ordering = match (left, right) {
         (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
@@ -105,7 +105,7 @@ pub(super) fn compare(left: &Value, order: Order, right: &Value, at: usize) -> R
 }
 
 /// `+ - * / % **`
-pub(super) fn arithmetic(left: &Value, op: Binary, right: &Value, at: usize) -> Result<Value, Mistake> {
+pub(super) fn arithmetic(left: &Value, op: Binary, right: &Value, at: usize) -> Result<Value, FormulaFault> {
     if let (Value::Int(left), Value::Int(right)) = (left, right)
         && let Some(result) = whole(*left, op, *right, at)
     {
@@ -120,31 +120,32 @@ pub(super) fn arithmetic(left: &Value, op: Binary, right: &Value, at: usize) -> 
         Binary::Multiply => Ok(Value::Float(a * b)),
         Binary::Divide => Ok(Value::Float(a / b)),
         Binary::Power => Ok(Value::Float(a.powf(b))),
-        _ => Err(Mistake::new(at, format!("`{}` needs whole numbers; use `int(…)`", op.symbol()))),
+        _ => Err(FormulaFault::new(at, format!("`{}` needs whole numbers; use `int(…)`", op.symbol()))),
     }
 }
 
 /// Whole numbers stay whole under `+ - * %`.
-fn whole(left: i64, op: Binary, right: i64, at: usize) -> Option<Result<i64, Mistake>> {
+fn whole(left: i64, op: Binary, right: i64, at: usize) -> Option<Result<i64, FormulaFault>> {
     let result = match op {
         Binary::Add => left.checked_add(right),
         Binary::Subtract => left.checked_sub(right),
         Binary::Multiply => left.checked_mul(right),
-        Binary::Remainder if right == 0 => return Some(Err(Mistake::new(at, "the remainder of a division by zero"))),
+        Binary::Remainder if right == 0 => {
+            return Some(Err(FormulaFault::new(at, "the remainder of a division by zero")));
+        }
         Binary::Remainder => Some(left.wrapping_rem(right)),
         _ => return None,
     };
-    Some(
-        result
-            .ok_or_else(|| Mistake::range(at, format!("`{}` gives too large a whole number; use floats", op.symbol()))),
-    )
+    Some(result.ok_or_else(|| {
+        FormulaFault::range(at, format!("`{}` gives too large a whole number; use floats", op.symbol()))
+    }))
 }
 
-fn mismatch(symbol: &str, left: &Value, right: &Value, at: usize) -> Mistake {
+fn mismatch(symbol: &str, left: &Value, right: &Value, at: usize) -> FormulaFault {
     let remedy = if matches!((left, right), (Value::Nil, _) | (_, Value::Nil)) {
         "; a trigger that has failed for long is nil: use `??` or `== nil`"
     } else {
         ""
     };
-    Mistake::new(at, format!("`{symbol}` between {} and {}{remedy}", left.name(), right.name()))
+    FormulaFault::new(at, format!("`{symbol}` between {} and {}{remedy}", left.name(), right.name()))
 }

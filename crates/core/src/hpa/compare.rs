@@ -12,13 +12,17 @@ use crate::quantity::Quantity;
 
 /// What was rendered last time, where it is known: keys that are rendered no more must go.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Before<'a> {
+pub struct LastRendered<'a> {
     pub rendered: Option<&'a HorizontalPodAutoscaler>,
 }
 
 /// Whether the HPA that was found differs from the rendered one in anything that we set. What the API server fills in, and
 /// labels and annotations of others, do not count; nor does which version wrote it.
-pub fn needs_write(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutoscaler, before: Before<'_>) -> bool {
+pub fn needs_write(
+    found: &HorizontalPodAutoscaler,
+    rendered: &HorizontalPodAutoscaler,
+    before: LastRendered<'_>,
+) -> bool {
     let spec = |hpa: &HorizontalPodAutoscaler| {
         let mut value = serde_json::to_value(fill_defaults(&hpa.spec)).unwrap_or_default();
         normalise_quantities(&mut value);
@@ -133,7 +137,7 @@ mod tests {
             ),
         ];
         for (name, found, rendered, expected) in rows {
-            assert_eq!(needs_write(&hpa(found), &hpa(rendered), Before::default()), expected, "{name}");
+            assert_eq!(needs_write(&hpa(found), &hpa(rendered), LastRendered::default()), expected, "{name}");
         }
     }
 
@@ -141,18 +145,18 @@ mod tests {
     fn the_version_that_wrote_an_hpa_is_no_reason_to_write_it() {
         let of = |version: &str| json!({ "metadata": { "labels": { "app.kubernetes.io/version": version } } });
         let ours = hpa(of("0.1.0"));
-        assert!(!needs_write(&hpa(of("2.21.0")), &ours, Before { rendered: Some(&ours) }), "KEDA's");
-        assert!(needs_write(&hpa(json!({})), &ours, Before::default()), "one that says nothing");
+        assert!(!needs_write(&hpa(of("2.21.0")), &ours, LastRendered { rendered: Some(&ours) }), "KEDA's");
+        assert!(needs_write(&hpa(json!({})), &ours, LastRendered::default()), "one that says nothing");
         let mut other = of("2.21.0");
         other["metadata"]["labels"]["a"] = json!("2");
-        assert!(needs_write(&hpa(other), &ours, Before::default()), "another label differs too");
+        assert!(needs_write(&hpa(other), &ours, LastRendered::default()), "another label differs too");
     }
 
     #[test]
     fn a_label_that_is_rendered_no_more_must_go() {
         let old = hpa(json!({ "metadata": { "labels": { "team": "core" } } }));
         let new = hpa(json!({}));
-        assert!(needs_write(&old, &new, Before { rendered: Some(&old) }));
-        assert!(!needs_write(&new, &new, Before { rendered: Some(&old) }));
+        assert!(needs_write(&old, &new, LastRendered { rendered: Some(&old) }));
+        assert!(!needs_write(&new, &new, LastRendered { rendered: Some(&old) }));
     }
 }

@@ -16,7 +16,7 @@
 //! | [`combine`] | all entries of `spec.metrics` together |
 //! | [`rules`] | `spec.behavior`, read into types |
 //! | [`normalise`] | from the combined proposal to the desired replicas: windows, rates, bounds |
-//! | [`memory`] | what the controller remembers between passes |
+//! | [`history`] | what the controller remembers between passes |
 //! | [`conditions`] | conditions, their reasons and texts |
 //! | [`events`] | events |
 //! | [`status`] | the status, and whether it must be written |
@@ -31,7 +31,7 @@ mod convert;
 pub mod defaults;
 pub mod events;
 pub mod external;
-pub mod memory;
+pub mod history;
 pub mod metric;
 pub mod normalise;
 pub mod per_pod;

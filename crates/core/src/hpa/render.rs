@@ -16,7 +16,7 @@ use kedge_api::scaled_object::{HpaBehavior, HpaScalingRules};
 use crate::fallback::MetricType;
 use crate::formula::settings::Composite;
 use crate::milli::Milli;
-use crate::policy::{Direction, Policy, Steering};
+use crate::policy::{Direction, Overrides, Policy};
 use crate::quantity;
 
 /// The longest value a label can have.
@@ -54,14 +54,14 @@ pub fn render(
     metrics: Vec<MetricSpec>,
     version: &str,
 ) -> Result<HorizontalPodAutoscaler, RenderError> {
-    let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+    let policy = Policy::from_spec(&object.spec, object.metadata.annotations.as_ref());
     Ok(HorizontalPodAutoscaler {
         metadata: ObjectMeta {
             name: Some(hpa_name(object)),
             namespace: object.metadata.namespace.clone(),
             labels: Some(render_labels(object, version)),
             annotations: object.metadata.annotations.clone(),
-            owner_references: Some(vec![owner(object)]),
+            owner_references: Some(vec![owner_reference(object)]),
             ..ObjectMeta::default()
         },
         spec: HorizontalPodAutoscalerSpec {
@@ -70,9 +70,9 @@ pub fn render(
                 kind: target.kind.clone(),
                 name: object.spec.scale_target_ref.name.clone(),
             },
-            min_replicas: Some(policy.wake()),
+            min_replicas: Some(policy.activation_replicas()),
             max_replicas: policy.max,
-            behavior: render_behavior(object, &policy.steering),
+            behavior: render_behavior(object, &policy.overrides),
             metrics: Some(render_metrics(object, metrics)?),
         },
         status: None,
@@ -105,7 +105,7 @@ pub fn with_composite(metrics: Vec<MetricSpec>, composite: &Composite) -> Vec<Me
 }
 
 /// The reference by which the HPA is ours, and goes with the object.
-pub fn owner(object: &ScaledObject) -> OwnerReference {
+pub fn owner_reference(object: &ScaledObject) -> OwnerReference {
     OwnerReference {
         api_version: format!("{}/{}", names::GROUP, names::VERSION),
         kind: "ScaledObject".to_owned(),
@@ -146,17 +146,17 @@ fn label_value(name: &str) -> String {
     cut.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
 }
 
-fn render_behavior(object: &ScaledObject, steering: &Steering) -> Option<HorizontalPodAutoscalerBehavior> {
+fn render_behavior(object: &ScaledObject, overrides: &Overrides) -> Option<HorizontalPodAutoscalerBehavior> {
     let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
     let given = config.and_then(|config| config.behavior.as_ref());
-    let paused = [steering.scale_in, steering.scale_out].contains(&Direction::Paused);
+    let paused = [overrides.scale_in, overrides.scale_out].contains(&Direction::Paused);
     if given.is_none() && !paused {
         return None;
     }
     let HpaBehavior { scale_up, scale_down } = given.cloned().unwrap_or_default();
     Some(HorizontalPodAutoscalerBehavior {
-        scale_up: render_rules(scale_up, steering.scale_out),
-        scale_down: render_rules(scale_down, steering.scale_in),
+        scale_up: render_rules(scale_up, overrides.scale_out),
+        scale_down: render_rules(scale_down, overrides.scale_in),
     })
 }
 

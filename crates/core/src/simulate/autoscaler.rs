@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus};
 
-use super::happening::{Actor, Change, HpaCondition};
+use super::event::{Change, HpaCondition, ScaledBy};
 use super::pods::Pods;
 use crate::hpa::model::conditions::{SCALING_ACTIVE, SCALING_LIMITED};
-use crate::hpa::model::memory::Memory;
+use crate::hpa::model::history::ScalingHistory;
 use crate::hpa::model::metric::MetricReading;
 use crate::hpa::model::reconcile::{
-    Course, Observation, ObservedScale, Selection, Step, Subject, choose_course, reconcile,
+    HpaSnapshot, Observation, ObservedScale, ReplicaSource, Selection, Step, choose_replica_source, reconcile,
 };
 use crate::hpa::model::settings::Settings;
 
@@ -18,7 +18,7 @@ pub(super) struct Autoscaler<'a> {
     namespace: &'a str,
     spec: &'a HorizontalPodAutoscalerSpec,
     status: HorizontalPodAutoscalerStatus,
-    memory: Memory,
+    history: ScalingHistory,
     settings: Settings,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Autoscaler<'a> {
 #[derive(Debug)]
 pub(super) struct Pass {
     /// The replicas that it wrote, and why.
-    pub(super) rescaled: Option<(i32, Actor)>,
+    pub(super) rescaled: Option<(i32, ScaledBy)>,
     /// Conditions that changed.
     pub(super) changes: Vec<Change>,
 }
@@ -37,37 +37,37 @@ impl<'a> Autoscaler<'a> {
             namespace,
             spec,
             status: HorizontalPodAutoscalerStatus::default(),
-            memory: Memory::default(),
+            history: ScalingHistory::default(),
             settings: Settings::default(),
         }
     }
 
     /// Whether a pass would ask for metrics.
     pub(super) fn asks(&self, current: i32) -> bool {
-        choose_course(self.subject(), current, &self.settings) == Course::Compute
+        choose_replica_source(self.subject(), current, &self.settings) == ReplicaSource::Compute
     }
 
     pub(super) fn pass(&mut self, readings: &[MetricReading], pods: &Pods, now: DateTime<Utc>) -> Pass {
         let current = pods.current();
         let scale = Ok(ObservedScale { current, reported: current, selection: Selection::Clear });
         let seen = Observation { now, scale, readings, pods: &pods.observe(now) };
-        let memory = std::mem::take(&mut self.memory);
-        let step = reconcile(self.subject(), &seen, memory, &self.settings);
+        let history = std::mem::take(&mut self.history);
+        let step = reconcile(self.subject(), &seen, history, &self.settings);
         let reason = match &step {
             Step::Write(rescale) => rescale.reason().to_owned(),
             Step::Done(_) => String::new(),
         };
-        let outcome = step.settle();
+        let outcome = step.assume_written();
         let changes = changed_conditions(&self.status, &outcome.status);
-        self.memory = outcome.memory;
+        self.history = outcome.history;
         self.status = outcome.status;
-        let by = |workings| Actor::Hpa { reason, told: readings.to_vec(), workings };
-        let rescaled = outcome.rescaled_to.map(|to| (to, by(outcome.workings)));
+        let by = |calculation| ScaledBy::Hpa { reason, readings: readings.to_vec(), calculation };
+        let rescaled = outcome.rescaled_to.map(|to| (to, by(outcome.calculation)));
         Pass { rescaled, changes }
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject { namespace: self.namespace, spec: self.spec, status: &self.status }
+    fn subject(&self) -> HpaSnapshot<'_> {
+        HpaSnapshot { namespace: self.namespace, spec: self.spec, status: &self.status }
     }
 }
 

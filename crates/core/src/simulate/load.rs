@@ -8,11 +8,11 @@ use crate::milli::Milli;
 /// The sources of all triggers. The same instant must give the same answer.
 pub trait Load {
     /// What each trigger says, in the order of `spec.triggers`.
-    fn read(&self, now: DateTime<Utc>) -> Vec<Reading>;
+    fn readings_at(&self, now: DateTime<Utc>) -> Vec<Reading>;
 }
 
 impl<F: Fn(DateTime<Utc>) -> Vec<Reading>> Load for F {
-    fn read(&self, now: DateTime<Utc>) -> Vec<Reading> {
+    fn readings_at(&self, now: DateTime<Utc>) -> Vec<Reading> {
         self(now)
     }
 }
@@ -23,12 +23,12 @@ pub struct Reading {
     /// Before any fallback: a source that did not answer is `Unknown` here.
     pub contribution: Contribution,
     /// Its external metrics.
-    pub metrics: Vec<Measured>,
+    pub metrics: Vec<MetricValue>,
 }
 
 /// The value of one external metric, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MetricValue {
     /// As in the HPA.
     pub metric: String,
     pub value: Result<Milli, String>,
@@ -37,12 +37,12 @@ pub struct Measured {
 impl Reading {
     /// The source of a trigger with one metric answered.
     pub fn known(metric: &str, value: Milli, contribution: Contribution) -> Self {
-        Self { contribution, metrics: vec![Measured { metric: metric.to_owned(), value: Ok(value) }] }
+        Self { contribution, metrics: vec![MetricValue { metric: metric.to_owned(), value: Ok(value) }] }
     }
 
     /// The source of a trigger with one metric did not answer.
     pub fn failed(metric: &str, error: impl Into<String>) -> Self {
-        let measured = Measured { metric: metric.to_owned(), value: Err(error.into()) };
+        let measured = MetricValue { metric: metric.to_owned(), value: Err(error.into()) };
         Self { contribution: Contribution::Unknown, metrics: vec![measured] }
     }
 

@@ -3,12 +3,12 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::autoscaler::Autoscaler;
-use super::happening::{Actor, Change, Happening};
+use super::event::{Change, ScaledBy, SimulationEvent};
 use super::load::{Load, Reading};
 use super::pods::Pods;
 use super::sources::{Replicas, SourceChange, Sources};
-use super::{Pace, Plan};
-use crate::activity::{Activity, Past, activity};
+use super::{Plan, Timing};
+use crate::activity::{Activity, ActivityHistory, activity};
 use crate::decide::{Current, Decision, Hold, Observation, decide};
 use crate::policy::Policy;
 
@@ -16,7 +16,7 @@ const SECOND: TimeDelta = TimeDelta::seconds(1);
 
 pub(super) struct Run<'a> {
     policy: Policy,
-    pace: Pace,
+    timing: Timing,
     start_at: DateTime<Utc>,
     end_at: DateTime<Utc>,
     load: &'a dyn Load,
@@ -24,12 +24,12 @@ pub(super) struct Run<'a> {
     autoscaler: Autoscaler<'a>,
     sources: Sources,
     pods: Pods,
-    past: Past,
+    history: ActivityHistory,
     activity: Option<Activity>,
     hold: Option<Hold>,
     polled_at: Option<DateTime<Utc>>,
     waiting: Waiting,
-    happenings: Vec<Happening>,
+    events: Vec<SimulationEvent>,
 }
 
 /// Whether the target has no ready pod and is to get one.
@@ -53,49 +53,49 @@ enum Due {
 
 impl<'a> Run<'a> {
     pub(super) fn new(plan: &'a Plan<'a>, load: &'a dyn Load) -> Self {
-        let Plan { object, hpa, start_at, length, replicas, pace } = plan;
-        let pace = Pace {
-            polling_interval: pace.polling_interval.max(SECOND),
-            sync_period: pace.sync_period.max(SECOND),
-            pod_start_up: pace.pod_start_up.max(TimeDelta::zero()),
+        let Plan { object, hpa, start_at, length, replicas, timing } = plan;
+        let timing = Timing {
+            polling_interval: timing.polling_interval.max(SECOND),
+            sync_period: timing.sync_period.max(SECOND),
+            pod_start_up: timing.pod_start_up.max(TimeDelta::zero()),
         };
         Self {
-            policy: Policy::of(&object.spec, object.metadata.annotations.as_ref()),
-            pace,
+            policy: Policy::from_spec(&object.spec, object.metadata.annotations.as_ref()),
+            timing,
             start_at: *start_at,
             end_at: add(*start_at, *length),
             load,
             plan,
             autoscaler: Autoscaler::new(object.metadata.namespace.as_deref().unwrap_or("default"), hpa),
             sources: Sources::new(&object.spec, hpa),
-            pods: Pods::ready_since(*start_at, *replicas, pace.pod_start_up),
-            past: Past::NeverActive { created_at: *start_at },
+            pods: Pods::ready_since(*start_at, *replicas, timing.pod_start_up),
+            history: ActivityHistory::NeverActive { created_at: *start_at },
             activity: None,
             hold: None,
             polled_at: None,
             waiting: Waiting::No,
-            happenings: Vec::new(),
+            events: Vec::new(),
         }
     }
 
-    pub(super) fn finish(mut self) -> Vec<Happening> {
+    pub(super) fn finish(mut self) -> Vec<SimulationEvent> {
         let mut poll_at = self.start_at;
-        let mut pass_at = add(self.start_at, self.pace.sync_period);
+        let mut pass_at = add(self.start_at, self.timing.sync_period);
         loop {
             let ready = self.pods.first_ready_at().filter(|_| self.waiting != Waiting::No);
             let due = [(poll_at, Due::Poll), (pass_at, Due::Pass)].into_iter().chain(ready.map(|at| (at, Due::Ready)));
             let Some((now, due)) = due.min().filter(|(now, _)| *now < self.end_at) else {
-                return self.happenings;
+                return self.events;
             };
             match due {
                 Due::Ready => self.become_ready(now),
                 Due::Poll => {
                     self.poll(now);
-                    poll_at = add(now, self.pace.polling_interval);
+                    poll_at = add(now, self.timing.polling_interval);
                 }
                 Due::Pass => {
                     self.pass(now);
-                    pass_at = add(now, self.pace.sync_period);
+                    pass_at = add(now, self.timing.sync_period);
                 }
             }
         }
@@ -103,11 +103,11 @@ impl<'a> Run<'a> {
 
     fn poll(&mut self, now: DateTime<Utc>) {
         // A full pause: the sources are not asked.
-        if !self.policy.steering.is_fully_paused() {
-            let (contributions, changes) = self.sources.poll(self.load.read(now), self.replicas(now));
+        if !self.policy.overrides.is_fully_paused() {
+            let (contributions, changes) = self.sources.poll(self.load.readings_at(now), self.replicas(now));
             self.tell_sources(now, changes);
             let activity = activity(&contributions);
-            self.past = self.past.after(activity, now);
+            self.history = self.history.after(activity, now);
             if self.activity.replace(activity) != Some(activity) {
                 self.tell(now, Change::Activity(activity));
             }
@@ -116,13 +116,13 @@ impl<'a> Run<'a> {
         self.polled_at = Some(now);
         let seen = Observation {
             activity: self.activity.unwrap_or(Activity::Unknown),
-            past: self.past,
+            history: self.history,
             current: Current::Replicas(self.pods.current()),
         };
         match decide(&self.policy, &seen, now) {
             Decision::ScaleTo { replicas, because } => {
                 self.hold = None;
-                self.scale(now, replicas, Actor::Kedge(because));
+                self.scale(now, replicas, ScaledBy::Kedge(because));
             }
             Decision::Hold(hold) => {
                 if self.hold.replace(hold) != Some(hold) {
@@ -134,11 +134,12 @@ impl<'a> Run<'a> {
 
     fn pass(&mut self, now: DateTime<Utc>) {
         // A full pause takes the HPA away.
-        if self.policy.steering.is_fully_paused() {
+        if self.policy.overrides.is_fully_paused() {
             return;
         }
         let readings = if self.autoscaler.asks(self.pods.current()) {
-            let (readings, changes) = self.sources.serve(self.plan.hpa, &self.load.read(now), self.replicas(now));
+            let (readings, changes) =
+                self.sources.serve(self.plan.hpa, &self.load.readings_at(now), self.replicas(now));
             self.tell_sources(now, changes);
             readings
         } else {
@@ -169,7 +170,7 @@ impl<'a> Run<'a> {
     /// When the work that this poll sees arrived, to the second.
     fn find_arrival(&self, now: DateTime<Utc>) -> DateTime<Utc> {
         let contributions = |readings: Vec<Reading>| readings.iter().map(|one| one.contribution).collect::<Vec<_>>();
-        let has_work = |at: &DateTime<Utc>| activity(&contributions(self.load.read(*at))) == Activity::Active;
+        let has_work = |at: &DateTime<Utc>| activity(&contributions(self.load.readings_at(*at))) == Activity::Active;
         let Some(polled_at) = self.polled_at else { return now };
         let seconds = std::iter::successors(Some(add(polled_at, SECOND)), |at| Some(add(*at, SECOND)));
         seconds.take_while(|at| *at < now).find(has_work).unwrap_or(now)
@@ -183,7 +184,7 @@ impl<'a> Run<'a> {
         self.tell(now, Change::Ready { waited });
     }
 
-    fn scale(&mut self, now: DateTime<Utc>, to: i32, by: Actor) {
+    fn scale(&mut self, now: DateTime<Utc>, to: i32, by: ScaledBy) {
         let from = self.pods.current();
         self.pods.scale(to, now);
         self.waiting = match self.waiting {
@@ -206,7 +207,7 @@ impl<'a> Run<'a> {
 
     fn tell(&mut self, at: DateTime<Utc>, what: Change) {
         let Replicas { current, ready } = self.replicas(at);
-        self.happenings.push(Happening { at, current, ready, what });
+        self.events.push(SimulationEvent { at, current, ready, what });
     }
 }
 

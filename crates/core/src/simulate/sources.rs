@@ -3,10 +3,10 @@
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, MetricSpec};
 use kedge_api::scaled_object::{Fallback, ScaledObjectSpec};
 
-use super::happening::SourceState;
+use super::event::SourceState;
 use super::load::Reading;
 use crate::activity::Contribution;
-use crate::fallback::{self, Failures, MetricType, Outcome};
+use crate::fallback::{self, Failures, MetricType, QueryOutcome};
 use crate::hpa::model::metric::MetricReading;
 use crate::milli::Milli;
 use crate::quantity::Quantity;
@@ -27,7 +27,7 @@ struct Source {
     polled: Option<Reading>,
 }
 
-/// What the HPA is told.
+/// What the HPA is readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answers {
     Fresh,
@@ -57,7 +57,7 @@ impl Sources {
     pub(super) fn new(spec: &ScaledObjectSpec, hpa: &HorizontalPodAutoscalerSpec) -> Self {
         let source = |cached: Option<bool>| Source {
             failures: Failures::default(),
-            state: SourceState::Answers,
+            state: SourceState::Healthy,
             answers: if cached == Some(true) { Answers::Polled } else { Answers::Fresh },
             polled: None,
         };
@@ -77,7 +77,7 @@ impl Sources {
         let changes = self.note(&readings, replicas, |_| true);
         let contribute = |(source, reading): (&mut Source, Reading)| {
             let contribution = match (reading.contribution, &source.state) {
-                (Contribution::Unknown, SourceState::FellBack { replicas }) => {
+                (Contribution::Unknown, SourceState::InFallback { replicas }) => {
                     Contribution::FallenBack { replicas: *replicas }
                 }
                 (contribution, _) => contribution,
@@ -88,7 +88,7 @@ impl Sources {
         (self.sources.iter_mut().zip(readings).map(contribute).collect(), changes)
     }
 
-    /// What the HPA is told of each of its metrics.
+    /// What the HPA is readings of each of its metrics.
     pub(super) fn serve(
         &mut self,
         hpa: &HorizontalPodAutoscalerSpec,
@@ -106,7 +106,7 @@ impl Sources {
             return MetricReading::Pods(Err(format!("{} metrics are not simulated", metric.type_)));
         };
         let name = &external.metric.name;
-        let told = self.sources.iter().zip(readings).find_map(|(source, fresh)| {
+        let readings = self.sources.iter().zip(readings).find_map(|(source, fresh)| {
             let reading = match source.answers {
                 Answers::Fresh => fresh,
                 Answers::Polled => source.polled.as_ref().unwrap_or(fresh),
@@ -114,7 +114,7 @@ impl Sources {
             let measured = reading.metrics.iter().find(|measured| measured.metric == *name)?;
             Some((source, &measured.value))
         });
-        MetricReading::Series(match told {
+        MetricReading::Series(match readings {
             Some((_, Ok(value))) => Ok(vec![*value]),
             Some((source, Err(error))) => {
                 self.substitute(source, name, replicas).map(|value| vec![value]).ok_or_else(|| error.clone())
@@ -132,13 +132,13 @@ impl Sources {
                 continue;
             }
             let failed = reading.metrics.iter().find_map(|measured| Some((measured, measured.value.as_ref().err()?)));
-            let outcome = if failed.is_some() { Outcome::Failed } else { Outcome::Answered };
+            let outcome = if failed.is_some() { QueryOutcome::Failed } else { QueryOutcome::Answered };
             self.sources[index].failures = self.sources[index].failures.after(outcome, threshold);
             let state = match failed {
-                None => SourceState::Answers,
+                None => SourceState::Healthy,
                 Some((measured, error)) => match self.fallback_replicas(index, &measured.metric, replicas) {
-                    Some(replicas) => SourceState::FellBack { replicas },
-                    None => SourceState::Fails { error: error.clone() },
+                    Some(replicas) => SourceState::InFallback { replicas },
+                    None => SourceState::Failing { error: error.clone() },
                 },
             };
             if self.sources[index].state != state {
@@ -157,7 +157,7 @@ impl Sources {
 
     /// The value that stands in for a metric whose source has failed for too long.
     fn substitute(&self, source: &Source, metric: &str, seen: Replicas) -> Option<Milli> {
-        let fallback = self.fallback.as_ref().filter(|fallback| source.failures.is_past(fallback))?;
+        let fallback = self.fallback.as_ref().filter(|fallback| source.failures.exceed_threshold(fallback))?;
         let target = self.targets.iter().find(|target| target.metric == metric)?;
         let replicas = fallback::replicas(fallback, Some(seen.current)).ok()?;
         fallback::substitute(replicas, target.amount, target.metric_type, Some(seen.ready)).ok()

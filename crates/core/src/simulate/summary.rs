@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 
 use super::Plan;
-use super::happening::{Change, Happening};
+use super::event::{Change, SimulationEvent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -14,7 +14,7 @@ pub struct Summary {
     /// The same, had there always been `replicas_max`.
     pub always_on: TimeDelta,
     /// The time with no replicas.
-    pub asleep: TimeDelta,
+    pub at_zero: TimeDelta,
     /// How often the replicas changed.
     pub changes: usize,
     /// The longest that work waited for a pod to be ready, where there was none.
@@ -22,21 +22,21 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn of(plan: &Plan<'_>, happenings: &[Happening]) -> Self {
+    pub fn from_events(plan: &Plan<'_>, events: &[SimulationEvent]) -> Self {
         let mut summary = Self {
             replicas_max: plan.replicas,
             used: TimeDelta::zero(),
             always_on: TimeDelta::zero(),
-            asleep: TimeDelta::zero(),
+            at_zero: TimeDelta::zero(),
             changes: 0,
             waited_max: None,
         };
         let (mut since, mut replicas) = (plan.start_at, plan.replicas);
-        for happening in happenings {
-            match &happening.what {
+        for event in events {
+            match &event.what {
                 Change::Replicas { to, .. } => {
-                    summary.add(replicas, happening.at - since);
-                    (since, replicas) = (happening.at, *to);
+                    summary.add(replicas, event.at - since);
+                    (since, replicas) = (event.at, *to);
                     summary.changes += 1;
                     summary.replicas_max = summary.replicas_max.max(*to);
                 }
@@ -52,7 +52,7 @@ impl Summary {
     fn add(&mut self, replicas: i32, time: TimeDelta) {
         self.used = self.used.checked_add(&times(time, replicas)).unwrap_or(TimeDelta::MAX);
         if replicas == 0 {
-            self.asleep += time;
+            self.at_zero += time;
         }
     }
 }

@@ -37,20 +37,20 @@ fn hpa(object: &ScaledObject, metrics: Vec<MetricSpec>) -> HorizontalPodAutoscal
 }
 
 /// What happens in an hour with pods that take five seconds to start. A queue wants one replica for ten.
-fn run(object: &ScaledObject, load: &dyn Load) -> Vec<Happening> {
+fn run(object: &ScaledObject, load: &dyn Load) -> Vec<SimulationEvent> {
     let hpa = hpa(object, vec![metric(QUEUE, "10"), metric(CLOCK, "1")][..object.spec.triggers.len()].to_vec());
     simulate(&plan(object, &hpa, 3600), load)
 }
 
 fn plan<'a>(object: &'a ScaledObject, hpa: &'a HorizontalPodAutoscaler, seconds: i64) -> Plan<'a> {
-    let policy = Policy::of(&object.spec, object.metadata.annotations.as_ref());
+    let policy = Policy::from_spec(&object.spec, object.metadata.annotations.as_ref());
     Plan {
         object,
         hpa: &hpa.spec,
         start_at: at(0),
         length: TimeDelta::seconds(seconds),
-        replicas: resting_replicas(&policy),
-        pace: Pace::of(&object.spec, TimeDelta::seconds(5)),
+        replicas: initial_replicas(&policy),
+        timing: Timing::from_spec(&object.spec, TimeDelta::seconds(5)),
     }
 }
 
@@ -74,23 +74,23 @@ fn answer(metric: &str, value: i64) -> Reading {
 }
 
 /// Every change of replicas: the second, who, and to how many.
-fn changes(happenings: &[Happening]) -> Vec<(i64, &'static str, i32)> {
-    let change = |happening: &Happening| match &happening.what {
-        Change::Replicas { to, by: Actor::Kedge(_), .. } => Some((happening.at.timestamp(), "kedge", *to)),
-        Change::Replicas { to, by: Actor::Hpa { .. }, .. } => Some((happening.at.timestamp(), "hpa", *to)),
+fn changes(events: &[SimulationEvent]) -> Vec<(i64, &'static str, i32)> {
+    let change = |event: &SimulationEvent| match &event.what {
+        Change::Replicas { to, by: ScaledBy::Kedge(_), .. } => Some((event.at.timestamp(), "kedge", *to)),
+        Change::Replicas { to, by: ScaledBy::Hpa { .. }, .. } => Some((event.at.timestamp(), "hpa", *to)),
         _ => None,
     };
-    happenings.iter().filter_map(change).collect()
+    events.iter().filter_map(change).collect()
 }
 
-fn replicas(happenings: &[Happening]) -> Vec<i32> {
-    changes(happenings).into_iter().map(|(_, _, to)| to).collect()
+fn replicas(events: &[SimulationEvent]) -> Vec<i32> {
+    changes(events).into_iter().map(|(_, _, to)| to).collect()
 }
 
 #[test]
 fn work_wakes_it_the_hpa_follows_and_it_sleeps_again() {
     let load = queue(&[(61, Some(45)), (600, Some(5)), (1500, Some(0))]);
-    let happenings = run(&object(json!({})), &load);
+    let events = run(&object(json!({})), &load);
     // Passes are 15.01 s apart: the sixth comes at 90.06 s. From one replica four are allowed at once.
     let expected = [
         (90, "kedge", 1),
@@ -101,9 +101,9 @@ fn work_wakes_it_the_hpa_follows_and_it_sleeps_again() {
         // The cooldown of five minutes after 1470 s, the last poll that saw work, and one poll more.
         (1800, "kedge", 0),
     ];
-    assert_eq!(changes(&happenings), expected);
-    let causes = happenings.iter().filter_map(|one| match one.what {
-        Change::Replicas { by: Actor::Kedge(cause), .. } => Some(cause),
+    assert_eq!(changes(&events), expected);
+    let causes = events.iter().filter_map(|one| match one.what {
+        Change::Replicas { by: ScaledBy::Kedge(cause), .. } => Some(cause),
         _ => None,
     });
     assert_eq!(causes.collect::<Vec<_>>(), [Cause::TriggerActive, Cause::CooldownPassed]);
@@ -150,16 +150,16 @@ fn a_window_of_time_keeps_its_replicas() {
         let queue = if (at(900)..at(960)).contains(&now) { 40 } else { 0 };
         vec![answer(QUEUE, queue), answer(CLOCK, if is_open { 3 } else { 0 })]
     };
-    let happenings = run(&object(spec), &load);
-    assert_eq!(replicas(&happenings), [1, 3, 4, 3, 1, 0]);
-    let kept = |one: &&Happening| (at(700)..at(1800)).contains(&one.at);
-    assert!(happenings.iter().filter(kept).all(|one| one.current >= 3));
+    let events = run(&object(spec), &load);
+    assert_eq!(replicas(&events), [1, 3, 4, 3, 1, 0]);
+    let kept = |one: &&SimulationEvent| (at(700)..at(1800)).contains(&one.at);
+    assert!(events.iter().filter(kept).all(|one| one.current >= 3));
 }
 
 #[test]
 fn the_wait_for_a_pod_counts_from_the_arrival_of_the_work() {
-    let happenings = run(&object(json!({})), &queue(&[(71, Some(5))]));
-    let ready = happenings.iter().find(|one| matches!(one.what, Change::Ready { .. })).unwrap();
+    let events = run(&object(json!({})), &queue(&[(71, Some(5))]));
+    let ready = events.iter().find(|one| matches!(one.what, Change::Ready { .. })).unwrap();
     // The poll comes at 90 s, the pod five seconds later.
     assert_eq!((ready.at, ready.ready), (at(95), 1));
     assert_eq!(ready.what, Change::Ready { waited: Some(TimeDelta::seconds(95 - 71)) });
@@ -168,20 +168,20 @@ fn the_wait_for_a_pod_counts_from_the_arrival_of_the_work() {
 #[test]
 fn a_run_tells_why_nothing_is_done() {
     let until = at(90 + 300);
-    let happenings = run(&object(json!({})), &queue(&[(61, Some(5)), (100, Some(0)), (1000, None)]));
-    let told = |pick: fn(&Change) -> bool| happenings.iter().map(|one| &one.what).filter(move |one| pick(one));
-    let holds: Vec<_> = told(|one| matches!(one, Change::Hold(_))).cloned().collect();
+    let events = run(&object(json!({})), &queue(&[(61, Some(5)), (100, Some(0)), (1000, None)]));
+    let readings = |pick: fn(&Change) -> bool| events.iter().map(|one| &one.what).filter(move |one| pick(one));
+    let holds: Vec<_> = readings(|one| matches!(one, Change::Hold(_))).cloned().collect();
     assert_eq!(
         holds,
-        [Hold::AtRest, Hold::CoolingDown { until }, Hold::AtRest, Hold::Blind].map(Change::Hold),
+        [Hold::AtMinimum, Hold::CoolingDown { until }, Hold::AtMinimum, Hold::ActivityUnknown].map(Change::Hold),
         "in the order of time"
     );
-    let activities: Vec<_> = told(|one| matches!(one, Change::Activity(_))).cloned().collect();
+    let activities: Vec<_> = readings(|one| matches!(one, Change::Activity(_))).cloned().collect();
     assert_eq!(
         activities,
         [Activity::Inactive, Activity::Active, Activity::Inactive, Activity::Unknown].map(Change::Activity)
     );
-    let reasons: Vec<_> = happenings
+    let reasons: Vec<_> = events
         .iter()
         .filter_map(|one| match &one.what {
             Change::Condition { condition: HpaCondition::ScalingActive, reason, .. } => Some(reason.as_str()),
@@ -196,8 +196,8 @@ fn a_paused_object_keeps_its_replicas() {
     let mut paused = object(json!({}));
     let note = (kedge_api::names::annotations::PAUSED_REPLICAS.to_owned(), "2".to_owned());
     paused.metadata.annotations = Some([note].into());
-    let happenings = run(&paused, &queue(&[(0, Some(90))]));
-    let [only] = happenings.as_slice() else { panic!("one happening, not {happenings:?}") };
+    let events = run(&paused, &queue(&[(0, Some(90))]));
+    let [only] = events.as_slice() else { panic!("one event, not {events:?}") };
     assert_eq!((only.current, &only.what), (2, &Change::Hold(Hold::Paused)));
 }
 
@@ -206,12 +206,12 @@ fn a_summary_adds_up() {
     let object = object(json!({}));
     let hpa = hpa(&object, vec![metric(QUEUE, "10")]);
     let plan = plan(&object, &hpa, 3600);
-    let happenings = simulate(&plan, &queue(&[(61, Some(45)), (600, Some(5)), (1500, Some(0))]));
-    let summary = Summary::of(&plan, &happenings);
+    let events = simulate(&plan, &queue(&[(61, Some(45)), (600, Some(5)), (1500, Some(0))]));
+    let summary = Summary::from_events(&plan, &events);
     // One to 90.06 s, four to 105.07 s, five to 885.59 s, one to 1800 s.
     let used = 60 + 4 * 15_010 + 5 * 780_520 + 914_410;
     assert_eq!(summary.used, TimeDelta::milliseconds(used));
-    assert_eq!(summary.asleep, TimeDelta::seconds(90 + 1800));
+    assert_eq!(summary.at_zero, TimeDelta::seconds(90 + 1800));
     assert_eq!((summary.replicas_max, summary.changes), (5, 5));
     assert_eq!(summary.always_on, TimeDelta::seconds(5 * 3600));
     assert_eq!(summary.waited_max, Some(TimeDelta::seconds(95 - 61)));
@@ -252,14 +252,14 @@ proptest! {
         let floor = object.spec.idle_replica_count.unwrap_or(min);
         let mut current = floor;
         let mut now = at(0);
-        for happening in run(&object, &queue(&steps)) {
-            prop_assert!((floor..=max).contains(&happening.current), "{happening:?}");
-            prop_assert!((0..=happening.current).contains(&happening.ready), "{happening:?}");
-            prop_assert!(now <= happening.at, "{happening:?}");
-            if let Change::Replicas { from, to, .. } = happening.what {
+        for event in run(&object, &queue(&steps)) {
+            prop_assert!((floor..=max).contains(&event.current), "{event:?}");
+            prop_assert!((0..=event.current).contains(&event.ready), "{event:?}");
+            prop_assert!(now <= event.at, "{event:?}");
+            if let Change::Replicas { from, to, .. } = event.what {
                 prop_assert_eq!((from, to != from), (current, true));
             }
-            (current, now) = (happening.current, happening.at);
+            (current, now) = (event.current, event.at);
         }
         prop_assert!(now < at(3600));
     }
@@ -271,8 +271,8 @@ proptest! {
         let object = bounded(min, max, idle, fallback);
         let mut steps: Vec<_> = steps.into_iter().filter(|(from, _)| *from < gone).collect();
         steps.push((gone, Some(0)));
-        let happenings = run(&object, &queue(&steps));
-        let last = happenings.last().unwrap();
+        let events = run(&object, &queue(&steps));
+        let last = events.last().unwrap();
         prop_assert!(last.at < at(gone + SETTLED_AFTER), "{last:?}");
         prop_assert_eq!(last.current, object.spec.idle_replica_count.unwrap_or(min));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kedge_api::names::annotations;
-use kedge_core::policy::{Pause, Steering};
+use kedge_core::policy::{Overrides, Pause};
 use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 use kedge_webhooks::nearest::nearest;
 
@@ -41,7 +41,7 @@ pub(super) fn check(annotations: Option<&BTreeMap<String, String>>) -> Vec<Findi
 }
 
 fn pause(annotations: Option<&BTreeMap<String, String>>) -> Option<Finding> {
-    let Pause::Unreadable(value) = Steering::of(annotations).pause else { return None };
+    let Pause::Unreadable(value) = Overrides::from_annotations(annotations).pause else { return None };
     let problem = format!("{value:?} is not a number of replicas: the object is paused as it is, and not ready");
     let remedy = "give a whole number in quotes, such as \"0\"";
     Some(Finding::new(&PAUSE_UNREADABLE, path(annotations::PAUSED_REPLICAS), problem, remedy))

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kedge_operator::credentials::{SecretAccess, vault};
-use kedge_operator::{Election, Terms};
+use kedge_operator::{Election, LeaseTiming};
 use kedge_scalers::{Ambient, KeepAlive, Proxies};
 
 use addresses::Address;
@@ -127,7 +127,11 @@ impl Leadership {
             namespace: self.namespace.clone(),
             name: self.lease.clone(),
             identity: format!("{instance}_{}", std::process::id()),
-            terms: Terms { lease: self.lease_duration, renew_within: self.renew_deadline, retry: self.retry_period },
+            timing: LeaseTiming {
+                lease_duration: self.lease_duration,
+                renew_deadline: self.renew_deadline,
+                retry_period: self.retry_period,
+            },
         }
     }
 }

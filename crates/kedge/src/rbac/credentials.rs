@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::ScaledObject;
 use kedge_api::authentication::TriggerAuthenticationSpec;
 use kedge_api::trigger::AuthenticationKind;
-use kedge_core::credentials::identity::{Role, role};
-use kedge_core::credentials::{Kind, Reference};
-use kedge_core::environment::{Variables, named_by};
+use kedge_core::credentials::identity::{AwsRole, parse_role};
+use kedge_core::credentials::{Reference, ReferenceKind};
+use kedge_core::environment::{ContainerVariables, referenced_variables};
 use kedge_operator::target::kind_named;
 
 use super::Operator;
@@ -28,7 +28,7 @@ pub(super) fn of(rights: &mut Rights, input: &Input, operator: &Operator, place:
     let mut reader = Reader { rights, input, place, object };
     for trigger in &object.spec.triggers {
         let container = object.spec.scale_target_ref.env_source_container_name.as_deref();
-        reader.variables(container, &named_by(&trigger.metadata), "as a trigger names them");
+        reader.variables(container, &referenced_variables(&trigger.metadata), "as a trigger names them");
         let Some(reference) = trigger.authentication_ref.as_ref().filter(|reference| !reference.name.is_empty()) else {
             continue;
         };
@@ -76,8 +76,8 @@ impl Reader<'_> {
         for one in spec.env.iter().flatten() {
             self.variables(one.container_name.as_deref(), &BTreeSet::from([one.name.clone()]), &own);
         }
-        let identity = spec.pod_identity.as_ref().and_then(|identity| role(identity, "").ok());
-        if matches!(identity, Some(Role::OfWorkload | Role::OfWorkloadIfAny)) {
+        let identity = spec.pod_identity.as_ref().and_then(|identity| parse_role(identity, "").ok());
+        if matches!(identity, Some(AwsRole::FromWorkload | AwsRole::FromWorkloadIfAnnotated)) {
             self.account(&own);
         }
     }
@@ -116,8 +116,8 @@ impl Reader<'_> {
         let found = pod.containers.iter().find(|container| named.is_none_or(|name| container.name == name));
         let Some(container) = found else { return };
         let namespace = self.place.0.clone();
-        for Reference { kind, name, .. } in (Variables { container, namespace: &namespace }).needs(wanted) {
-            let resource = if kind == Kind::Secret { "secrets" } else { "configmaps" };
+        for Reference { kind, name, .. } in (ContainerVariables { container, namespace: &namespace }).needs(wanted) {
+            let resource = if kind == ReferenceKind::Secret { "secrets" } else { "configmaps" };
             self.read(
                 resource,
                 &namespace,

@@ -1,7 +1,7 @@
 //! A run as one JSON object, for programs. Unlike the text it leaves nothing out.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use kedge_core::simulate::{Actor, Change, Happening, Summary};
+use kedge_core::simulate::{Change, ScaledBy, SimulationEvent, Summary};
 use serde_json::{Value, json};
 
 use super::Report;
@@ -26,23 +26,23 @@ pub(super) fn render(report: &Report<'_>) -> String {
         "seconds": seconds(plan.length),
         "replicas": plan.replicas,
         "triggers": triggers.collect::<Vec<_>>(),
-        "happenings": report.happenings.iter().map(|one| render_happening(report, one)).collect::<Vec<_>>(),
+        "happenings": report.events.iter().map(|one| render_event(report, one)).collect::<Vec<_>>(),
         "summary": render_summary(&report.summary),
     });
     format!("{whole:#}\n")
 }
 
-fn render_happening(report: &Report<'_>, happening: &Happening) -> Value {
-    let line = explain(report, happening);
+fn render_event(report: &Report<'_>, event: &SimulationEvent) -> Value {
+    let line = explain(report, event);
     let mut value = json!({
-        "at": instant(happening.at),
-        "kind": kind(&happening.what),
-        "replicas": happening.current,
-        "ready": happening.ready,
+        "at": instant(event.at),
+        "kind": kind(&event.what),
+        "replicas": event.current,
+        "ready": event.ready,
         "who": line.who,
         "what": line.what,
     });
-    match &happening.what {
+    match &event.what {
         Change::Replicas { from, to, .. } => {
             value["from"] = json!(from);
             value["to"] = json!(to);
@@ -61,8 +61,8 @@ fn render_happening(report: &Report<'_>, happening: &Happening) -> Value {
 
 fn kind(what: &Change) -> &'static str {
     match what {
-        Change::Replicas { by: Actor::Kedge(_), .. } => "scaledByKedge",
-        Change::Replicas { by: Actor::Hpa { .. }, .. } => "scaledByHpa",
+        Change::Replicas { by: ScaledBy::Kedge(_), .. } => "scaledByKedge",
+        Change::Replicas { by: ScaledBy::Hpa { .. }, .. } => "scaledByHpa",
         Change::Activity(_) => "activity",
         Change::Hold(_) => "hold",
         Change::Source { .. } => "source",
@@ -76,7 +76,7 @@ fn render_summary(summary: &Summary) -> Value {
         "replicasMax": summary.replicas_max,
         "replicaSeconds": seconds(summary.used),
         "replicaSecondsAlwaysOn": seconds(summary.always_on),
-        "asleepSeconds": seconds(summary.asleep),
+        "asleepSeconds": seconds(summary.at_zero),
         "scaleChanges": summary.changes,
         "longestWaitSeconds": summary.waited_max.map(seconds),
     })

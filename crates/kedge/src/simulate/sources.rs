@@ -89,14 +89,14 @@ impl Sources {
 
     /// The triggers that have work.
     pub(super) fn active(&self, now: DateTime<Utc>) -> Vec<&str> {
-        let readings = self.read(now);
+        let readings = self.readings_at(now);
         let active = self.sources.iter().zip(readings).filter(|(_, one)| one.contribution == Contribution::Active);
         active.map(|(source, _)| source.label.as_str()).collect()
     }
 }
 
 impl Load for Sources {
-    fn read(&self, now: DateTime<Utc>) -> Vec<Reading> {
+    fn readings_at(&self, now: DateTime<Utc>) -> Vec<Reading> {
         let moment = Moment { now, elapsed: now - self.start_at };
         self.sources.iter().map(|source| source.read(&self.shape, moment)).collect()
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kedge_scalers::metadata::convert;
 
-/// The longest run: past it a list of happenings is of no use.
+/// The longest run: past it a list of events is of no use.
 const SPAN_MAX: TimeDelta = TimeDelta::days(3 * 366);
 
 /// Reads `90s`, `5m` or `1h30m`.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use kedge_core::policy::Policy;
-use kedge_core::simulate::{Actor, Change, Happening, HpaCondition, Summary};
+use kedge_core::simulate::{Change, HpaCondition, ScaledBy, SimulationEvent, Summary};
 
 use super::Report;
 use super::sources::{Answers, Source, target};
@@ -25,7 +25,7 @@ pub(super) fn render(report: &Report<'_>) -> String {
 
 fn render_header(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
     let plan = report.plan;
-    let policy = Policy::of(&plan.object.spec, plan.object.metadata.annotations.as_ref());
+    let policy = Policy::from_spec(&plan.object.spec, plan.object.metadata.annotations.as_ref());
     let target = &plan.hpa.scale_target_ref;
     let name = plan.object.metadata.name.as_deref().unwrap_or_default();
     writeln!(out, "ScaledObject {name} ({})", report.origin)?;
@@ -35,8 +35,8 @@ fn render_header(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
     }
     let start = plan.start_at.format("%a %Y-%m-%d %H:%M:%S UTC");
     writeln!(out, "  time       {start}, for {}", show(plan.length))?;
-    let pace = plan.pace;
-    let (poll, pass, pod) = (show(pace.polling_interval), show(pace.sync_period), show(pace.pod_start_up));
+    let timing = plan.timing;
+    let (poll, pass, pod) = (show(timing.polling_interval), show(timing.sync_period), show(timing.pod_start_up));
     writeln!(out, "  pace       a poll every {poll}, a pass of the HPA every {pass}, pods ready after {pod}\n")
 }
 
@@ -56,17 +56,17 @@ fn describe(source: &Source, load: &str) -> String {
 fn render_timeline(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
     writeln!(out, "{:<8}  {:<width$}  {:<6}  what", "time", "replicas", "who", width = BAR_WIDTH + 5)?;
     let mut day: Option<NaiveDate> = None;
-    for (index, happening) in report.happenings.iter().enumerate() {
-        if says_nothing_new(report.happenings, index) {
+    for (index, event) in report.events.iter().enumerate() {
+        if says_nothing_new(report.events, index) {
             continue;
         }
-        let today = happening.at.date_naive();
+        let today = event.at.date_naive();
         if day.replace(today).is_some_and(|day| day != today) {
             writeln!(out, "{}", today.format("%a %Y-%m-%d"))?;
         }
-        let line = explain(report, happening);
-        let bar = bar(happening.current, report.summary.replicas_max);
-        let (time, current) = (clock(happening.at), happening.current);
+        let line = explain(report, event);
+        let bar = bar(event.current, report.summary.replicas_max);
+        let (time, current) = (clock(event.at), event.current);
         writeln!(out, "{time}  {current:>4} {bar:<BAR_WIDTH$}  {:<6}  {}", line.who, line.what)?;
     }
     writeln!(out)
@@ -83,33 +83,33 @@ fn bar(current: i32, most: i32) -> String {
 }
 
 /// Whether another line of the same instant says it already, or everything is as it should be.
-fn says_nothing_new(happenings: &[Happening], index: usize) -> bool {
-    let happening = &happenings[index];
+fn says_nothing_new(events: &[SimulationEvent], index: usize) -> bool {
+    let event = &events[index];
     let beside = |same: fn(&Change) -> bool| {
-        let others = happenings.iter().skip(index.saturating_sub(4)).take(9);
-        others.filter(|other| other.at == happening.at).any(|other| same(&other.what))
+        let others = events.iter().skip(index.saturating_sub(4)).take(9);
+        others.filter(|other| other.at == event.at).any(|other| same(&other.what))
     };
-    match &happening.what {
+    match &event.what {
         Change::Activity(_) => {
-            beside(|what| matches!(what, Change::Hold(_) | Change::Replicas { by: Actor::Kedge(_), .. }))
+            beside(|what| matches!(what, Change::Hold(_) | Change::Replicas { by: ScaledBy::Kedge(_), .. }))
         }
         // That the HPA rests while the target sleeps, and works while it does not.
         Change::Condition { reason, .. } if reason == "ScalingDisabled" || reason == "ValidMetricFound" => true,
         Change::Condition { condition: HpaCondition::ScalingLimited, is_true, reason, .. } => {
             !is_true
                 || reason == "TooFewReplicas"
-                || beside(|what| matches!(what, Change::Replicas { by: Actor::Hpa { .. }, .. }))
+                || beside(|what| matches!(what, Change::Replicas { by: ScaledBy::Hpa { .. }, .. }))
         }
         _ => false,
     }
 }
 
 fn render_summary(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
-    let Summary { replicas_max, used, always_on, asleep, changes, waited_max } = report.summary;
+    let Summary { replicas_max, used, always_on, at_zero, changes, waited_max } = report.summary;
     let hours = |time: chrono::TimeDelta| time.num_milliseconds() as f64 / 3_600_000.0;
     let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
     let by_kedge =
-        report.happenings.iter().filter(|one| matches!(one.what, Change::Replicas { by: Actor::Kedge(_), .. }));
+        report.events.iter().filter(|one| matches!(one.what, Change::Replicas { by: ScaledBy::Kedge(_), .. }));
     let by_kedge = by_kedge.count();
     writeln!(out, "In {}", show(report.plan.length))?;
     let saved = percent(hours(always_on) - hours(used), hours(always_on));
@@ -118,7 +118,7 @@ fn render_summary(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
         out,
         "  replica-hours  {used:.1}, against {always_on:.1} with {replicas_max} replicas all the time: {saved:.0} % less"
     )?;
-    writeln!(out, "  asleep         {} ({:.0} %)", show(asleep), percent(hours(asleep), hours(report.plan.length)))?;
+    writeln!(out, "  at_zero         {} ({:.0} %)", show(at_zero), percent(hours(at_zero), hours(report.plan.length)))?;
     writeln!(out, "  scale changes  {changes}: {by_kedge} by Kedge, {} by the HPA", changes - by_kedge)?;
     let waited = waited_max.map_or_else(
         || "none: there was always a pod".to_owned(),

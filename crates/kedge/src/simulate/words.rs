@@ -8,9 +8,9 @@ use kedge_core::decide::{Cause, Hold};
 use kedge_core::hpa::model::external::sum_for_average;
 use kedge_core::hpa::model::metric::MetricReading;
 use kedge_core::hpa::model::normalise::{Limit, Normalised, Stability};
-use kedge_core::hpa::model::reconcile::Workings;
+use kedge_core::hpa::model::reconcile::Calculation;
 use kedge_core::milli::Milli;
-use kedge_core::simulate::{Actor, Change, Happening, HpaCondition, SourceState};
+use kedge_core::simulate::{Change, HpaCondition, ScaledBy, SimulationEvent, SourceState};
 
 use super::Report;
 use super::sources::metric_name;
@@ -25,15 +25,15 @@ pub(super) struct Line {
 /// A decision by its name, and what the name means.
 struct Term(&'static str, &'static str);
 
-pub(super) fn explain(report: &Report<'_>, happening: &Happening) -> Line {
-    let (who, what) = match &happening.what {
-        Change::Replicas { from, to, by: Actor::Kedge(cause) } => {
+pub(super) fn explain(report: &Report<'_>, event: &SimulationEvent) -> Line {
+    let (who, what) = match &event.what {
+        Change::Replicas { from, to, by: ScaledBy::Kedge(cause) } => {
             let Term(name, meaning) = explain_cause(*cause);
-            let whose = if *cause == Cause::TriggerActive { active(report, happening.at) } else { String::new() };
+            let whose = if *cause == Cause::TriggerActive { active(report, event.at) } else { String::new() };
             ("Kedge", format!("{from} → {to}  {name}: {whose}{meaning}"))
         }
-        Change::Replicas { from, to, by: Actor::Hpa { reason, told, workings } } => {
-            ("HPA", format!("{from} → {to}  {}", explain_workings(report, reason, told, workings)))
+        Change::Replicas { from, to, by: ScaledBy::Hpa { reason, readings, calculation } } => {
+            ("HPA", format!("{from} → {to}  {}", explain_calculation(report, reason, readings, calculation)))
         }
         Change::Activity(activity) => ("Kedge", explain_activity(*activity).to_owned()),
         Change::Hold(Hold::CoolingDown { until }) => {
@@ -83,15 +83,15 @@ fn explain_hold(hold: Hold) -> Term {
     match hold {
         Hold::Paused => Term("paused", "an annotation says so"),
         Hold::ReplicasUnknown => Term("replicas unknown", "the target's replicas could not be read"),
-        Hold::Blind => {
+        Hold::ActivityUnknown => {
             Term("blind", "a source did not answer and no other has work; nothing is done until something is known")
         }
-        Hold::ScaleOutPaused => Term("scale-out paused", "there is work, and an annotation keeps the target asleep"),
+        Hold::ScaleOutPaused => Term("scale-out paused", "there is work, and an annotation keeps the target at_zero"),
         Hold::ScaleInPaused => Term("scale-in paused", "there is no work, and an annotation keeps the target awake"),
         Hold::CoolingDown { .. } => {
             Term("cooling down", "there is no work; the target may sleep when the cooldown is over")
         }
-        Hold::AtRest => Term("at rest", "there is no work, and the target is where it should be"),
+        Hold::AtMinimum => Term("at rest", "there is no work, and the target is where it should be"),
         Hold::LeftToHpa => Term("left to HPA", "the target is awake; the HPA chooses"),
     }
 }
@@ -115,22 +115,27 @@ fn explain_condition(condition: HpaCondition, is_true: bool) -> &'static str {
 
 fn explain_source(label: &str, state: &SourceState) -> String {
     match state {
-        SourceState::Answers => format!("{label} answers again"),
-        SourceState::Fails { error } => format!("{label} fails: {error}"),
-        SourceState::FellBack { replicas } => {
+        SourceState::Healthy => format!("{label} answers again"),
+        SourceState::Failing { error } => format!("{label} fails: {error}"),
+        SourceState::InFallback { replicas } => {
             format!("{label} has failed for too long: its fallback counts, {replicas} replicas")
         }
     }
 }
 
-fn explain_workings(report: &Report<'_>, reason: &str, told: &[MetricReading], workings: &Workings) -> String {
-    let Workings::Decided { proposals, raw, normalised } = workings else { return reason.to_owned() };
+fn explain_calculation(
+    report: &Report<'_>,
+    reason: &str,
+    readings: &[MetricReading],
+    calculation: &Calculation,
+) -> String {
+    let Calculation::Decided { proposals, raw, normalised } = calculation else { return reason.to_owned() };
     let metrics = report.plan.hpa.metrics.iter().flatten();
     // The first of those that ask for the most.
-    let leader = proposals.iter().zip(told).zip(metrics).min_by_key(|((asked, _), _)| Reverse(**asked));
-    let asks = leader.map_or_else(String::new, |((_, told), metric)| {
+    let leader = proposals.iter().zip(readings).zip(metrics).min_by_key(|((asked, _), _)| Reverse(**asked));
+    let asks = leader.map_or_else(String::new, |((_, readings), metric)| {
         let label = report.sources.label_of_metric(metric_name(metric));
-        match told {
+        match readings {
             MetricReading::Series(Ok(series)) => format!("{label} is at {}, which asks for {raw}", sum(series)),
             _ => format!("{label} asks for {raw}"),
         }

@@ -40,7 +40,7 @@ pub fn evaluate(
         let Some(name) = trigger.name.clone().filter(|name| !name.is_empty()) else { continue };
         let failures = failures(metric);
         let value = match &reading.answer {
-            Ok(known) => composite::Reading::of(&known.values, failures),
+            Ok(known) => composite::Reading::from_values(&known.values, failures),
             Err(_) => composite::Reading::Failed(failures),
         };
         // KEDA: of several metrics of one trigger the last counts.

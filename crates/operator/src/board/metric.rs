@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
-use kedge_core::fallback::{Failures, MetricType, Outcome};
+use kedge_core::fallback::{Failures, MetricType, QueryOutcome};
 use kedge_core::milli::Milli;
 use kedge_core::quantity::Quantity;
 use kedge_scalers::{Known, ReadError};
@@ -104,7 +104,7 @@ impl ExternalMetric {
 
     /// Takes a reading, which ends the query that it came from.
     pub(super) fn take(&self, reading: &Reading, threshold: i32) {
-        let outcome = if reading.answer.is_ok() { Outcome::Answered } else { Outcome::Failed };
+        let outcome = if reading.answer.is_ok() { QueryOutcome::Answered } else { QueryOutcome::Failed };
         let mut state = self.state();
         state.failures = state.failures.after(outcome, threshold);
         state.last = Some(reading.clone());

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kedge_core::credentials::Problem;
+use kedge_core::credentials::CredentialError;
 use kedge_core::secret::Secret;
 
 /// Where a pod finds its own token.
@@ -15,10 +15,10 @@ pub(super) const OWN_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccoun
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// The token in a file.
-pub(super) fn read(path: &str, place: &str) -> Result<Secret, Problem> {
+pub(super) fn read(path: &str, place: &str) -> Result<Secret, CredentialError> {
     let wrong = |problem: &str| {
         let remedy = "name a file with a token of a service account, or use credential.serviceAccountName";
-        Problem::wrong(place, format!("signs in with the file {path:?}, which {problem}"), remedy)
+        CredentialError::invalid(place, format!("signs in with the file {path:?}, which {problem}"), remedy)
     };
     let file = fs::File::open(path).map_err(|_| wrong("cannot be opened"))?;
     let about = file.metadata().map_err(|_| wrong("cannot be opened"))?;

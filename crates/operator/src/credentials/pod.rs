@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
-use kedge_core::credentials::{Content, Kind, Problem, Reference, WorkloadKind};
-use kedge_core::environment::{Environment, Variables};
+use kedge_core::credentials::{CredentialError, Reference, ReferenceContent, ReferenceKind, WorkloadKind};
+use kedge_core::environment::{ContainerVariables, Environment};
 use kube::core::DynamicObject;
 
 use super::{Resolution, SecretAccess};
 
 impl Resolution<'_> {
     /// The pod template of the target; none if it has no containers.
-    pub(super) async fn pod(&mut self) -> Result<Option<PodSpec>, Problem> {
+    pub(super) async fn pod(&mut self) -> Result<Option<PodSpec>, CredentialError> {
         if let Some(pod) = &self.pod {
             return Ok(pod.clone());
         }
         let kind = &self.target.kind;
         let workload = WorkloadKind { kind: kind.kind.clone(), prefix: kind.prefix(), resource: kind.resource.clone() };
         let key = &self.target.key;
-        let reference = Reference::new(Kind::Workload(Box::new(workload)), &key.namespace, &key.name);
+        let reference = Reference::new(ReferenceKind::Workload(Box::new(workload)), &key.namespace, &key.name);
         let found = self.reads.object::<DynamicObject>(&self.credentials.client, &reference).await?;
         let Some(found) = found else {
-            return Err(Problem::Missing { reference, place: "scaleTargetRef".to_owned() });
+            return Err(CredentialError::Missing { reference, place: "scaleTargetRef".to_owned() });
         };
         let template = found.data.pointer("/spec/template/spec");
         let pod: Option<PodSpec> = template.and_then(|template| serde_json::from_value(template.clone()).ok());
@@ -36,10 +36,10 @@ impl Resolution<'_> {
         container: Option<&str>,
         wanted: &BTreeSet<String>,
         place: &str,
-    ) -> Result<Option<Environment>, Vec<Problem>> {
+    ) -> Result<Option<Environment>, Vec<CredentialError>> {
         let Some(pod) = self.pod().await.map_err(|problem| vec![problem])? else { return Ok(None) };
         let container = find(&pod, container, place).map_err(|problem| vec![problem])?;
-        let variables = Variables { container, namespace: self.namespace };
+        let variables = ContainerVariables { container, namespace: self.namespace };
         let mut fetched = BTreeMap::new();
         let mut problems = Vec::new();
         for reference in variables.needs(wanted) {
@@ -54,26 +54,26 @@ impl Resolution<'_> {
         variables.compute(wanted, &fetched).map(Some)
     }
 
-    async fn content(&mut self, reference: &Reference) -> Result<Content, Problem> {
+    async fn content(&mut self, reference: &Reference) -> Result<ReferenceContent, CredentialError> {
         let settings = &self.credentials.settings;
-        let is_withheld = reference.kind == Kind::Secret
+        let is_withheld = reference.kind == ReferenceKind::Secret
             && settings.secrets == SecretAccess::ClusterObjectNamespaceOnly
             && settings.cluster_object_namespace.as_deref() != Some(&reference.namespace);
         if is_withheld {
-            return Ok(Content::Withheld);
+            return Ok(ReferenceContent::Withheld);
         }
         self.reads.content(&self.credentials.client, reference).await
     }
 }
 
-fn find<'a>(pod: &'a PodSpec, name: Option<&str>, place: &str) -> Result<&'a Container, Problem> {
+fn find<'a>(pod: &'a PodSpec, name: Option<&str>, place: &str) -> Result<&'a Container, CredentialError> {
     let found = match name.filter(|name| !name.is_empty()) {
         Some(name) => pod.containers.iter().find(|container| container.name == name),
         None => pod.containers.first(),
     };
     found.ok_or_else(|| {
         let names: Vec<&str> = pod.containers.iter().map(|container| container.name.as_str()).collect();
-        Problem::wrong(
+        CredentialError::invalid(
             place,
             format!("names the container {}, which the target does not have", name.unwrap_or_default()),
             format!("use one of {}", names.join(", ")),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as KubeSecret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::names;
-use kedge_core::credentials::{Content, Kind, Problem, Reference};
+use kedge_core::credentials::{CredentialError, Reference, ReferenceContent, ReferenceKind};
 use kedge_core::secret::Secret;
 use kube::core::Request;
 use kube::{Client, Resource};
@@ -21,7 +21,7 @@ pub type Version = Option<String>;
 #[allow(missing_debug_implementations)] // it holds nothing to look at
 pub struct Reads {
     versions: BTreeMap<Reference, Version>,
-    contents: BTreeMap<Reference, Content>,
+    contents: BTreeMap<Reference, ReferenceContent>,
 }
 
 impl Reads {
@@ -36,14 +36,15 @@ impl Reads {
     }
 
     /// An object, if it exists.
-    pub async fn object<T>(&mut self, client: &Client, reference: &Reference) -> Result<Option<T>, Problem>
+    pub async fn object<T>(&mut self, client: &Client, reference: &Reference) -> Result<Option<T>, CredentialError>
     where
         T: Resource + DeserializeOwned,
     {
         if !reference.can_exist() {
             return Ok(None);
         }
-        let unreadable = |error: &kube::Error| Problem::Unreadable { what: reference.to_string(), problem: why(error) };
+        let unreadable =
+            |error: &kube::Error| CredentialError::Unreadable { what: reference.to_string(), problem: why(error) };
         let request = Request::new(path(reference)).get(&reference.name, &Default::default());
         let request = request.map_err(|error| unreadable(&kube::Error::BuildRequest(error)))?;
         let found = match client.request::<T>(request).await {
@@ -61,15 +62,19 @@ impl Reads {
     }
 
     /// The content of a Secret or ConfigMap.
-    pub async fn content(&mut self, client: &Client, reference: &Reference) -> Result<Content, Problem> {
+    pub async fn content(
+        &mut self,
+        client: &Client,
+        reference: &Reference,
+    ) -> Result<ReferenceContent, CredentialError> {
         if let Some(known) = self.contents.get(reference) {
             return Ok(known.clone());
         }
         let content = match reference.kind {
-            Kind::Secret => self.object::<KubeSecret>(client, reference).await?.map(secret_content),
+            ReferenceKind::Secret => self.object::<KubeSecret>(client, reference).await?.map(secret_content),
             _ => self.object::<ConfigMap>(client, reference).await?.map(map_content),
         };
-        let content = content.unwrap_or(Content::Missing);
+        let content = content.unwrap_or(ReferenceContent::Missing);
         self.contents.insert(reference.clone(), content.clone());
         Ok(content)
     }
@@ -81,38 +86,44 @@ impl Reads {
         reference: &Reference,
         key: &str,
         place: String,
-    ) -> Result<Secret, Problem> {
+    ) -> Result<Secret, CredentialError> {
         let (reference, key) = (reference.clone(), key.to_owned());
         match self.content(client, &reference).await? {
-            Content::Data(mut data) => match data.remove(&key) {
+            ReferenceContent::Data(mut data) => match data.remove(&key) {
                 Some(Some(value)) => Ok(value),
-                Some(None) => Err(Problem::NotText { reference, key, place }),
-                None => Err(Problem::NoKey { reference, key, place }),
+                Some(None) => Err(CredentialError::NotText { reference, key, place }),
+                None => Err(CredentialError::NoKey { reference, key, place }),
             },
-            Content::Missing | Content::Withheld => Err(Problem::Missing { reference, place }),
+            ReferenceContent::Missing | ReferenceContent::Withheld => {
+                Err(CredentialError::Missing { reference, place })
+            }
         }
     }
 }
 
-fn secret_content(secret: KubeSecret) -> Content {
+fn secret_content(secret: KubeSecret) -> ReferenceContent {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok().map(Secret::new);
-    Content::Data(secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, text(bytes.0))).collect())
+    ReferenceContent::Data(
+        secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, text(bytes.0))).collect(),
+    )
 }
 
-fn map_content(map: ConfigMap) -> Content {
-    Content::Data(map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, Some(Secret::new(text)))).collect())
+fn map_content(map: ConfigMap) -> ReferenceContent {
+    ReferenceContent::Data(
+        map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, Some(Secret::new(text)))).collect(),
+    )
 }
 
 /// The path of the resource that an object belongs to.
 pub fn path(reference: &Reference) -> String {
     let own = format!("/apis/{}/{}", names::GROUP, names::VERSION);
     let (prefix, resource) = match &reference.kind {
-        Kind::TriggerAuthentication => (own.as_str(), "triggerauthentications"),
-        Kind::ClusterTriggerAuthentication => return format!("{own}/clustertriggerauthentications"),
-        Kind::Secret => ("/api/v1", "secrets"),
-        Kind::ConfigMap => ("/api/v1", "configmaps"),
-        Kind::ServiceAccount => ("/api/v1", "serviceaccounts"),
-        Kind::Workload(workload) => (workload.prefix.as_str(), workload.resource.as_str()),
+        ReferenceKind::TriggerAuthentication => (own.as_str(), "triggerauthentications"),
+        ReferenceKind::ClusterTriggerAuthentication => return format!("{own}/clustertriggerauthentications"),
+        ReferenceKind::Secret => ("/api/v1", "secrets"),
+        ReferenceKind::ConfigMap => ("/api/v1", "configmaps"),
+        ReferenceKind::ServiceAccount => ("/api/v1", "serviceaccounts"),
+        ReferenceKind::Workload(workload) => (workload.prefix.as_str(), workload.resource.as_str()),
     };
     format!("{prefix}/namespaces/{}/{resource}", reference.namespace)
 }
@@ -130,10 +141,14 @@ pub struct Stamp {
 
 impl Stamp {
     /// The version of what matters in it: where there are generations, a change of the status is none.
-    pub fn version(&self, kind: &Kind) -> Version {
+    pub fn version(&self, kind: &ReferenceKind) -> Version {
         Some(match kind {
-            Kind::Secret | Kind::ConfigMap | Kind::ServiceAccount => format!("{}/{}", self.uid, self.resource_version),
-            Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication | Kind::Workload(_) => {
+            ReferenceKind::Secret | ReferenceKind::ConfigMap | ReferenceKind::ServiceAccount => {
+                format!("{}/{}", self.uid, self.resource_version)
+            }
+            ReferenceKind::TriggerAuthentication
+            | ReferenceKind::ClusterTriggerAuthentication
+            | ReferenceKind::Workload(_) => {
                 format!("{}/{}", self.uid, self.generation)
             }
         })

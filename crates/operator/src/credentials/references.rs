@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kedge_api::names;
-use kedge_core::credentials::{Kind, Reference};
+use kedge_core::credentials::{Reference, ReferenceKind};
 use kube::Client;
 use serde::Deserialize;
 use tokio::task::{AbortHandle, JoinSet};
@@ -70,10 +70,10 @@ impl References {
         let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
         for scope in scopes {
             let path = scope.path(&prefix, "triggerauthentications");
-            references.watch_all(Kind::TriggerAuthentication, scope.clone(), path);
+            references.watch_all(ReferenceKind::TriggerAuthentication, scope.clone(), path);
         }
         let path = format!("{prefix}/clustertriggerauthentications");
-        references.watch_all(Kind::ClusterTriggerAuthentication, Scope::Cluster, path);
+        references.watch_all(ReferenceKind::ClusterTriggerAuthentication, Scope::Cluster, path);
         references
     }
 
@@ -138,7 +138,7 @@ impl References {
     }
 
     /// Takes what a watch of a whole kind saw.
-    fn see_kind(&self, kind: &Kind, scope: &Scope, seen: Seen<Marked>) {
+    fn see_kind(&self, kind: &ReferenceKind, scope: &Scope, seen: Seen<Marked>) {
         let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
         match seen {
             Seen::All(all) => {
@@ -155,7 +155,7 @@ impl References {
         }
     }
 
-    fn watch_all(self: &Arc<Self>, kind: Kind, scope: Scope, path: String) {
+    fn watch_all(self: &Arc<Self>, kind: ReferenceKind, scope: Scope, path: String) {
         let references = Arc::downgrade(self);
         let subject = Subject { path, selector: None, fields: None, extent: Extent::Metadata };
         let tell = move |seen| {
@@ -220,6 +220,6 @@ impl Known {
 }
 
 /// Whether a kind is watched object by object.
-fn is_watched_alone(kind: &Kind) -> bool {
-    !matches!(kind, Kind::TriggerAuthentication | Kind::ClusterTriggerAuthentication)
+fn is_watched_alone(kind: &ReferenceKind) -> bool {
+    !matches!(kind, ReferenceKind::TriggerAuthentication | ReferenceKind::ClusterTriggerAuthentication)
 }

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::authentication::{PodIdentity, SecretKeyRef, TriggerAuthenticationSpec};
 use kedge_api::trigger::{AuthenticationKind, AuthenticationRef, Trigger};
 use kedge_api::{ClusterTriggerAuthentication, ScaledObject, TriggerAuthentication};
-use kedge_core::credentials::{Kind, Problem, Reference, file, oauth2};
-use kedge_core::environment::{Environment, named_by};
+use kedge_core::credentials::{CredentialError, Reference, ReferenceKind, file, oauth2};
+use kedge_core::environment::{Environment, referenced_variables};
 use kedge_core::secret::Secret;
 use kedge_scalers::AuthParams;
 
@@ -71,19 +71,19 @@ pub(super) struct Holder {
 #[derive(Default)]
 pub(super) struct Found {
     params: BTreeMap<String, Secret>,
-    problems: Vec<Problem>,
+    problems: Vec<CredentialError>,
 }
 
 impl Found {
     /// A later source wins over an earlier one.
-    pub(super) fn take(&mut self, parameter: &str, value: Result<Secret, Problem>) {
+    pub(super) fn take(&mut self, parameter: &str, value: Result<Secret, CredentialError>) {
         match value {
             Ok(value) => drop(self.params.insert(parameter.to_owned(), value)),
             Err(problem) => self.problems.push(problem),
         }
     }
 
-    pub(super) fn note(&mut self, problem: Problem) {
+    pub(super) fn note(&mut self, problem: CredentialError) {
         self.problems.push(problem);
     }
 }
@@ -117,7 +117,7 @@ impl Resolution<'_> {
     }
 
     /// Everything a trigger refers to, or everything that is wrong with it.
-    pub async fn resolve(&mut self, trigger: &Trigger) -> Result<Resolved, Vec<Problem>> {
+    pub async fn resolve(&mut self, trigger: &Trigger) -> Result<Resolved, Vec<CredentialError>> {
         let mut problems = Vec::new();
         let mut resolved = Resolved::default();
         match self.environment(trigger).await {
@@ -145,8 +145,8 @@ impl Resolution<'_> {
     }
 
     /// The variables that the metadata of a trigger refers to.
-    async fn environment(&mut self, trigger: &Trigger) -> Result<Environment, Vec<Problem>> {
-        let wanted = named_by(&trigger.metadata);
+    async fn environment(&mut self, trigger: &Trigger) -> Result<Environment, Vec<CredentialError>> {
+        let wanted = referenced_variables(&trigger.metadata);
         if wanted.is_empty() {
             return Ok(Environment::default());
         }
@@ -160,7 +160,7 @@ impl Resolution<'_> {
     async fn authenticate(
         &mut self,
         reference: &AuthenticationRef,
-    ) -> Result<(AuthParams, Option<PodIdentity>), Vec<Problem>> {
+    ) -> Result<(AuthParams, Option<PodIdentity>), Vec<CredentialError>> {
         let holder = self.holder(reference).await.map_err(|problem| vec![problem])?;
         let mut found = Found::default();
         self.take_variables(&holder, &mut found).await;
@@ -182,20 +182,20 @@ impl Resolution<'_> {
     }
 
     /// The object that the reference names.
-    async fn holder(&mut self, reference: &AuthenticationRef) -> Result<Holder, Problem> {
+    async fn holder(&mut self, reference: &AuthenticationRef) -> Result<Holder, CredentialError> {
         let client = &self.credentials.client;
         let place = "`authenticationRef`".to_owned();
         match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
             AuthenticationKind::TriggerAuthentication => {
-                let reference = Reference::new(Kind::TriggerAuthentication, self.namespace, &reference.name);
+                let reference = Reference::new(ReferenceKind::TriggerAuthentication, self.namespace, &reference.name);
                 let found = self.reads.object::<TriggerAuthentication>(client, &reference).await?;
-                let Some(found) = found else { return Err(Problem::Missing { reference, place }) };
+                let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
                 Ok(Holder { reference, namespace: self.namespace.to_owned(), spec: found.spec })
             }
             AuthenticationKind::ClusterTriggerAuthentication => {
-                let reference = Reference::new(Kind::ClusterTriggerAuthentication, "", &reference.name);
+                let reference = Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name);
                 let found = self.reads.object::<ClusterTriggerAuthentication>(client, &reference).await?;
-                let Some(found) = found else { return Err(Problem::Missing { reference, place }) };
+                let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
                 let namespace = self.credentials.settings.cluster_namespace(&reference.to_string())?.to_owned();
                 Ok(Holder { reference, namespace, spec: found.spec.0 })
             }
@@ -206,7 +206,7 @@ impl Resolution<'_> {
     async fn take_sources(&mut self, holder: &Holder, found: &mut Found) {
         let spec = &holder.spec;
         for (index, one) in spec.config_map_target_ref.iter().flatten().enumerate() {
-            let reference = Reference::new(Kind::ConfigMap, &holder.namespace, &one.name);
+            let reference = Reference::new(ReferenceKind::ConfigMap, &holder.namespace, &one.name);
             let place = holder.place(format_args!("configMapTargetRef[{index}]"));
             let value = self.reads.key(&self.credentials.client, &reference, &one.key, place).await;
             found.take(&one.parameter, value);
@@ -240,18 +240,24 @@ impl Resolution<'_> {
     /// The stores of clouds, which cannot be read yet.
     fn refuse_clouds(&self, holder: &Holder, found: &mut Found) {
         for field in unsupported(&holder.spec) {
-            found.note(Problem::wrong(holder.place(field), "is not supported yet", UNSUPPORTED_REMEDY));
+            found.note(CredentialError::invalid(holder.place(field), "is not supported yet", UNSUPPORTED_REMEDY));
         }
     }
 
     /// A key of a Secret that an authentication object refers to.
-    async fn secret(&mut self, holder: &Holder, name: &str, key: &str, place: String) -> Result<Secret, Problem> {
+    async fn secret(
+        &mut self,
+        holder: &Holder,
+        name: &str,
+        key: &str,
+        place: String,
+    ) -> Result<Secret, CredentialError> {
         let namespace = match self.credentials.settings.secrets {
             SecretAccess::EveryNamespace => holder.namespace.as_str(),
             // KEDA: the Secret of the same name there counts, not the one beside the object.
             SecretAccess::ClusterObjectNamespaceOnly => self.credentials.settings.cluster_namespace(&place)?,
         };
-        let reference = Reference::new(Kind::Secret, namespace, name);
+        let reference = Reference::new(ReferenceKind::Secret, namespace, name);
         self.reads.key(&self.credentials.client, &reference, key, place).await
     }
 
@@ -264,13 +270,21 @@ impl Resolution<'_> {
                 Ok(Some(environment)) => {
                     let value = environment.get(&one.name).map(Secret::new).ok_or_else(|| {
                         let problem = format!("names the variable {}, which the container does not define", one.name);
-                        Problem::wrong(&place, problem, "define it there, with a value or from a Secret or ConfigMap")
+                        CredentialError::invalid(
+                            &place,
+                            problem,
+                            "define it there, with a value or from a Secret or ConfigMap",
+                        )
                     });
                     found.take(&one.parameter, value);
                 }
                 Ok(None) => {
                     let remedy = "give the parameter in another way";
-                    found.note(Problem::wrong(&place, "needs a target with containers, and this one has none", remedy));
+                    found.note(CredentialError::invalid(
+                        &place,
+                        "needs a target with containers, and this one has none",
+                        remedy,
+                    ));
                 }
                 Err(problems) => problems.into_iter().for_each(|problem| found.note(problem)),
             }
@@ -278,10 +292,10 @@ impl Resolution<'_> {
     }
 
     /// `filePath`: a file on the operator's disk.
-    fn file(&mut self, holder: &Holder, path: &str) -> Result<BTreeMap<String, Secret>, Problem> {
+    fn file(&mut self, holder: &Holder, path: &str) -> Result<BTreeMap<String, Secret>, CredentialError> {
         self.refresh_after(FILE_AGE_MAX);
-        let wrong = |problem: String, remedy: &str| Problem::wrong(holder.place("filePath"), problem, remedy);
-        if holder.reference.kind != Kind::ClusterTriggerAuthentication {
+        let wrong = |problem: String, remedy: &str| CredentialError::invalid(holder.place("filePath"), problem, remedy);
+        if holder.reference.kind != ReferenceKind::ClusterTriggerAuthentication {
             let remedy = "use a ClusterTriggerAuthentication";
             return Err(wrong("is only possible in a ClusterTriggerAuthentication".to_owned(), remedy));
         }
@@ -293,7 +307,7 @@ impl Resolution<'_> {
         };
         let file = file::parse_path(root, path)
             .map_err(|problem| wrong(problem.to_owned(), "give a path below --filepath-auth-root-path"))?;
-        let text = std::fs::read_to_string(&file).map_err(|error| Problem::Unreadable {
+        let text = std::fs::read_to_string(&file).map_err(|error| CredentialError::Unreadable {
             what: format!("the file {}, which {} names,", file.display(), holder.place("filePath")),
             problem: error.kind().to_string(),
         })?;

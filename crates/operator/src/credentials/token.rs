@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
-use kedge_core::credentials::{Kind, Problem, Reference};
+use kedge_core::credentials::{CredentialError, Reference, ReferenceKind};
 use kedge_core::secret::Secret;
 use kube::api::{Api, PostParams};
 
@@ -13,12 +13,17 @@ use super::read::why;
 
 impl Resolution<'_> {
     /// A token of a service account. It is asked for anew before it ends.
-    pub(super) async fn token(&mut self, namespace: &str, name: &str, place: String) -> Result<Secret, Problem> {
-        let account = Reference::new(Kind::ServiceAccount, namespace, name);
+    pub(super) async fn token(
+        &mut self,
+        namespace: &str,
+        name: &str,
+        place: String,
+    ) -> Result<Secret, CredentialError> {
+        let account = Reference::new(ReferenceKind::ServiceAccount, namespace, name);
         if !account.can_exist() {
-            return Err(Problem::Missing { reference: account, place });
+            return Err(CredentialError::Missing { reference: account, place });
         }
-        let unreadable = |problem| Problem::Unreadable { what: format!("a token of {account}"), problem };
+        let unreadable = |problem| CredentialError::Unreadable { what: format!("a token of {account}"), problem };
         let lifetime = self.credentials.settings.token_lifetime;
         let api: Api<ServiceAccount> = Api::namespaced(self.credentials.client.clone(), namespace);
         let asked = TokenRequest {
@@ -38,7 +43,7 @@ impl Resolution<'_> {
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 self.reads.note_missing(&account);
-                Err(Problem::Missing { reference: account, place })
+                Err(CredentialError::Missing { reference: account, place })
             }
             Err(error) => Err(unreadable(why(&error))),
         }

@@ -11,7 +11,7 @@ use kedge_api::ScaledObject;
 use kedge_api::authentication::TriggerAuthenticationStatus;
 use kedge_api::names::{self, FINALIZER, events};
 use kedge_api::trigger::AuthenticationKind;
-use kedge_core::credentials::{Kind, Reference, usage};
+use kedge_core::credentials::{Reference, ReferenceKind, usage};
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
@@ -61,7 +61,7 @@ struct Holder {
     status: Option<TriggerAuthenticationStatus>,
 }
 
-type Told = (Kind, Scope, Seen<Holder>);
+type Told = (ReferenceKind, Scope, Seen<Holder>);
 
 impl Sight {
     pub fn of(settings: &crate::Settings) -> Self {
@@ -73,10 +73,10 @@ impl Sight {
     }
 
     /// Whether everybody who can refer to this kind is seen.
-    fn covers(self, kind: &Kind) -> bool {
+    fn covers(self, kind: &ReferenceKind) -> bool {
         match self {
             Self::Everything => true,
-            Self::SomeNamespaces => *kind == Kind::TriggerAuthentication,
+            Self::SomeNamespaces => *kind == ReferenceKind::TriggerAuthentication,
             Self::SomeObjects => false,
         }
     }
@@ -108,9 +108,11 @@ impl Usage {
 
     fn watch(&self, tell: &mpsc::UnboundedSender<Told>) -> JoinSet<()> {
         let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
-        let cluster = (Kind::ClusterTriggerAuthentication, Scope::Cluster, "clustertriggerauthentications");
-        let own =
-            self.scopes.iter().map(|scope| (Kind::TriggerAuthentication, scope.clone(), "triggerauthentications"));
+        let cluster = (ReferenceKind::ClusterTriggerAuthentication, Scope::Cluster, "clustertriggerauthentications");
+        let own = self
+            .scopes
+            .iter()
+            .map(|scope| (ReferenceKind::TriggerAuthentication, scope.clone(), "triggerauthentications"));
         let mut watches = JoinSet::new();
         for (kind, scope, resource) in own.chain([cluster]) {
             let (tell, path) = (tell.clone(), scope.path(&prefix, resource));
@@ -153,7 +155,7 @@ impl Usage {
         let before = known.insert(reference.clone(), holder.clone());
         if before.is_some_and(|before| is_changed(&before.metadata, &holder.metadata)) {
             let reason = match reference.kind {
-                Kind::TriggerAuthentication => events::TRIGGER_AUTHENTICATION_UPDATED,
+                ReferenceKind::TriggerAuthentication => events::TRIGGER_AUTHENTICATION_UPDATED,
                 _ => events::CLUSTER_TRIGGER_AUTHENTICATION_UPDATED,
             };
             let note = format!("{} {} is updated", reference.kind, reference.name);
@@ -185,7 +187,7 @@ impl Usage {
     async fn tend(&self, reference: &Reference, holder: &mut Holder, users: &[String]) -> Result<(), kube::Error> {
         let is_marked = holder.metadata.finalizers.iter().flatten().any(|one| one == FINALIZER);
         let (added, deleted) = match reference.kind {
-            Kind::TriggerAuthentication => {
+            ReferenceKind::TriggerAuthentication => {
                 (events::TRIGGER_AUTHENTICATION_ADDED, events::TRIGGER_AUTHENTICATION_DELETED)
             }
             _ => (events::CLUSTER_TRIGGER_AUTHENTICATION_ADDED, events::CLUSTER_TRIGGER_AUTHENTICATION_DELETED),
@@ -207,7 +209,7 @@ impl Usage {
         if !self.sight.covers(&reference.kind) {
             users.extend(before.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned));
         }
-        let listed = usage::list(before, &users);
+        let listed = usage::render_users(before, &users);
         if listed.as_deref() != before.filter(|before| !before.is_empty()) {
             let patch = json!({ "status": { "scaledobjects": listed } });
             self.patch(reference, holder, Some("status"), &patch).await?;
@@ -276,10 +278,10 @@ fn users(objects: &[Arc<ScaledObject>]) -> BTreeMap<Reference, Vec<String>> {
         for reference in object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref()) {
             let reference = match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
                 AuthenticationKind::TriggerAuthentication => {
-                    Reference::new(Kind::TriggerAuthentication, &namespace, &reference.name)
+                    Reference::new(ReferenceKind::TriggerAuthentication, &namespace, &reference.name)
                 }
                 AuthenticationKind::ClusterTriggerAuthentication => {
-                    Reference::new(Kind::ClusterTriggerAuthentication, "", &reference.name)
+                    Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name)
                 }
             };
             users.entry(reference).or_default().push(object.metadata.name.clone().unwrap_or_default());

@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use kedge_api::authentication::{HashiCorpVault, VaultAuthentication, VaultSecretType};
-use kedge_core::credentials::vault::{Question, questions, value};
-use kedge_core::credentials::{Problem, vault};
+use kedge_core::credentials::vault::{VaultRequest, plan_requests, value};
+use kedge_core::credentials::{CredentialError, vault};
 use kedge_core::secret::Secret;
 use kedge_scalers::ReadError;
 use kedge_scalers::http::exchange::{Exchange, ExchangeError};
@@ -55,7 +55,7 @@ impl Resolution<'_> {
                 return found.note(problem);
             }
         };
-        for question in questions(&vault.secrets) {
+        for question in plan_requests(&vault.secrets) {
             match server.ask(&question, &token).await {
                 Ok(data) => self.take_answer(&server, vault, &question, &data, found),
                 Err(problem) => {
@@ -70,7 +70,7 @@ impl Resolution<'_> {
         &mut self,
         server: &Server<'_>,
         vault: &HashiCorpVault,
-        question: &Question<'_>,
+        question: &VaultRequest<'_>,
         data: &Map<String, Value>,
         found: &mut Found,
     ) {
@@ -81,14 +81,14 @@ impl Resolution<'_> {
         for secret in question.answers.iter().filter_map(|index| vault.secrets.get(*index)) {
             let value = value(question.engine, data, &secret.key).ok_or_else(|| {
                 let problem = format!("finds no text under the key {:?} of {}", secret.key, secret.path);
-                Problem::wrong(&server.place, problem, "correct the key, or the type, or write it to Vault")
+                CredentialError::invalid(&server.place, problem, "correct the key, or the type, or write it to Vault")
             });
             found.take(&secret.parameter, value);
         }
     }
 
     /// A token that works.
-    async fn sign_in(&mut self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, Problem> {
+    async fn sign_in(&mut self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, CredentialError> {
         let token = match vault.authentication {
             VaultAuthentication::Token => self.given_token(server, vault)?,
             VaultAuthentication::Kubernetes => self.exchanged_token(server, vault).await?,
@@ -97,22 +97,30 @@ impl Resolution<'_> {
         Ok(token)
     }
 
-    fn given_token(&self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, Problem> {
+    fn given_token(&self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, CredentialError> {
         // KEDA: the operator's own token wins.
         let own = self.credentials.settings.vault.token.clone();
         let given = || vault.credential.as_ref()?.token.as_ref().filter(|token| !token.is_empty()).map(Secret::new);
         own.or_else(given).ok_or_else(|| {
             let remedy = "give credential.token, or set VAULT_TOKEN on the operator";
-            Problem::wrong(&server.place, "has no token to sign in with", remedy)
+            CredentialError::invalid(&server.place, "has no token to sign in with", remedy)
         })
     }
 
     /// A token that Vault gives for one of Kubernetes.
-    async fn exchanged_token(&mut self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, Problem> {
+    async fn exchanged_token(
+        &mut self,
+        server: &Server<'_>,
+        vault: &HashiCorpVault,
+    ) -> Result<Secret, CredentialError> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let (Some(mount), Some(role)) = (given(&vault.mount), given(&vault.role)) else {
             let remedy = "give both, as Vault's kubernetes method knows them";
-            return Err(Problem::wrong(&server.place, "needs mount and role to sign in by kubernetes", remedy));
+            return Err(CredentialError::invalid(
+                &server.place,
+                "needs mount and role to sign in by kubernetes",
+                remedy,
+            ));
         };
         let named = vault.credential.as_ref().and_then(|credential| given(&credential.service_account_name));
         let jwt = match (named, &vault.credential) {
@@ -132,7 +140,7 @@ impl Resolution<'_> {
 }
 
 impl Server<'_> {
-    async fn ask(&self, question: &Question<'_>, token: &Secret) -> Result<Map<String, Value>, Problem> {
+    async fn ask(&self, question: &VaultRequest<'_>, token: &Secret) -> Result<Map<String, Value>, CredentialError> {
         let method = if question.body.is_some() { Method::POST } else { Method::GET };
         let answer = self.call(method, question.path, Some(token), question.body.clone()).await?;
         match answer.get("data") {
@@ -147,8 +155,8 @@ impl Server<'_> {
         path: &str,
         token: Option<&Secret>,
         body: Option<Value>,
-    ) -> Result<Value, Problem> {
-        let wrong = |problem: String, remedy: &str| Problem::wrong(&self.place, problem, remedy);
+    ) -> Result<Value, CredentialError> {
+        let wrong = |problem: String, remedy: &str| CredentialError::invalid(&self.place, problem, remedy);
         let headers = self.headers(token).ok_or_else(|| {
             wrong("has a namespace or token that cannot be sent".to_owned(), "write it in one line of plain text")
         })?;
@@ -188,13 +196,13 @@ impl Server<'_> {
         Some(headers)
     }
 
-    fn unreadable(&self, problem: impl Into<String>) -> Problem {
-        Problem::Unreadable { what: format!("the Vault that {} names", self.place), problem: problem.into() }
+    fn unreadable(&self, problem: impl Into<String>) -> CredentialError {
+        CredentialError::Unreadable { what: format!("the Vault that {} names", self.place), problem: problem.into() }
     }
 }
 
 /// How long a certificate lasts that was issued just now.
 fn certificate_lifetime(data: &Map<String, Value>) -> Duration {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    vault::certificate_end(data).map_or(AGE_MAX, |end| end.saturating_sub(now)).max(AGAIN)
+    vault::certificate_expiry(data).map_or(AGE_MAX, |end| end.saturating_sub(now)).max(AGAIN)
 }

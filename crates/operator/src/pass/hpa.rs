@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
-use kedge_core::hpa::claim::{Claim, claim};
-use kedge_core::hpa::compare::{Before, needs_write};
+use kedge_core::hpa::compare::{LastRendered, needs_write};
+use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
 use kedge_core::hpa::render::{self, TargetKind, render, with_composite};
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 
@@ -52,14 +52,14 @@ impl Passes {
             Some(found) => found.as_ref().clone(),
             None => self.create_hpa(&key, &rendered).await?,
         };
-        let written = match claim(object, &found) {
-            Claim::Foreign { because } => {
+        let written = match check_ownership(object, &found) {
+            HpaOwnership::Foreign { because } => {
                 let problem = format!("failed to ensure HPA is correctly created for ScaledObject: {because}");
                 findings.problem.get_or_insert(problem);
                 return Ok(());
             }
-            Claim::Ours | Claim::Adoptable => {
-                let before = Before { rendered: memory.rendered.as_ref() };
+            HpaOwnership::Ours | HpaOwnership::Adoptable => {
+                let before = LastRendered { rendered: memory.rendered.as_ref() };
                 if needs_write(&found, &rendered, before) {
                     Some(self.replace_hpa(&found, &rendered).await?)
                 } else {
@@ -114,7 +114,7 @@ impl Passes {
         replaced.map_err(PassError::api("cannot update the HPA"))
     }
 
-    /// Before an HPA takes another's place, the other is looked for live if it is not known: what is known may be behind.
+    /// LastRendered an HPA takes another's place, the other is looked for live if it is not known: what is known may be behind.
     async fn look_for_noted_hpa(&self, object: &ScaledObject, stays: Option<&str>) -> Result<(), PassError> {
         let noted = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
         let Some(noted) = noted.filter(|noted| !noted.is_empty() && Some(*noted) != stays) else { return Ok(()) };
@@ -142,12 +142,13 @@ impl Passes {
     pub(super) fn own_hpa(&self, object: &ScaledObject) -> Option<Arc<HorizontalPodAutoscaler>> {
         let namespace = object.metadata.namespace.clone().unwrap_or_default();
         let found = self.world.hpa(&Key::new(namespace, own_name(object)));
-        found.filter(|found| claim(object, found) == Claim::Ours)
+        found.filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
     }
 
     async fn delete_hpa(&self, object: &ScaledObject, name: &str) -> Result<(), PassError> {
         let key = Key::new(object.metadata.namespace.clone().unwrap_or_default(), name);
-        let Some(found) = self.world.hpa(&key).filter(|found| claim(object, found) == Claim::Ours) else {
+        let Some(found) = self.world.hpa(&key).filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
+        else {
             return Ok(());
         };
         let exactly = Preconditions { uid: found.metadata.uid.clone(), resource_version: None };

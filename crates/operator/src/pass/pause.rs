@@ -2,7 +2,7 @@
 
 use kedge_api::ScaledObject;
 use kedge_api::names::events;
-use kedge_core::conditions::{Check, Facts, FallbackState, HpaState, conditions};
+use kedge_core::conditions::{Facts, FallbackState, HpaState, PollState, conditions};
 use kedge_core::policy::{Pause, Policy};
 use tokio::time::Instant;
 
@@ -26,7 +26,7 @@ impl Passes {
         let old = object.status.clone().unwrap_or_default();
         let mut new = old.clone();
         let mut problem = None;
-        match &policy.steering.pause {
+        match &policy.overrides.pause {
             Pause::At(wanted) => {
                 // KEDA: drift is left alone once the number was reached.
                 let done = match old.paused_replica_count == Some(*wanted) {
@@ -48,9 +48,9 @@ impl Passes {
             Pause::AsIs | Pause::No => new.paused_replica_count = None,
         }
         let facts = Facts {
-            steering: &policy.steering,
+            overrides: &policy.overrides,
             problem: problem.as_deref(),
-            check: Check::Paused,
+            poll: PollState::Paused,
             fallback: if object.spec.fallback.is_some() { FallbackState::NotYetKnown } else { FallbackState::Absent },
             hpa: HpaState::Unknown,
         };

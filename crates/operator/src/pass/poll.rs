@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kedge_api::ScaledObject;
 use kedge_api::names::{COMPOSITE_METRIC, events};
 use kedge_core::activity::{Activity, Contribution, activity};
-use kedge_core::conditions::Triggers;
+use kedge_core::conditions::TriggerHealth;
 use kedge_core::decide::{Cause, Current, Decision, Observation, decide};
 use kedge_core::fallback::NoSubstitute;
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
@@ -27,7 +27,7 @@ use crate::world::TargetSeen;
 #[derive(Debug)]
 pub(super) struct Poll {
     pub(super) activity: Activity,
-    pub(super) triggers: Triggers,
+    pub(super) triggers: TriggerHealth,
     pub(super) decision: Decision,
     /// Which metrics are active, by name.
     pub(super) active: BTreeMap<String, bool>,
@@ -64,12 +64,12 @@ impl Passes {
         memory.past = Some(past);
         let seen = |current: Option<i32>| Observation {
             activity,
-            past,
+            history: past,
             current: current.map_or(Current::Unknown, Current::Replicas),
         };
         let decision = self.apply(object, policy, target, seen, current, &active).await?;
         let failed = contributions.iter().any(|one| matches!(one, Contribution::Unknown));
-        let triggers = if failed { Triggers::SomeFailed } else { Triggers::AllAnswered };
+        let triggers = if failed { TriggerHealth::SomeFailed } else { TriggerHealth::AllAnswered };
         let active = status_of(&readings, &active);
         Ok(Poll { activity, triggers, decision, active })
     }
@@ -93,7 +93,7 @@ impl Passes {
         let contribution = outcome.contribution();
         let left = board.triggers.iter().filter(|trigger| trigger.scaler.is_ok() && trigger.metrics.is_empty());
         let contributions = left.map(|_| Contribution::LeftToHpa).chain([contribution]).collect();
-        let active = [(COMPOSITE_METRIC.to_owned(), contribution.asks_for_work())].into();
+        let active = [(COMPOSITE_METRIC.to_owned(), contribution.is_active())].into();
         // Triggers that do not answer are told of one by one.
         let failing = outcome.why().filter(|why| !matches!(why, Unknown::NoAnswer { .. })).map(ToString::to_string);
         (contributions, active, failing)
@@ -244,7 +244,7 @@ fn contributions(board: &ObjectBoard, readings: &[Read<'_>], current: Option<i32
     let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
     for (trigger, metric, reading) in readings {
         let contribution = contribution(board, metric.failures(), reading, current);
-        active.insert(metric.name.clone(), contribution.asks_for_work() || pushed.contains(&trigger.index));
+        active.insert(metric.name.clone(), contribution.is_active() || pushed.contains(&trigger.index));
         by_trigger.entry(trigger.index).or_default().push(contribution);
     }
     let of = |trigger: &Arc<BoardTrigger>| combine(trigger.scaler.is_ok(), by_trigger.get(&trigger.index));
@@ -267,7 +267,7 @@ fn contribution(
     match (&reading.answer, &board.fallback) {
         (Ok(known), _) if known.activity == Answer::Active => Contribution::Active,
         (Ok(_), _) => Contribution::Inactive,
-        (Err(_), Some(fallback)) if failures.is_past(fallback) => fallback::replicas(fallback, current)
+        (Err(_), Some(fallback)) if failures.exceed_threshold(fallback) => fallback::replicas(fallback, current)
             .map_or(Contribution::Unknown, |replicas| Contribution::FallenBack { replicas }),
         (Err(_), _) => Contribution::Unknown,
     }
@@ -286,5 +286,5 @@ fn combine(is_built: bool, metrics: Option<&Vec<Contribution>>) -> Contribution 
 
 /// Whether an annotation says that there is work.
 pub(super) fn is_forced(policy: &Policy) -> bool {
-    policy.steering.activation == Activation::Forced
+    policy.overrides.activation == Activation::Forced
 }

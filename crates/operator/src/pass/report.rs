@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use kedge_api::names::{COMPOSITE_METRIC, conditions as kinds, events, messages, reasons};
 use kedge_api::scaled_object::{HealthStatus, ScaledObjectStatus, TriggerActivity};
 use kedge_api::{Condition, ScaledObject};
-use kedge_core::activity::{Activity, Past};
-use kedge_core::conditions::{Check, Facts, FallbackState, HpaState, conditions};
+use kedge_core::activity::{Activity, ActivityHistory};
+use kedge_core::conditions::{Facts, FallbackState, HpaState, PollState, conditions};
 use kedge_core::policy::Policy;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
@@ -37,9 +37,11 @@ impl Passes {
         // Where no trigger could be built there was nothing to look at.
         let blind = findings.board.as_ref().is_some_and(|board| !board.is_built_at_all()) && !is_forced(policy);
         let check = match &findings.poll {
-            _ if blind => Check::NotPolled,
-            Some(poll) => Check::Polled { activity: poll.activity, triggers: poll.triggers, decision: poll.decision },
-            None => Check::NotPolled,
+            _ if blind => PollState::NotPolled,
+            Some(poll) => {
+                PollState::Polled { activity: poll.activity, triggers: poll.triggers, decision: poll.decision }
+            }
+            None => PollState::NotPolled,
         };
         let name = findings.hpa_name.clone().or_else(|| new.hpa_name.clone());
         let namespace = object.metadata.namespace.clone().unwrap_or_default();
@@ -52,8 +54,13 @@ impl Passes {
         };
         let previous = old.conditions.clone().unwrap_or_default();
         let problem = findings.problem.as_deref();
-        let facts =
-            Facts { steering: &policy.steering, problem, check, fallback: fallback_state(object, findings), hpa };
+        let facts = Facts {
+            overrides: &policy.overrides,
+            problem,
+            poll: check,
+            fallback: fallback_state(object, findings),
+            hpa,
+        };
         let mut told = conditions(&previous, &facts);
         // Between two polls the last word on the triggers stands, unless the check itself has something to say.
         if findings.poll.is_none() && findings.board.is_some() && !blind {
@@ -193,7 +200,7 @@ fn fallback_state(object: &ScaledObject, findings: &Findings) -> FallbackState {
     let Some(board) = &findings.board else { return FallbackState::NotYetKnown };
     match &board.fallback {
         None => FallbackState::Absent,
-        Some(fallback) if board.metrics().any(|(_, metric)| metric.failures().is_past(fallback)) => {
+        Some(fallback) if board.metrics().any(|(_, metric)| metric.failures().exceed_threshold(fallback)) => {
             FallbackState::InUse
         }
         // Whoever asked: a read by the HPA tells as much as a poll.
@@ -211,8 +218,8 @@ fn last_active(
     now: DateTime<Utc>,
 ) -> Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time> {
     let seen_at = match memory.past {
-        Some(Past::Ended { at }) => at,
-        Some(Past::Active { last_seen_at: Some(at) }) => at,
+        Some(ActivityHistory::Ended { at }) => at,
+        Some(ActivityHistory::Active { last_seen_at: Some(at) }) => at,
         _ => now,
     };
     match (was_active, is_active) {

@@ -20,7 +20,7 @@ impl Passes {
         if let Some((_, problem)) = problem_of(object) {
             return Err(problem);
         }
-        if Policy::of(&object.spec, object.metadata.annotations.as_ref()).steering.is_paused() {
+        if Policy::from_spec(&object.spec, object.metadata.annotations.as_ref()).overrides.is_paused() {
             return Err("it is paused".to_owned());
         }
         let hpa = self.own_hpa(object);

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kedge_core::hpa::model::memory::Memory;
+use kedge_core::hpa::model::history::ScalingHistory;
 use kedge_core::hpa::model::reconcile::Outcome;
 use kedge_core::hpa::model::settings::Settings;
 use tokio::time::Instant;
@@ -54,7 +54,7 @@ pub struct HpaController {
     schedule: Schedule,
     /// What is remembered of each autoscaler. One that is deleted is forgotten when its next pass is due, so that one
     /// of the same name that takes its place before inherits it, as with the real controller.
-    memories: BTreeMap<Key, Memory>,
+    memories: BTreeMap<Key, ScalingHistory>,
     /// The last revision that was looked at.
     seen: u64,
 }
@@ -133,9 +133,9 @@ fn notice(desk: &Desk, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
 }
 
 /// What follows from a pass: the memory of it and the next one, or nothing where there was no autoscaler.
-fn settle(schedule: &mut Schedule, memories: &mut BTreeMap<Key, Memory>, key: Key, outcome: Option<&Outcome>) {
+fn settle(schedule: &mut Schedule, memories: &mut BTreeMap<Key, ScalingHistory>, key: Key, outcome: Option<&Outcome>) {
     if let Some(outcome) = outcome {
-        memories.insert(key.clone(), outcome.memory.clone());
+        memories.insert(key.clone(), outcome.history.clone());
         schedule.request(key, Instant::now());
     }
 }

@@ -6,7 +6,7 @@ use crate::builtin::shape;
 use crate::error::ApiError;
 use crate::resource::Gvr;
 
-/// Terms that all must hold.
+/// LeaseTiming that all must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldSelector {
     terms: Vec<Term>,

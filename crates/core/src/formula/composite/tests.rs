@@ -135,6 +135,6 @@ fn readings_count_as_they_would_be_published() {
         ("none is a failure", &[], Reading::Failed(Failures(2))),
     ];
     for (name, values, expected) in rows {
-        assert_eq!(Reading::of(values, Failures(2)), expected, "{name}");
+        assert_eq!(Reading::from_values(values, Failures(2)), expected, "{name}");
     }
 }

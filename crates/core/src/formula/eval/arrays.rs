@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::super::error::Mistake;
+use super::super::error::FormulaFault;
 use super::super::tree::{Binary, Function, Node};
 use super::super::value::{Array, Value, arithmetic};
 use super::{Frame, Machine};
 
 impl Machine<'_> {
-    pub(super) fn call(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Value, Mistake> {
+    pub(super) fn call(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Value, FormulaFault> {
         use Function::*;
-        let [first, rest @ ..] = arguments else { return Err(Mistake::new(at, "needs an argument")) };
+        let [first, rest @ ..] = arguments else { return Err(FormulaFault::new(at, "needs an argument")) };
         match function {
             Abs | Ceil | Floor | Round | Float | Int => {
                 let value = self.value(first)?;
@@ -38,31 +38,33 @@ impl Machine<'_> {
     }
 
     /// The elements of an array, each of which will cost a step.
-    pub(super) fn items(&mut self, node: &Node) -> Result<Rc<Array>, Mistake> {
+    pub(super) fn items(&mut self, node: &Node) -> Result<Rc<Array>, FormulaFault> {
         match self.value(node)? {
             Value::Array(array) => {
                 self.spend(array.items.len(), node.at)?;
                 Ok(array)
             }
-            other => Err(Mistake::new(node.at, format!("needs an array here, as in `[a, b]`, not {}", other.name()))),
+            other => {
+                Err(FormulaFault::new(node.at, format!("needs an array here, as in `[a, b]`, not {}", other.name())))
+            }
         }
     }
 
     /// What a closure gives for one element.
-    fn each(&mut self, body: &Node, item: &Value, index: usize, accumulator: Value) -> Result<Value, Mistake> {
+    fn each(&mut self, body: &Node, item: &Value, index: usize, accumulator: Value) -> Result<Value, FormulaFault> {
         self.frames.push(Frame { item: item.clone(), index, accumulator });
         let result = self.value(body);
         self.frames.pop();
         result
     }
 
-    fn holds(&mut self, body: &Node, item: &Value, index: usize) -> Result<bool, Mistake> {
+    fn holds(&mut self, body: &Node, item: &Value, index: usize) -> Result<bool, FormulaFault> {
         let found = self.each(body, item, index, Value::Nil)?;
         truth(&found, body.at)
     }
 
     /// `all any none one count`
-    fn counted(&mut self, function: Function, array: &Node, body: Option<&Node>) -> Result<Value, Mistake> {
+    fn counted(&mut self, function: Function, array: &Node, body: Option<&Node>) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
         let mut count = 0;
         for (index, item) in values.items.iter().enumerate() {
@@ -90,9 +92,9 @@ impl Machine<'_> {
     }
 
     /// `find findIndex findLast findLastIndex`
-    fn found(&mut self, function: Function, array: &Node, rest: &[Node]) -> Result<Value, Mistake> {
+    fn found(&mut self, function: Function, array: &Node, rest: &[Node]) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
-        let [body, ..] = rest else { return Err(Mistake::new(array.at, "needs a condition")) };
+        let [body, ..] = rest else { return Err(FormulaFault::new(array.at, "needs a condition")) };
         let from_the_end = matches!(function, Function::FindLast | Function::FindLastIndex);
         for step in 0..values.items.len() {
             let index = if from_the_end { values.items.len() - 1 - step } else { step };
@@ -108,9 +110,15 @@ impl Machine<'_> {
     }
 
     /// `filter map`
-    fn transformed(&mut self, function: Function, array: &Node, rest: &[Node], at: usize) -> Result<Value, Mistake> {
+    fn transformed(
+        &mut self,
+        function: Function,
+        array: &Node,
+        rest: &[Node],
+        at: usize,
+    ) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
-        let [body, ..] = rest else { return Err(Mistake::new(at, "needs something to do with each element")) };
+        let [body, ..] = rest else { return Err(FormulaFault::new(at, "needs something to do with each element")) };
         let mut items = Vec::new();
         for (index, item) in values.items.iter().enumerate() {
             if function == Function::Map {
@@ -122,7 +130,7 @@ impl Machine<'_> {
         Value::array(items, at)
     }
 
-    fn sum(&mut self, array: &Node, body: Option<&Node>, at: usize) -> Result<Value, Mistake> {
+    fn sum(&mut self, array: &Node, body: Option<&Node>, at: usize) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
         let mut sum = Value::Int(0);
         for (index, item) in values.items.iter().enumerate() {
@@ -135,16 +143,16 @@ impl Machine<'_> {
         Ok(sum)
     }
 
-    fn reduced(&mut self, array: &Node, rest: &[Node], at: usize) -> Result<Value, Mistake> {
+    fn reduced(&mut self, array: &Node, rest: &[Node], at: usize) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
         let [body, initial @ ..] = rest else {
-            return Err(Mistake::new(at, "needs something to do with each element"));
+            return Err(FormulaFault::new(at, "needs something to do with each element"));
         };
         let (mut accumulator, begin) = match (initial.first(), values.items.first()) {
             (Some(initial), _) => (self.value(initial)?, 0),
             (None, Some(first)) => (first.clone(), 1),
             (None, None) => {
-                return Err(Mistake::new(at, "the array is empty; give `reduce` a third argument to begin with"));
+                return Err(FormulaFault::new(at, "the array is empty; give `reduce` a third argument to begin with"));
             }
         };
         for (index, item) in values.items.iter().enumerate().skip(begin) {
@@ -153,9 +161,9 @@ impl Machine<'_> {
         Ok(accumulator)
     }
 
-    fn sorted_by(&mut self, array: &Node, rest: &[Node], at: usize) -> Result<Value, Mistake> {
+    fn sorted_by(&mut self, array: &Node, rest: &[Node], at: usize) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
-        let [body, order @ ..] = rest else { return Err(Mistake::new(at, "needs something to sort by")) };
+        let [body, order @ ..] = rest else { return Err(FormulaFault::new(at, "needs something to sort by")) };
         let mut keyed = Vec::new();
         for (index, item) in values.items.iter().enumerate() {
             let key = self.each(body, item, index, Value::Nil)?;
@@ -172,13 +180,13 @@ impl Machine<'_> {
         array: &Node,
         option: Option<&Node>,
         at: usize,
-    ) -> Result<Value, Mistake> {
+    ) -> Result<Value, FormulaFault> {
         let values = self.items(array)?;
         let items = match (function, option) {
             (Function::Take, Some(count)) => {
                 let count = self.whole(count)?;
-                let count =
-                    usize::try_from(count).map_err(|_| Mistake::new(at, format!("cannot take {count} elements")))?;
+                let count = usize::try_from(count)
+                    .map_err(|_| FormulaFault::new(at, format!("cannot take {count} elements")))?;
                 values.items.iter().take(count).cloned().collect()
             }
             (Function::Sort, order) => {
@@ -191,21 +199,26 @@ impl Machine<'_> {
         Value::array(items, at)
     }
 
-    fn sorted(&mut self, mut keyed: Vec<(f64, Value)>, order: Option<&Node>, at: usize) -> Result<Vec<Value>, Mistake> {
+    fn sorted(
+        &mut self,
+        mut keyed: Vec<(f64, Value)>,
+        order: Option<&Node>,
+        at: usize,
+    ) -> Result<Vec<Value>, FormulaFault> {
         let comparisons = keyed.len().saturating_mul(keyed.len().max(1).ilog2() as usize);
         self.spend(comparisons, at)?;
         let order: fn(&f64, &f64) -> Ordering = match order.map(|order| self.value(order)).transpose()? {
             None => f64::total_cmp,
             Some(Value::Text(order)) if *order == *"asc" => f64::total_cmp,
             Some(Value::Text(order)) if *order == *"desc" => |a, b| b.total_cmp(a),
-            Some(_) => return Err(Mistake::new(at, "the order is \"asc\" or \"desc\"")),
+            Some(_) => return Err(FormulaFault::new(at, "the order is \"asc\" or \"desc\"")),
         };
         keyed.sort_by(|(a, _), (b, _)| order(a, b));
         Ok(keyed.into_iter().map(|(_, item)| item).collect())
     }
 
     /// `concat flatten`
-    fn joined(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Value, Mistake> {
+    fn joined(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Value, FormulaFault> {
         let mut items = Vec::new();
         for argument in arguments {
             let values = self.items(argument)?;
@@ -222,7 +235,7 @@ impl Machine<'_> {
     }
 
     /// `min max mean median`, over numbers and arrays of them, however mixed.
-    fn aggregate(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Value, Mistake> {
+    fn aggregate(&mut self, function: Function, arguments: &[Node], at: usize) -> Result<Value, FormulaFault> {
         let mut numbers = Vec::new();
         for argument in arguments {
             let value = self.value(argument)?;
@@ -240,25 +253,25 @@ impl Machine<'_> {
     }
 }
 
-fn truth(value: &Value, at: usize) -> Result<bool, Mistake> {
+fn truth(value: &Value, at: usize) -> Result<bool, FormulaFault> {
     match value {
         Value::Bool(truth) => Ok(*truth),
-        other => Err(Mistake::new(at, format!("needs a condition here, as `# > 1` is, not {}", other.name()))),
+        other => Err(FormulaFault::new(at, format!("needs a condition here, as `# > 1` is, not {}", other.name()))),
     }
 }
 
-fn number(value: &Value, at: usize) -> Result<f64, Mistake> {
+fn number(value: &Value, at: usize) -> Result<f64, FormulaFault> {
     value.as_f64().ok_or_else(|| {
         let remedy = if matches!(value, Value::Nil) { "; leave nil out first, with `filter` or `??`" } else { "" };
-        Mistake::new(at, format!("needs numbers here, not {}{remedy}", value.name()))
+        FormulaFault::new(at, format!("needs numbers here, not {}{remedy}", value.name()))
     })
 }
 
-fn rounded(function: Function, value: &Value, at: usize) -> Result<Value, Mistake> {
+fn rounded(function: Function, value: &Value, at: usize) -> Result<Value, FormulaFault> {
     let number = number(value, at)?;
     Ok(match (function, value) {
         (Function::Abs, Value::Int(whole)) => {
-            Value::Int(whole.checked_abs().ok_or_else(|| Mistake::range(at, "is too large a whole number"))?)
+            Value::Int(whole.checked_abs().ok_or_else(|| FormulaFault::range(at, "is too large a whole number"))?)
         }
         (Function::Abs, _) => Value::Float(number.abs()),
         (Function::Ceil, _) => Value::Float(number.ceil()),
@@ -266,7 +279,7 @@ fn rounded(function: Function, value: &Value, at: usize) -> Result<Value, Mistak
         (Function::Round, _) => Value::Float(number.round()),
         (Function::Int, Value::Int(_)) => value.clone(),
         (Function::Int, _) if number.is_nan() => {
-            return Err(Mistake::range(at, "is not a number, and so no whole one"));
+            return Err(FormulaFault::range(at, "is not a number, and so no whole one"));
         }
         // Cut towards zero; what does not fit is the nearest that does.
         (Function::Int, _) => Value::Int(number as i64),

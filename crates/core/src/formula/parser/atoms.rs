@@ -1,20 +1,20 @@
 //! What operators stand between: numbers, texts, arrays, and the names of triggers and `let`s.
 
-use super::super::error::Mistake;
+use super::super::error::FormulaFault;
 use super::super::lexer::{KEYWORDS, Placed, Token};
-use super::super::tree::{Function, Kind, Node};
+use super::super::tree::{Function, Node, NodeKind};
 use super::Parser;
 
 impl<'t> Parser<'t> {
-    pub(super) fn atom(&mut self) -> Result<Node, Mistake> {
+    pub(super) fn atom(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         let kind = match self.peek().clone() {
-            Token::Int(number) => Kind::Int(number),
-            Token::Float(number) => Kind::Float(number),
-            Token::Text(text) => Kind::Text(text.into()),
-            Token::Word("true") => Kind::Bool(true),
-            Token::Word("false") => Kind::Bool(false),
-            Token::Word("nil") => Kind::Nil,
+            Token::Int(number) => NodeKind::Int(number),
+            Token::Float(number) => NodeKind::Float(number),
+            Token::Text(text) => NodeKind::Text(text.into()),
+            Token::Word("true") => NodeKind::Bool(true),
+            Token::Word("false") => NodeKind::Bool(false),
+            Token::Word("nil") => NodeKind::Nil,
             Token::Word("$env") => return self.environment(),
             Token::Word(word) if !KEYWORDS.contains(&word) => return self.name(word),
             Token::Symbol("[") => return self.array(),
@@ -29,7 +29,7 @@ impl<'t> Parser<'t> {
         Node::new(kind, at)
     }
 
-    fn array(&mut self) -> Result<Node, Mistake> {
+    fn array(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         self.advance();
         let mut nodes = Vec::new();
@@ -40,11 +40,11 @@ impl<'t> Parser<'t> {
             }
         }
         self.expect("]")?;
-        Node::new(Kind::Array(nodes), at)
+        Node::new(NodeKind::Array(nodes), at)
     }
 
     /// A `let`, a trigger, or a call of a function.
-    fn name(&mut self, word: &'t str) -> Result<Node, Mistake> {
+    fn name(&mut self, word: &'t str) -> Result<Node, FormulaFault> {
         let at = self.at();
         let called = matches!(self.tokens.get(self.next + 1), Some(Placed { token: Token::Symbol("("), .. }));
         let local = self.lets.iter().position(|name| *name == word);
@@ -52,24 +52,24 @@ impl<'t> Parser<'t> {
         if called && (local.is_some() || trigger.is_some()) {
             let problem =
                 format!("`{word}` is a value here and cannot be called; for the function write `::{word}(…)`");
-            return Err(Mistake::new(at, problem));
+            return Err(FormulaFault::new(at, problem));
         }
         if called {
             return self.function();
         }
         self.advance();
         match (local, trigger) {
-            (Some(local), _) => Node::new(Kind::Local(local), at),
+            (Some(local), _) => Node::new(NodeKind::Local(local), at),
             (None, Some(trigger)) => {
                 self.mentioned.insert(trigger);
-                Node::new(Kind::Trigger(trigger), at)
+                Node::new(NodeKind::Trigger(trigger), at)
             }
             (None, None) => Err(self.unknown(word, at)),
         }
     }
 
     /// `$env["name"]`, for names that are no words of the language; and `$env.name`.
-    fn environment(&mut self) -> Result<Node, Mistake> {
+    fn environment(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         self.advance();
         self.accept("?.");
@@ -80,7 +80,7 @@ impl<'t> Parser<'t> {
         let name = match self.peek() {
             Token::Text(name) if bracketed => name.clone(),
             Token::Word(name) if !bracketed => (*name).to_owned(),
-            _ => return Err(Mistake::new(at, "`$env` needs the name of a trigger, as in `$env[\"my-queue\"]`")),
+            _ => return Err(FormulaFault::new(at, "`$env` needs the name of a trigger, as in `$env[\"my-queue\"]`")),
         };
         let name_at = self.at();
         self.advance();
@@ -91,12 +91,12 @@ impl<'t> Parser<'t> {
             return Err(self.unknown(&name, name_at));
         };
         self.mentioned.insert(trigger);
-        Node::new(Kind::Trigger(trigger), at)
+        Node::new(NodeKind::Trigger(trigger), at)
     }
 
-    fn unknown(&self, word: &str, at: usize) -> Mistake {
+    fn unknown(&self, word: &str, at: usize) -> FormulaFault {
         if Function::named(word).is_some() {
-            return Mistake::new(at, format!("`{word}` is a function; give it its arguments in parentheses"));
+            return FormulaFault::new(at, format!("`{word}` is a function; give it its arguments in parentheses"));
         }
         let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
         let remedy = match (names.is_empty(), self.names.iter().any(|name| name.starts_with(&format!("{word}-")))) {
@@ -109,6 +109,6 @@ impl<'t> Parser<'t> {
             }
             (false, false) => format!("the named triggers are {} (cpu and memory do not count)", names.join(", ")),
         };
-        Mistake::new(at, format!("unknown name `{word}`; {remedy}"))
+        FormulaFault::new(at, format!("unknown name `{word}`; {remedy}"))
     }
 }

@@ -1,26 +1,29 @@
 //! Functions: `max(a, b)`, `[a, b] | filter({# > 1})`, and `#` inside.
 
-use super::super::error::Mistake;
+use super::super::error::FormulaFault;
 use super::super::lexer::{KEYWORDS, Token};
-use super::super::tree::{FUNCTIONS, Function, Kind, Node};
+use super::super::tree::{FUNCTIONS, Function, Node, NodeKind};
 use super::Parser;
 
 impl Parser<'_> {
     /// `name(…)`, the name being next.
-    pub(super) fn function(&mut self) -> Result<Node, Mistake> {
+    pub(super) fn function(&mut self) -> Result<Node, FormulaFault> {
         self.call(Vec::new())
     }
 
     /// `name(…)` after a `|`: what stands before it is the first argument.
-    pub(super) fn piped(&mut self, first: Node) -> Result<Node, Mistake> {
+    pub(super) fn piped(&mut self, first: Node) -> Result<Node, FormulaFault> {
         let node = self.call(vec![first])?;
         self.indexed(node)
     }
 
-    fn call(&mut self, mut arguments: Vec<Node>) -> Result<Node, Mistake> {
+    fn call(&mut self, mut arguments: Vec<Node>) -> Result<Node, FormulaFault> {
         let at = self.at();
         let Token::Word(name) = *self.peek() else {
-            return Err(Mistake::new(at, format!("expected the name of a function, found {}", self.peek().shown())));
+            return Err(FormulaFault::new(
+                at,
+                format!("expected the name of a function, found {}", self.peek().shown()),
+            ));
         };
         let (function, takes) = Function::named(name).ok_or_else(|| unknown_function(name, at))?;
         self.advance();
@@ -34,16 +37,16 @@ impl Parser<'_> {
         }
         self.expect(")")?;
         if arguments.len() < takes.least || arguments.len() > takes.most {
-            return Err(Mistake::new(
+            return Err(FormulaFault::new(
                 at,
                 format!("{}, not {}", wanted(name, takes.least, takes.most), arguments.len()),
             ));
         }
-        Node::new(Kind::Call(function, arguments), at)
+        Node::new(NodeKind::Call(function, arguments), at)
     }
 
     /// What to do with each element, with or without braces.
-    fn closure(&mut self, function: Function) -> Result<Node, Mistake> {
+    fn closure(&mut self, function: Function) -> Result<Node, FormulaFault> {
         self.closures.push(function);
         let body = if self.is("{") { self.block()? } else { self.expression(0)? };
         self.closures.pop();
@@ -51,20 +54,20 @@ impl Parser<'_> {
     }
 
     /// `#`, `#index`, `#acc`
-    pub(super) fn pointer(&mut self) -> Result<Node, Mistake> {
+    pub(super) fn pointer(&mut self) -> Result<Node, FormulaFault> {
         let at = self.at();
         self.advance();
         let name = match *self.peek() {
             Token::Word(word) if !KEYWORDS.contains(&word) => word,
-            _ => return Node::new(Kind::Item, at),
+            _ => return Node::new(NodeKind::Item, at),
         };
         let kind = match (name, self.closures.last()) {
-            ("index", Some(Function::Map | Function::Reduce)) => Kind::Index,
-            ("acc", Some(Function::Reduce)) => Kind::Accumulator,
+            ("index", Some(Function::Map | Function::Reduce)) => NodeKind::Index,
+            ("acc", Some(Function::Reduce)) => NodeKind::Accumulator,
             _ => {
                 let problem =
                     format!("unknown `#{name}`; there are `#`, `#index` (in map and reduce) and `#acc` (in reduce)");
-                return Err(Mistake::new(at, problem));
+                return Err(FormulaFault::new(at, problem));
             }
         };
         self.advance();
@@ -72,9 +75,9 @@ impl Parser<'_> {
     }
 }
 
-fn unknown_function(name: &str, at: usize) -> Mistake {
+fn unknown_function(name: &str, at: usize) -> FormulaFault {
     let known: Vec<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).collect();
-    Mistake::new(at, format!("there is no function `{name}`; there are {}", known.join(", ")))
+    FormulaFault::new(at, format!("there is no function `{name}`; there are {}", known.join(", ")))
 }
 
 fn wanted(name: &str, least: usize, most: usize) -> String {

@@ -13,7 +13,7 @@ pub const SCALED_TO_ZERO: &str = "ScaledToZero";
 
 /// Something that a pass found out and that a condition shows.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Finding<'a> {
+pub(super) enum ConditionUpdate<'a> {
     ScaleNotFound { error: &'a str },
     ScaleFound,
     Stable(Stability),
@@ -28,7 +28,7 @@ pub(super) enum Finding<'a> {
     NotAtZero,
 }
 
-impl Finding<'_> {
+impl ConditionUpdate<'_> {
     fn condition_type(self) -> &'static str {
         match self {
             Self::ScaleNotFound { .. } | Self::ScaleFound | Self::Stable(_) => ABLE_TO_SCALE,
@@ -130,7 +130,7 @@ fn limit_message(limit: Limit) -> &'static str {
 }
 
 /// Shows a finding. Conditions keep the order in which they first appeared; only a change of status moves their time.
-pub(super) fn show(conditions: &mut Vec<Condition>, finding: Finding<'_>, now: DateTime<Utc>) {
+pub(super) fn show(conditions: &mut Vec<Condition>, finding: ConditionUpdate<'_>, now: DateTime<Utc>) {
     let type_ = finding.condition_type();
     let status = if finding.is_true() { "True" } else { "False" };
     let known = conditions.iter().position(|condition| condition.type_ == type_).unwrap_or_else(|| {
@@ -159,9 +159,9 @@ mod tests {
     fn only_a_change_of_status_moves_the_time() {
         let at = |second| DateTime::from_timestamp(second, 0).unwrap();
         let rows = [
-            ("it appears", 0, Finding::ScaleFound, "SucceededGetScale", 0),
-            ("another reason", 10, Finding::Rescaled { to: 3 }, "SucceededRescale", 0),
-            ("another status", 20, Finding::RescaleFailed { error: "no" }, "FailedUpdateScale", 20),
+            ("it appears", 0, ConditionUpdate::ScaleFound, "SucceededGetScale", 0),
+            ("another reason", 10, ConditionUpdate::Rescaled { to: 3 }, "SucceededRescale", 0),
+            ("another status", 20, ConditionUpdate::RescaleFailed { error: "no" }, "FailedUpdateScale", 20),
         ];
         let mut conditions = Vec::new();
         for (name, now, finding, reason, since) in rows {

@@ -2,7 +2,7 @@
 //! called, is [`metric`](super::metric)'s part.
 
 use super::convert::{to_i32, to_i64};
-use super::pods::{ObservedPod, PodsProblem, count_ready};
+use super::pods::{ObservedPod, PodsError, count_ready};
 use super::tolerance::Tolerances;
 use crate::milli::Milli;
 
@@ -56,7 +56,7 @@ pub fn propose_by_value(
     current: i32,
     pods: &[ObservedPod],
     tolerances: Tolerances,
-) -> Result<Proposal, PodsProblem> {
+) -> Result<Proposal, PodsError> {
     let ratio = value.0 as f64 / target.0 as f64;
     let replicas = if current == 0 {
         // HPA: no upper end here; what does not fit becomes the minimum and later counts as zero.
@@ -65,7 +65,7 @@ pub fn propose_by_value(
         current
     } else {
         // HPA: the ratio is applied to the pods that are ready, not to the current replicas.
-        let ready = count_ready(pods).map_err(|problem| PodsProblem::ReadyPods(Box::new(problem)))?;
+        let ready = count_ready(pods).map_err(|problem| PodsError::ReadyPods(Box::new(problem)))?;
         clamp_to_i32(ratio * ready as f64)
     };
     Ok(Proposal { replicas, reported: value })

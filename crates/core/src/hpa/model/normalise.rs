@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 /// What is to be normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct NormaliseInput {
     /// The combined proposal of the metrics.
     pub raw: i32,
     pub current: i32,

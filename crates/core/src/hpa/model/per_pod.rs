@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::convert::to_i32;
 use super::external::Proposal;
-use super::pods::{Classes, ObservedPod, PodsProblem, classify, requests_of};
+use super::pods::{Classes, ObservedPod, PodsError, classify, requests_of};
 use super::samples::PodSamples;
 use super::settings::Settings;
 use super::tolerance::Tolerances;
@@ -15,7 +15,7 @@ use crate::milli::Milli;
 
 /// What all proposals per pod start from.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct PerPodInput<'a> {
     pub pods: &'a [ObservedPod],
     pub samples: &'a PodSamples,
     pub current: i32,
@@ -41,10 +41,10 @@ pub struct UtilisationProposal {
 
 /// The proposal for an `averageUtilization` target.
 pub fn propose_by_utilisation(
-    seen: Seen<'_>,
+    seen: PerPodInput<'_>,
     resource: Resource<'_>,
     target_percent: i32,
-) -> Result<UtilisationProposal, PodsProblem> {
+) -> Result<UtilisationProposal, PodsError> {
     let (classes, values) = first_values(seen, Some(resource.name))?;
     let gate = seen.settings.gates.pod_level_resources;
     let requests = requests_of(seen.pods, resource.name, resource.container, gate)?;
@@ -54,7 +54,7 @@ pub fn propose_by_utilisation(
 }
 
 /// The proposal for an `averageValue` target. `resource` is absent for metrics that are no resource.
-pub fn propose_by_usage(seen: Seen<'_>, resource: Option<&str>, target: Milli) -> Result<Proposal, PodsProblem> {
+pub fn propose_by_usage(seen: PerPodInput<'_>, resource: Option<&str>, target: Milli) -> Result<Proposal, PodsError> {
     let (classes, values) = first_values(seen, resource)?;
     let (replicas, first) = propose(seen, &classes, values, &Usage { target: target.0 })?;
     Ok(Proposal { replicas, reported: Milli(first.average) })
@@ -74,7 +74,7 @@ struct Measure {
 
 /// What a target compares amounts with.
 trait Target {
-    fn measure(&self, values: &Values<'_>) -> Result<Measure, PodsProblem>;
+    fn measure(&self, values: &Values<'_>) -> Result<Measure, PodsError>;
 
     /// What a pod without a sample is assumed to use when fewer replicas seem enough.
     fn assumed_use(&self, pod: &str) -> i64;
@@ -86,12 +86,12 @@ struct Utilisation<'a> {
 }
 
 impl Target for Utilisation<'_> {
-    fn measure(&self, values: &Values<'_>) -> Result<Measure, PodsProblem> {
+    fn measure(&self, values: &Values<'_>) -> Result<Measure, PodsError> {
         let pairs = || values.iter().filter_map(|(pod, value)| Some((*value, *self.requests.get(pod)?)));
         let used = pairs().map(|(value, _)| value).fold(0, i64::wrapping_add);
         let requested = pairs().map(|(_, request)| request).fold(0, i64::wrapping_add);
         if requested == 0 {
-            return Err(PodsProblem::NothingMatched);
+            return Err(PodsError::NothingMatched);
         }
         // HPA: whole percents, the rest is cut off: 55.9 % of a target of 50 % is still within a tenth.
         let level = used.wrapping_mul(100).wrapping_div(requested) as i32;
@@ -110,7 +110,7 @@ struct Usage {
 }
 
 impl Target for Usage {
-    fn measure(&self, values: &Values<'_>) -> Result<Measure, PodsProblem> {
+    fn measure(&self, values: &Values<'_>) -> Result<Measure, PodsError> {
         let average = values.values().copied().fold(0, i64::wrapping_add) / values.len().max(1) as i64;
         Ok(Measure { ratio: average as f64 / self.target as f64, average, level: 0 })
     }
@@ -121,24 +121,24 @@ impl Target for Usage {
 }
 
 /// The classes of the pods, and the samples that count.
-fn first_values<'a>(seen: Seen<'a>, resource: Option<&str>) -> Result<(Classes<'a>, Values<'a>), PodsProblem> {
+fn first_values<'a>(seen: PerPodInput<'a>, resource: Option<&str>) -> Result<(Classes<'a>, Values<'a>), PodsError> {
     if seen.pods.is_empty() {
-        return Err(PodsProblem::NoPods);
+        return Err(PodsError::NoPods);
     }
     let classes = classify(seen.pods, seen.samples, resource, seen.settings, seen.now);
     let counts = |pod: &str| !classes.ignored.contains(pod) && !classes.unready.contains(pod);
     let samples = seen.samples.iter().map(|(pod, sample)| (pod.as_str(), sample.amount.0));
     let values: Values<'a> = samples.filter(|(pod, _)| counts(pod)).collect();
-    if values.is_empty() { Err(PodsProblem::NoSamples) } else { Ok((classes, values)) }
+    if values.is_empty() { Err(PodsError::NoSamples) } else { Ok((classes, values)) }
 }
 
 /// The replicas to propose, and the measure of the first pass.
 fn propose<'a>(
-    seen: Seen<'a>,
+    seen: PerPodInput<'a>,
     classes: &Classes<'a>,
     mut values: Values<'a>,
     target: &impl Target,
-) -> Result<(i32, Measure), PodsProblem> {
+) -> Result<(i32, Measure), PodsError> {
     let first = target.measure(&values)?;
     let up_despite_unready = !classes.unready.is_empty() && first.ratio > 1.0;
     if !up_despite_unready && classes.missing.is_empty() {
@@ -162,7 +162,7 @@ fn propose<'a>(
 }
 
 /// What is left of a change once the pods that said nothing are assumed to be against it.
-fn second_opinion(seen: Seen<'_>, first: f64, second: f64, count: usize) -> i32 {
+fn second_opinion(seen: PerPodInput<'_>, first: f64, second: f64, count: usize) -> i32 {
     let turned = (first < 1.0 && second > 1.0) || (first > 1.0 && second < 1.0);
     if turned || seen.tolerances.contain(second) {
         return seen.current;

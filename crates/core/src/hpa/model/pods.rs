@@ -64,11 +64,11 @@ pub struct Container {
 
 /// Why the pods allow no proposal. The texts are the controller's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PodsProblem {
+pub enum PodsError {
     #[error("no pods returned by selector while calculating replica count")]
     NoPods,
     #[error("unable to calculate ready pods: {0}")]
-    ReadyPods(Box<PodsProblem>),
+    ReadyPods(Box<PodsError>),
     #[error("did not receive metrics for targeted pods (pods might be unready)")]
     NoSamples,
     #[error("no metrics returned matched known pods")]
@@ -88,9 +88,9 @@ impl ObservedPod {
 }
 
 /// How many of the pods run and are ready. Pods on their way out count as long as they are.
-pub(super) fn count_ready(pods: &[ObservedPod]) -> Result<usize, PodsProblem> {
+pub(super) fn count_ready(pods: &[ObservedPod]) -> Result<usize, PodsError> {
     if pods.is_empty() {
-        return Err(PodsProblem::NoPods);
+        return Err(PodsError::NoPods);
     }
     let serves = |pod: &&ObservedPod| pod.phase == Phase::Running && pod.ready_state() == Some(ReadyState::Ready);
     Ok(pods.iter().filter(serves).count())

@@ -13,11 +13,11 @@ use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus};
 
 pub use rescale::{Rescale, WRITE_ATTEMPTS_MAX, WRITE_RETRY_PAUSE};
-pub use task::Course;
+pub use task::ReplicaSource;
 
-use super::conditions::{Finding, SCALED_TO_ZERO};
+use super::conditions::{ConditionUpdate, SCALED_TO_ZERO};
 use super::events::Event;
-use super::memory::Memory;
+use super::history::ScalingHistory;
 use super::metric::MetricReading;
 use super::normalise::Normalised;
 use super::pods::ObservedPod;
@@ -30,7 +30,7 @@ use task::Task;
 
 /// The autoscaler as it was read.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct HpaSnapshot<'a> {
     pub namespace: &'a str,
     pub spec: &'a HorizontalPodAutoscalerSpec,
     pub status: &'a HorizontalPodAutoscalerStatus,
@@ -40,7 +40,7 @@ pub struct Subject<'a> {
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
     pub now: DateTime<Utc>,
-    pub scale: Result<ObservedScale, ScaleProblem>,
+    pub scale: Result<ObservedScale, ScaleError>,
     /// What was read for each entry of `spec.metrics`, in their order. Unused unless the course is to compute.
     pub readings: &'a [MetricReading],
     /// The pods that the target's selector matches. Which of several pods an error names follows their order.
@@ -75,7 +75,7 @@ pub enum Selection {
 
 /// Why there is no scale.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScaleProblem {
+pub enum ScaleError {
     /// The cluster does not know the kind.
     NoMapping { error: String },
     /// The scale was not answered.
@@ -101,13 +101,13 @@ pub struct Outcome {
     pub rescaled_to: Option<i32>,
     /// What the pass ends with. It may have scaled the target nevertheless.
     pub error: Option<String>,
-    pub memory: Memory,
-    pub workings: Workings,
+    pub history: ScalingHistory,
+    pub calculation: Calculation,
 }
 
 /// How the desired replicas came about, for whoever explains them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Workings {
+pub enum Calculation {
     /// No metric was looked at.
     None,
     /// The metrics did not suffice.
@@ -122,7 +122,7 @@ pub enum Workings {
 
 impl Step {
     /// The end of the pass, provided that the write of the scale, where one is due, succeeds.
-    pub fn settle(self) -> Outcome {
+    pub fn assume_written(self) -> Outcome {
         match self {
             Self::Done(outcome) => *outcome,
             Self::Write(rescale) => rescale.finish(Ok(())),
@@ -131,37 +131,42 @@ impl Step {
 }
 
 /// One pass. A spec that did not go through the API server is completed as it would be there.
-pub fn reconcile(subject: Subject<'_>, seen: &Observation<'_>, memory: Memory, settings: &Settings) -> Step {
-    let task = Task::read(&subject, settings);
-    let mut draft = Draft::new(subject.status, memory, seen.now);
+pub fn reconcile(
+    subject: HpaSnapshot<'_>,
+    seen: &Observation<'_>,
+    history: ScalingHistory,
+    settings: &Settings,
+) -> Step {
+    let task = Task::from_hpa(&subject, settings);
+    let mut draft = Draft::new(subject.status, history, seen.now);
     let scale = match task.find_scale(&seen.scale) {
         Ok(scale) => scale,
         Err(missing) => {
             draft.warn("FailedGetScale", missing.cause.clone());
-            draft.show(Finding::ScaleNotFound { error: &missing.cause });
+            draft.show(ConditionUpdate::ScaleNotFound { error: &missing.cause });
             return draft.close(Some(missing.error));
         }
     };
-    draft.show(Finding::ScaleFound);
-    draft.memory.remember_first(scale.current, seen.now);
-    match task.choose_course(scale.current) {
-        Course::Disabled => {
-            draft.show(Finding::Disabled);
+    draft.show(ConditionUpdate::ScaleFound);
+    draft.history.remember_first(scale.current, seen.now);
+    match task.choose_replica_source(scale.current) {
+        ReplicaSource::Disabled => {
+            draft.show(ConditionUpdate::Disabled);
             if !task.zero.gate.is_on() {
                 draft.forget(SCALED_TO_ZERO);
             }
             draft.rebuild(scale.current, scale.current, None);
             draft.close(None)
         }
-        Course::Force { to, because } => {
+        ReplicaSource::Force { to, because } => {
             let change = Change { from: scale.current, to, reason: because.to_owned(), metrics: None, doubts: None };
             Step::Write(Box::new(Rescale::new(task, draft, change)))
         }
-        Course::Compute => compute(task, draft, scale, seen, settings),
+        ReplicaSource::Compute => compute(task, draft, scale, seen, settings),
     }
 }
 
 /// Which course a pass will take, to know beforehand whether it looks at metrics.
-pub fn choose_course(subject: Subject<'_>, current: i32, settings: &Settings) -> Course {
-    Task::read(&subject, settings).choose_course(current)
+pub fn choose_replica_source(subject: HpaSnapshot<'_>, current: i32, settings: &Settings) -> ReplicaSource {
+    Task::from_hpa(&subject, settings).choose_replica_source(current)
 }

@@ -48,20 +48,23 @@ pub enum Allowance {
 
 impl Behavior {
     /// Reads a behavior that went through the API server.
-    pub fn read(behavior: &HorizontalPodAutoscalerBehavior, settings: &Settings) -> Self {
+    pub fn from_spec(behavior: &HorizontalPodAutoscalerBehavior, settings: &Settings) -> Self {
         let up = behavior.scale_up.clone().unwrap_or_default();
         let down = behavior.scale_down.clone().unwrap_or_default();
-        Self { up: Rules::read(&up, TimeDelta::zero()), down: Rules::read(&down, settings.downscale_stabilization) }
+        Self {
+            up: Rules::from_spec(&up, TimeDelta::zero()),
+            down: Rules::from_spec(&down, settings.downscale_stabilization),
+        }
     }
 }
 
 impl Rules {
-    fn read(rules: &HPAScalingRules, window: TimeDelta) -> Self {
+    fn from_spec(rules: &HPAScalingRules, window: TimeDelta) -> Self {
         let given = rules.stabilization_window_seconds.map(|seconds| TimeDelta::seconds(seconds.into()));
         Self {
             window: given.unwrap_or(window),
-            select: Select::read(rules.select_policy.as_deref()),
-            policies: rules.policies.iter().flatten().filter_map(Policy::read).collect(),
+            select: Select::from_text(rules.select_policy.as_deref()),
+            policies: rules.policies.iter().flatten().filter_map(Policy::from_spec).collect(),
             tolerance: rules.tolerance.as_ref().and_then(|text| Some(Quantity::parse(&text.0).ok()?.approx_f64())),
         }
     }
@@ -73,7 +76,7 @@ impl Rules {
 }
 
 impl Select {
-    fn read(text: Option<&str>) -> Self {
+    fn from_text(text: Option<&str>) -> Self {
         match text {
             Some("Disabled") => Self::Disabled,
             Some("Min") => Self::Min,
@@ -84,7 +87,7 @@ impl Select {
 
 impl Policy {
     /// Policies of an unknown type are left out; the API server lets none pass.
-    fn read(policy: &HPAScalingPolicy) -> Option<Self> {
+    fn from_spec(policy: &HPAScalingPolicy) -> Option<Self> {
         let allows = match policy.type_.as_str() {
             "Pods" => Allowance::Pods(policy.value),
             "Percent" => Allowance::Percent(policy.value),

@@ -12,7 +12,7 @@ pub struct Tolerances {
 
 impl Tolerances {
     /// The controller's tolerance, and what the autoscaler puts in its place.
-    pub fn read(behavior: Option<&Behavior>, settings: &Settings) -> Self {
+    pub fn from_behavior(behavior: Option<&Behavior>, settings: &Settings) -> Self {
         let named = behavior.filter(|_| settings.gates.configurable_tolerance.is_on());
         let down = named.and_then(|behavior| behavior.down.tolerance);
         let up = named.and_then(|behavior| behavior.up.tolerance);

@@ -161,7 +161,8 @@ async fn a_change_between_reading_and_remembering_is_not_lost() {
     let rig = Rig::new();
     let references = &rig.credentials.references;
     let (key, other) = (Key::new("shop", "web"), Key::new("shop", "other"));
-    let creds = kedge_core::credentials::Reference::new(kedge_core::credentials::Kind::Secret, "shop", "creds");
+    let creds =
+        kedge_core::credentials::Reference::new(kedge_core::credentials::ReferenceKind::Secret, "shop", "creds");
     let read = |version: &str| [(creds.clone(), Some(version.to_owned()))].into_iter().collect();
     references.set(&other, references.now(), read("v1"));
     let began = references.now();

@@ -71,7 +71,7 @@ fn vault(request: &str) -> (u16, Value) {
     }
 }
 
-async fn resolve(spec: Value) -> (Result<Resolved, Vec<Problem>>, Option<Duration>) {
+async fn resolve(spec: Value) -> (Result<Resolved, Vec<CredentialError>>, Option<Duration>) {
     let cluster = TestCluster::new();
     cluster.apply(&format!("{ACCOUNTS}/reader"), json!({}));
     cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "hashiCorpVault": spec })));
@@ -161,13 +161,13 @@ async fn what_vault_refuses_is_told_without_its_words() {
             true,
         ),
     ];
-    for (name, spec, expected, may_pass) in rows {
+    for (name, spec, expected, is_transient) in rows {
         let (resolved, refresh) = resolve(spec).await;
         let problems = resolved.unwrap_err();
         let text = problems[0].to_string();
         assert!(text.contains(expected) && text.contains("TriggerAuthentication shop/prom"), "{name}: {text}");
         assert!(!text.contains("hunter") && !text.contains("t0p"), "{name}: {text}");
-        assert_eq!(problems[0].may_pass(), may_pass, "{name}");
+        assert_eq!(problems[0].is_transient(), is_transient, "{name}");
         assert!(refresh.is_some(), "{name}: it is tried again");
     }
 }

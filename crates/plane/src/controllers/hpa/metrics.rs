@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricSpec};
 use kedge_core::hpa::model::defaults::fill_defaults;
 use kedge_core::hpa::model::metric::MetricReading;
-use kedge_core::hpa::model::reconcile::Subject;
+use kedge_core::hpa::model::reconcile::HpaSnapshot;
 use kedge_core::hpa::model::samples::{ContainerUsage, PodSamples, PodUsage, sample_container, sample_pods};
 use kedge_core::milli::Milli;
 use kedge_core::quantity::Quantity;
@@ -17,7 +17,7 @@ use crate::controllers::hand::Hand;
 use crate::labels;
 
 /// Asks for every entry, one after another. `selector` is that of the target's pods.
-pub(super) async fn read(hand: &Hand, subject: Subject<'_>, selector: &str) -> Vec<MetricReading> {
+pub(super) async fn read(hand: &Hand, subject: HpaSnapshot<'_>, selector: &str) -> Vec<MetricReading> {
     let mut readings = Vec::new();
     for metric in fill_defaults(subject.spec).metrics.unwrap_or_default() {
         readings.push(read_one(hand, subject.namespace, selector, &metric).await);

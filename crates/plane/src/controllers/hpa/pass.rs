@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Pod;
-use kedge_core::hpa::model::memory::Memory;
+use kedge_core::hpa::model::history::ScalingHistory;
 use kedge_core::hpa::model::metric::MetricReading;
 use kedge_core::hpa::model::pods::ObservedPod;
 use kedge_core::hpa::model::reconcile::{
-    Course, Observation, ObservedScale, Outcome, Selection, Step, Subject, choose_course, reconcile,
+    HpaSnapshot, Observation, ObservedScale, Outcome, ReplicaSource, Selection, Step, choose_replica_source, reconcile,
 };
 use kedge_core::hpa::model::settings::Settings;
 use serde::Deserialize;
@@ -70,15 +70,15 @@ impl Desk {
     }
 
     /// One pass; none if there is no such autoscaler.
-    pub(super) async fn pass(&self, key: &Key, memory: Memory) -> Option<Outcome> {
+    pub(super) async fn pass(&self, key: &Key, memory: ScalingHistory) -> Option<Outcome> {
         let autoscaler: HorizontalPodAutoscaler = self.hand.object(&AUTOSCALERS, key)?;
         let (spec, old) = (autoscaler.spec.clone(), autoscaler.status.clone().unwrap_or_default());
-        let subject = Subject { namespace: &key.namespace, spec: &spec, status: &old };
+        let subject = HpaSnapshot { namespace: &key.namespace, spec: &spec, status: &old };
         let target = self.targets.find(&key.namespace, &spec.scale_target_ref).await;
         let mut scale = target.as_ref().map(observe).map_err(Clone::clone);
         let mut around = Surroundings::default();
         if let (Ok(target), Ok(scale)) = (&target, &mut scale)
-            && choose_course(subject, scale.current, &self.settings) == Course::Compute
+            && choose_replica_source(subject, scale.current, &self.settings) == ReplicaSource::Compute
         {
             around = self.look_around(key, target, scale, subject).await;
         }
@@ -90,7 +90,7 @@ impl Desk {
                 let written = self.targets.write(target, rescale.replicas()).await;
                 rescale.finish(written)
             }
-            (step, _) => step.settle(),
+            (step, _) => step.assume_written(),
         };
         self.reporter.tell(&autoscaler, &outcome).await;
         Some(outcome)
@@ -102,7 +102,7 @@ impl Desk {
         key: &Key,
         target: &Target,
         scale: &mut ObservedScale,
-        subject: Subject<'_>,
+        subject: HpaSnapshot<'_>,
     ) -> Surroundings {
         let selector = target.selector();
         if selector.is_empty() {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use kedge_core::hpa::model::events::EventKind;
+use kedge_core::hpa::model::events::EventType;
 use kedge_core::hpa::model::reconcile::Outcome;
 use kedge_core::hpa::model::status::StatusWrite;
 use serde_json::{Value, json};
@@ -29,9 +29,9 @@ impl Reporter {
     pub(super) async fn tell(&self, autoscaler: &HorizontalPodAutoscaler, outcome: &Outcome) {
         let key = Key::of(&autoscaler.metadata);
         for event in &outcome.events {
-            let kind = match event.kind {
-                EventKind::Normal => "Normal",
-                EventKind::Warning => "Warning",
+            let kind = match event.event_type {
+                EventType::Normal => "Normal",
+                EventType::Warning => "Warning",
             };
             self.record(autoscaler, kind, event.reason, &event.message).await;
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::autoscaling::v2::CrossVersionObjectReference;
-use kedge_core::hpa::model::reconcile::{ScaleProblem, WRITE_ATTEMPTS_MAX, WRITE_RETRY_PAUSE};
+use kedge_core::hpa::model::reconcile::{ScaleError, WRITE_ATTEMPTS_MAX, WRITE_RETRY_PAUSE};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -53,7 +53,7 @@ impl Targets {
         &self,
         namespace: &str,
         reference: &CrossVersionObjectReference,
-    ) -> Result<Target, ScaleProblem> {
+    ) -> Result<Target, ScaleError> {
         let version = reference.api_version.as_deref().unwrap_or_default();
         let group = version.split_once('/').map_or("", |(group, _)| group);
         let asked = (group.to_owned(), reference.kind.clone());
@@ -72,7 +72,7 @@ impl Targets {
             }
             Err(error) => {
                 resources.remove(&asked);
-                Err(ScaleProblem::Query { error: error.message })
+                Err(ScaleError::Query { error: error.message })
             }
         }
     }
@@ -101,8 +101,8 @@ async fn read(hand: &Hand, resource: &Gvr, key: &Key) -> Result<Scale, ApiError>
     serde_json::from_value(scale).map_err(|error| ApiError::new(500, "InternalError", error.to_string()))
 }
 
-fn no_mapping((group, kind): &(String, String)) -> ScaleProblem {
-    ScaleProblem::NoMapping { error: format!("no matches for kind {kind:?} in group {group:?}") }
+fn no_mapping((group, kind): &(String, String)) -> ScaleError {
+    ScaleError::NoMapping { error: format!("no matches for kind {kind:?} in group {group:?}") }
 }
 
 /// The resource of a kind, in the first version of its group that has it.

@@ -7,7 +7,7 @@ use k8s_openapi::api::autoscaling::v2::{
 use super::{
     FailureReason, MetricContext, MetricFailure, MetricProposal, MetricReading, not_read, read_target, report,
 };
-use crate::hpa::model::per_pod::{Resource, Seen, propose_by_usage, propose_by_utilisation};
+use crate::hpa::model::per_pod::{PerPodInput, Resource, propose_by_usage, propose_by_utilisation};
 use crate::hpa::model::samples::PodSamples;
 
 /// What a resource metric comes to: replicas, name, and the current amount of the status.
@@ -109,9 +109,9 @@ fn read_samples(reading: Option<&MetricReading>) -> Result<&PodSamples, String> 
     }
 }
 
-fn seen<'a>(samples: &'a PodSamples, context: &MetricContext<'a>) -> Seen<'a> {
+fn seen<'a>(samples: &'a PodSamples, context: &MetricContext<'a>) -> PerPodInput<'a> {
     let MetricContext { current, pods, tolerances, settings, now, .. } = *context;
-    Seen { pods, samples, current, tolerances, settings, now }
+    PerPodInput { pods, samples, current, tolerances, settings, now }
 }
 
 fn no_target(kind: &str, missing: &str) -> String {

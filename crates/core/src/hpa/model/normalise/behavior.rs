@@ -1,8 +1,8 @@
 //! Normalisation with `spec.behavior`: a window for each direction, and rates by policies.
 
-use super::{Asked, Limit, Normalised, Stability};
+use super::{Limit, NormaliseInput, Normalised, Stability};
 use crate::hpa::model::convert::to_i32;
-use crate::hpa::model::memory::{Memory, cutoff};
+use crate::hpa::model::history::{ScalingHistory, cutoff};
 use crate::hpa::model::rules::{Allowance, Behavior, Policy, Rules, Select};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,27 +12,27 @@ pub enum Direction {
 }
 
 /// Normalises the proposal and remembers it.
-pub fn normalise(asked: Asked, behavior: &Behavior, memory: &mut Memory) -> Normalised {
-    let stabilised = stabilise(asked, behavior, memory);
+pub fn normalise(asked: NormaliseInput, behavior: &Behavior, history: &mut ScalingHistory) -> Normalised {
+    let stabilised = stabilise(asked, behavior, history);
     let stability = match asked.raw {
         raw if raw == stabilised => Stability::Ready,
         raw if raw >= asked.current => Stability::HeldUp,
         _ => Stability::HeldDown,
     };
     let (desired, limit) = match stabilised.cmp(&asked.current) {
-        std::cmp::Ordering::Greater => bound_up(stabilised, asked, &behavior.up, memory),
-        std::cmp::Ordering::Less => bound_down(stabilised, asked, &behavior.down, memory),
+        std::cmp::Ordering::Greater => bound_up(stabilised, asked, &behavior.up, history),
+        std::cmp::Ordering::Less => bound_down(stabilised, asked, &behavior.down, history),
         std::cmp::Ordering::Equal => (stabilised, Limit::WithinRange),
     };
     Normalised { stabilised, stability, desired, limit }
 }
 
 /// The current replicas, moved no further than between the lowest and the highest proposal of the windows.
-fn stabilise(asked: Asked, behavior: &Behavior, memory: &mut Memory) -> i32 {
+fn stabilise(asked: NormaliseInput, behavior: &Behavior, history: &mut ScalingHistory) -> i32 {
     let up_since = cutoff(asked.now, behavior.up.window);
     let down_since = cutoff(asked.now, behavior.down.window);
     let (mut lowest, mut highest) = (asked.raw, asked.raw);
-    for recommendation in &memory.recommendations {
+    for recommendation in &history.recommendations {
         // HPA: as old as the window is too old, unlike where there is no behavior.
         if recommendation.at > up_since {
             lowest = lowest.min(recommendation.replicas);
@@ -41,12 +41,12 @@ fn stabilise(asked: Asked, behavior: &Behavior, memory: &mut Memory) -> i32 {
             highest = highest.max(recommendation.replicas);
         }
     }
-    memory.recommend(asked.raw, asked.now, up_since.min(down_since));
+    history.recommend(asked.raw, asked.now, up_since.min(down_since));
     asked.current.max(lowest).min(highest)
 }
 
-fn bound_up(stabilised: i32, asked: Asked, rules: &Rules, memory: &Memory) -> (i32, Limit) {
-    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Up, policy, asked, memory));
+fn bound_up(stabilised: i32, asked: NormaliseInput, rules: &Rules, history: &ScalingHistory) -> (i32, Limit) {
+    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Up, policy, asked, history));
     let rate = match rules.select {
         Select::Disabled => asked.current,
         Select::Max => limits.max().unwrap_or(i32::MIN),
@@ -57,8 +57,8 @@ fn bound_up(stabilised: i32, asked: Asked, rules: &Rules, memory: &Memory) -> (i
     if stabilised > allowed { (allowed, limit) } else { (stabilised, Limit::WithinRange) }
 }
 
-fn bound_down(stabilised: i32, asked: Asked, rules: &Rules, memory: &Memory) -> (i32, Limit) {
-    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Down, policy, asked, memory));
+fn bound_down(stabilised: i32, asked: NormaliseInput, rules: &Rules, history: &ScalingHistory) -> (i32, Limit) {
+    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Down, policy, asked, history));
     // The largest change leaves the fewest replicas.
     let rate = match rules.select {
         Select::Disabled => asked.current,
@@ -71,9 +71,9 @@ fn bound_down(stabilised: i32, asked: Asked, rules: &Rules, memory: &Memory) -> 
     if stabilised < allowed { (allowed, limit) } else { (stabilised, Limit::WithinRange) }
 }
 
-fn limit_of(direction: Direction, policy: &Policy, asked: Asked, memory: &Memory) -> i32 {
+fn limit_of(direction: Direction, policy: &Policy, asked: NormaliseInput, history: &ScalingHistory) -> i32 {
     // HPA: changes of both directions count, so a scale-up makes room for a scale-down and the other way round.
-    let start = memory.period_start(asked.current, policy.period, asked.now);
+    let start = history.period_start(asked.current, policy.period, asked.now);
     match (policy.allows, direction) {
         (Allowance::Pods(pods), Direction::Up) => start.wrapping_add(pods),
         (Allowance::Pods(pods), Direction::Down) => start.wrapping_sub(pods),
@@ -116,11 +116,11 @@ mod tests {
             ("down below where it came from", 30, 15, 1, 7),
             ("and up again", 60, 7, 30, 15),
         ];
-        let mut memory = Memory::default();
+        let mut history = ScalingHistory::default();
         for (name, second, current, raw, desired) in rows {
-            let asked = Asked { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
-            assert_eq!(normalise(asked, &behavior, &mut memory).desired, desired, "{name}");
-            memory.store_change(current, desired, &behavior, at(second));
+            let asked = NormaliseInput { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
+            assert_eq!(normalise(asked, &behavior, &mut history).desired, desired, "{name}");
+            history.store_change(current, desired, &behavior, at(second));
         }
     }
 

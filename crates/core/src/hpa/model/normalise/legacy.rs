@@ -2,30 +2,30 @@
 
 use chrono::TimeDelta;
 
-use super::{Asked, Limit, Normalised, Stability};
+use super::{Limit, NormaliseInput, Normalised, Stability};
 use crate::hpa::model::convert::to_i32;
-use crate::hpa::model::memory::{Memory, cutoff};
+use crate::hpa::model::history::{ScalingHistory, cutoff};
 
 /// Normalises the proposal and remembers it.
-pub fn normalise(asked: Asked, window: TimeDelta, memory: &mut Memory) -> Normalised {
-    let stabilised = stabilise(asked, window, memory);
+pub fn normalise(asked: NormaliseInput, window: TimeDelta, history: &mut ScalingHistory) -> Normalised {
+    let stabilised = stabilise(asked, window, history);
     let stability = if stabilised == asked.raw { Stability::Ready } else { Stability::HeldDown };
     let (desired, limit) = bound(stabilised, asked);
     Normalised { stabilised, stability, desired, limit }
 }
 
 /// The largest proposal of the window.
-fn stabilise(asked: Asked, window: TimeDelta, memory: &mut Memory) -> i32 {
+fn stabilise(asked: NormaliseInput, window: TimeDelta, history: &mut ScalingHistory) -> i32 {
     let cutoff = cutoff(asked.now, window);
     // HPA: a recommendation as old as the window still counts. And since the largest one is the target, replicas may
     // rise although the metrics ask for fewer.
-    let recent = memory.recommendations.iter().filter(|recommendation| recommendation.at >= cutoff);
+    let recent = history.recommendations.iter().filter(|recommendation| recommendation.at >= cutoff);
     let stabilised = recent.map(|recommendation| recommendation.replicas).fold(asked.raw, i32::max);
-    memory.recommend(asked.raw, asked.now, cutoff);
+    history.recommend(asked.raw, asked.now, cutoff);
     stabilised
 }
 
-fn bound(stabilised: i32, asked: Asked) -> (i32, Limit) {
+fn bound(stabilised: i32, asked: NormaliseInput) -> (i32, Limit) {
     let rate = to_i32((2.0 * f64::from(asked.current)).max(4.0));
     let (allowed, limit) = if asked.bounds.max > rate { (rate, Limit::UpRate) } else { (asked.bounds.max, Limit::Max) };
     if stabilised < asked.bounds.min {
@@ -57,10 +57,10 @@ mod tests {
             ("as old as the window it still counts", 300, 30, 2, 30, 30),
             ("then it does not", 301, 30, 2, 20, 20),
         ];
-        let mut memory = Memory::default();
+        let mut history = ScalingHistory::default();
         for (name, second, current, raw, stabilised, desired) in rows {
-            let asked = Asked { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
-            let normalised = normalise(asked, TimeDelta::seconds(300), &mut memory);
+            let asked = NormaliseInput { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
+            let normalised = normalise(asked, TimeDelta::seconds(300), &mut history);
             assert_eq!((normalised.stabilised, normalised.desired), (stabilised, desired), "{name}");
         }
     }

@@ -3,11 +3,11 @@
 use super::draft::Draft;
 use super::rescale::{Change, Rescale};
 use super::task::{BELOW_MIN, Task};
-use super::{Observation, ObservedScale, Selection, Step, Workings};
+use super::{Calculation, Observation, ObservedScale, Selection, Step};
 use crate::hpa::model::combine::{Combined, Verdict, combine};
-use crate::hpa::model::conditions::Finding;
+use crate::hpa::model::conditions::ConditionUpdate;
 use crate::hpa::model::metric::MetricContext;
-use crate::hpa::model::normalise::{Asked, Normalised, behavior, legacy};
+use crate::hpa::model::normalise::{NormaliseInput, Normalised, behavior, legacy};
 use crate::hpa::model::pods::ObservedPod;
 use crate::hpa::model::settings::Settings;
 use crate::hpa::model::tolerance::Tolerances;
@@ -21,7 +21,7 @@ pub(super) fn compute(
 ) -> Step {
     if let Some(problem) = check_selection(&scale.selection, seen.pods) {
         draft.warn(problem.event, problem.error.clone());
-        draft.show(Finding::SelectorUnusable { reason: problem.reason, message: &problem.message });
+        draft.show(ConditionUpdate::SelectorUnusable { reason: problem.reason, message: &problem.message });
         draft.keep_desired(scale.current, None);
         return give_up(&task, draft, problem.error);
     }
@@ -29,18 +29,18 @@ pub(super) fn compute(
     draft.events.extend(events);
     match verdict {
         Verdict::Undecided { first, error } => {
-            draft.show(Finding::MetricFailed { reason: first.reason.text(), cause: &first.cause });
+            draft.show(ConditionUpdate::MetricFailed { reason: first.reason.text(), cause: &first.cause });
             draft.keep_desired(scale.current, Some(statuses));
-            draft.workings = Workings::Undecided { proposals };
+            draft.calculation = Calculation::Undecided { proposals };
             give_up(&task, draft, error)
         }
         Verdict::Decided { replicas, metric, doubts } => {
-            draft.show(Finding::MetricFound { name: &metric });
+            draft.show(ConditionUpdate::MetricFound { name: &metric });
             // HPA: proposals below zero end here; combining the metrics has seen them as they are.
             let raw = replicas.max(0);
-            let asked = Asked { raw, current: scale.current, bounds: task.bounds, now: seen.now };
+            let asked = NormaliseInput { raw, current: scale.current, bounds: task.bounds, now: seen.now };
             let normalised = normalise(&task, asked, &mut draft, settings);
-            draft.workings = Workings::Decided { proposals, raw, normalised };
+            draft.calculation = Calculation::Decided { proposals, raw, normalised };
             let (to, reason) = settle_at_zero(&task, asked, normalised.desired, reason(asked, &metric));
             conclude(task, draft, Change { from: scale.current, to, reason, metrics: Some(statuses), doubts })
         }
@@ -48,17 +48,17 @@ pub(super) fn compute(
 }
 
 /// Why the selector of the target is of no use.
-struct SelectorProblem {
+struct SelectorFailure {
     event: &'static str,
     reason: &'static str,
     message: String,
     error: String,
 }
 
-fn check_selection(selection: &Selection, pods: &[ObservedPod]) -> Option<SelectorProblem> {
+fn check_selection(selection: &Selection, pods: &[ObservedPod]) -> Option<SelectorFailure> {
     match selection {
         Selection::Clear => None,
-        Selection::Missing => Some(SelectorProblem {
+        Selection::Missing => Some(SelectorFailure {
             event: "SelectorRequired",
             reason: "InvalidSelector",
             message: "the HPA target's scale is missing a selector".to_owned(),
@@ -67,14 +67,14 @@ fn check_selection(selection: &Selection, pods: &[ObservedPod]) -> Option<Select
         Selection::Unreadable { error } => {
             let error = format!("couldn't convert selector into a corresponding internal selector object: {error}");
             let (event, reason) = ("InvalidSelector", "InvalidSelector");
-            Some(SelectorProblem { event, reason, message: error.clone(), error })
+            Some(SelectorFailure { event, reason, message: error.clone(), error })
         }
         Selection::Shared { .. } if pods.is_empty() => None,
         Selection::Shared { selector, autoscalers } => {
             let autoscalers = autoscalers.join(" ");
             let error = format!("pods by selector {selector} are controlled by multiple HPAs: [{autoscalers}]");
             let (event, reason) = ("AmbiguousSelector", "AmbiguousSelector");
-            Some(SelectorProblem { event, reason, message: error.clone(), error })
+            Some(SelectorFailure { event, reason, message: error.clone(), error })
         }
     }
 }
@@ -85,7 +85,7 @@ fn read_metrics(task: &Task, scale: &ObservedScale, seen: &Observation<'_>, sett
         current: scale.current,
         reported: scale.reported,
         pods: seen.pods,
-        tolerances: Tolerances::read(task.behavior.as_ref(), settings),
+        tolerances: Tolerances::from_behavior(task.behavior.as_ref(), settings),
         settings,
         now: seen.now,
     };
@@ -102,7 +102,7 @@ fn give_up(task: &Task, mut draft: Draft, cause: String) -> Step {
 
 /// Why the replicas change.
 // HPA: fixed before windows, rates and bounds, so it may speak of another direction than the change takes.
-fn reason(asked: Asked, metric: &str) -> String {
+fn reason(asked: NormaliseInput, metric: &str) -> String {
     match asked.raw.cmp(&asked.current) {
         std::cmp::Ordering::Greater => format!("{metric} above target"),
         std::cmp::Ordering::Less => "All metrics below target".to_owned(),
@@ -110,18 +110,18 @@ fn reason(asked: Asked, metric: &str) -> String {
     }
 }
 
-fn normalise(task: &Task, asked: Asked, draft: &mut Draft, settings: &Settings) -> Normalised {
+fn normalise(task: &Task, asked: NormaliseInput, draft: &mut Draft, settings: &Settings) -> Normalised {
     let normalised = match &task.behavior {
-        Some(behavior) => behavior::normalise(asked, behavior, &mut draft.memory),
-        None => legacy::normalise(asked, settings.downscale_stabilization, &mut draft.memory),
+        Some(behavior) => behavior::normalise(asked, behavior, &mut draft.history),
+        None => legacy::normalise(asked, settings.downscale_stabilization, &mut draft.history),
     };
-    draft.show(Finding::Stable(normalised.stability));
-    draft.show(Finding::Limited(normalised.limit));
+    draft.show(ConditionUpdate::Stable(normalised.stability));
+    draft.show(ConditionUpdate::Limited(normalised.limit));
     normalised
 }
 
 /// A target that the controller has brought to zero is lifted to a minimum that was raised since.
-fn settle_at_zero(task: &Task, asked: Asked, desired: i32, reason: String) -> (i32, String) {
+fn settle_at_zero(task: &Task, asked: NormaliseInput, desired: i32, reason: String) -> (i32, String) {
     let min = task.bounds.min;
     if asked.current != 0 || !task.zero.is_ours || min == 0 || desired >= min {
         return (desired, reason);

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerStatus, MetricStatus};
 
-use super::{Outcome, Step, Workings};
-use crate::hpa::model::conditions::{Finding, show};
+use super::{Calculation, Outcome, Step};
+use crate::hpa::model::conditions::{ConditionUpdate, show};
 use crate::hpa::model::events::Event;
-use crate::hpa::model::memory::Memory;
+use crate::hpa::model::history::ScalingHistory;
 use crate::hpa::model::status::{Shown, compare, rebuild};
 
 #[derive(Debug)]
@@ -14,19 +14,19 @@ pub(super) struct Draft {
     old: HorizontalPodAutoscalerStatus,
     status: HorizontalPodAutoscalerStatus,
     pub(super) events: Vec<Event>,
-    pub(super) memory: Memory,
-    pub(super) workings: Workings,
+    pub(super) history: ScalingHistory,
+    pub(super) calculation: Calculation,
     pub(super) now: DateTime<Utc>,
     rescaled_to: Option<i32>,
 }
 
 impl Draft {
-    pub(super) fn new(old: &HorizontalPodAutoscalerStatus, memory: Memory, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(old: &HorizontalPodAutoscalerStatus, history: ScalingHistory, now: DateTime<Utc>) -> Self {
         let (old, status) = (old.clone(), old.clone());
-        Self { old, status, events: Vec::new(), memory, workings: Workings::None, now, rescaled_to: None }
+        Self { old, status, events: Vec::new(), history, calculation: Calculation::None, now, rescaled_to: None }
     }
 
-    pub(super) fn show(&mut self, finding: Finding<'_>) {
+    pub(super) fn show(&mut self, finding: ConditionUpdate<'_>) {
         show(self.status.conditions.get_or_insert_default(), finding, self.now);
     }
 
@@ -60,7 +60,7 @@ impl Draft {
     }
 
     pub(super) fn into_outcome(self, error: Option<String>) -> Outcome {
-        let Self { old, status, events, memory, workings, rescaled_to, .. } = self;
-        Outcome { status_write: compare(&old, &status), status, events, rescaled_to, error, memory, workings }
+        let Self { old, status, events, history, calculation, rescaled_to, .. } = self;
+        Outcome { status_write: compare(&old, &status), status, events, rescaled_to, error, history, calculation }
     }
 }

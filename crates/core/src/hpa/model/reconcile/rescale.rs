@@ -7,7 +7,7 @@ use k8s_openapi::api::autoscaling::v2::MetricStatus;
 use super::Outcome;
 use super::draft::Draft;
 use super::task::Task;
-use crate::hpa::model::conditions::{Finding, SCALED_TO_ZERO};
+use crate::hpa::model::conditions::{ConditionUpdate, SCALED_TO_ZERO};
 use crate::hpa::model::events::Event;
 
 /// How often the controller tries to write the scale while others write it, too. After each refusal it reads the scale
@@ -60,15 +60,15 @@ impl Rescale {
 
     fn succeed(self) -> Outcome {
         let Self { task, mut draft, change: Change { from, to, reason, metrics, doubts } } = self;
-        draft.show(Finding::Rescaled { to });
+        draft.show(ConditionUpdate::Rescaled { to });
         draft.events.push(Event::normal("SuccessfulRescale", format!("New size: {to}; reason: {reason}")));
         if let Some(behavior) = &task.behavior {
-            draft.memory.store_change(from, to, behavior, draft.now);
+            draft.history.store_change(from, to, behavior, draft.now);
         }
         let by_metrics_to_zero = from > 0 && to == 0 && task.bounds.min == 0 && task.zero.has_metric;
         match (task.zero.gate.is_on(), by_metrics_to_zero) {
-            (true, true) => draft.show(Finding::AtZero),
-            (true, false) => draft.show(Finding::NotAtZero),
+            (true, true) => draft.show(ConditionUpdate::AtZero),
+            (true, false) => draft.show(ConditionUpdate::NotAtZero),
             (false, _) => draft.forget(SCALED_TO_ZERO),
         }
         draft.rescale(from, to, metrics);
@@ -79,7 +79,7 @@ impl Rescale {
     fn fail(self, error: &str) -> Outcome {
         let Self { task, mut draft, change: Change { from, to, reason, metrics, .. } } = self;
         draft.warn("FailedRescale", format!("New size: {to}; reason: {reason}; error: {error}"));
-        draft.show(Finding::RescaleFailed { error });
+        draft.show(ConditionUpdate::RescaleFailed { error });
         draft.keep_desired(from, metrics);
         draft.into_outcome(Some(format!("failed to rescale {}: {error}", task.reference())))
     }
@@ -92,8 +92,8 @@ mod tests {
         HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus,
     };
 
-    use crate::hpa::model::memory::Memory;
-    use crate::hpa::model::reconcile::{Observation, ObservedScale, Selection, Step, Subject, reconcile};
+    use crate::hpa::model::history::ScalingHistory;
+    use crate::hpa::model::reconcile::{HpaSnapshot, Observation, ObservedScale, Selection, Step, reconcile};
     use crate::hpa::model::settings::Settings;
 
     #[test]
@@ -112,11 +112,11 @@ mod tests {
         for (name, answer, changes, desired) in rows {
             let scale = Ok(ObservedScale { current: 9, reported: 9, selection: Selection::Clear });
             let seen = Observation { now: DateTime::UNIX_EPOCH, scale, readings: &[], pods: &[] };
-            let subject = Subject { namespace: "shop", spec: &spec, status: &status };
-            let step = reconcile(subject, &seen, Memory::default(), &Settings::default());
+            let subject = HpaSnapshot { namespace: "shop", spec: &spec, status: &status };
+            let step = reconcile(subject, &seen, ScalingHistory::default(), &Settings::default());
             let Step::Write(rescale) = step else { panic!("{name}: above the maximum") };
             let outcome = rescale.finish(answer);
-            assert_eq!(outcome.memory.scale_downs.len(), changes, "{name}");
+            assert_eq!(outcome.history.scale_downs.len(), changes, "{name}");
             assert_eq!(outcome.status.desired_replicas, desired, "{name}");
         }
     }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::autoscaling::v2::{CrossVersionObjectReference, MetricSpec};
 
-use super::{ObservedScale, ScaleProblem, Subject};
+use super::{HpaSnapshot, ObservedScale, ScaleError};
 use crate::hpa::model::conditions::{SCALED_TO_ZERO, is_true};
 use crate::hpa::model::defaults::fill_defaults;
 use crate::hpa::model::normalise::Bounds;
@@ -14,7 +14,7 @@ pub(super) const BELOW_MIN: &str = "Current number of replicas below Spec.MinRep
 
 /// What a pass does once it knows the current replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum ReplicaSource {
     /// The target is at zero, and not by this controller's doing: hands off.
     Disabled,
     /// The target is out of bounds: metrics, windows and rates do not matter.
@@ -54,7 +54,7 @@ pub(super) struct NoScale {
 }
 
 impl Task {
-    pub(super) fn read(subject: &Subject<'_>, settings: &Settings) -> Self {
+    pub(super) fn from_hpa(subject: &HpaSnapshot<'_>, settings: &Settings) -> Self {
         let spec = fill_defaults(subject.spec);
         let gate = settings.gates.scale_to_zero;
         let conditions = subject.status.conditions.as_deref().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Task {
             target: spec.scale_target_ref,
             metrics,
             bounds: Bounds { min: spec.min_replicas.unwrap_or(1), max: spec.max_replicas },
-            behavior: spec.behavior.as_ref().map(|behavior| Behavior::read(behavior, settings)),
+            behavior: spec.behavior.as_ref().map(|behavior| Behavior::from_spec(behavior, settings)),
             zero,
         }
     }
@@ -81,7 +81,7 @@ impl Task {
 
     pub(super) fn find_scale<'a>(
         &self,
-        scale: &'a Result<ObservedScale, ScaleProblem>,
+        scale: &'a Result<ObservedScale, ScaleError>,
     ) -> Result<&'a ObservedScale, NoScale> {
         let version = self.target.api_version.as_deref().unwrap_or_default();
         if version.matches('/').count() > 1 {
@@ -90,26 +90,26 @@ impl Task {
             return Err(NoScale { cause, error });
         }
         scale.as_ref().map_err(|problem| match problem {
-            ScaleProblem::NoMapping { error: cause } => NoScale {
+            ScaleError::NoMapping { error: cause } => NoScale {
                 cause: cause.clone(),
                 error: format!("unable to determine resource for scale target reference: {cause}"),
             },
-            ScaleProblem::Query { error: cause } => NoScale {
+            ScaleError::Query { error: cause } => NoScale {
                 cause: cause.clone(),
                 error: format!("failed to query scale subresource for {}: {cause}", self.reference()),
             },
         })
     }
 
-    pub(super) fn choose_course(&self, current: i32) -> Course {
+    pub(super) fn choose_replica_source(&self, current: i32) -> ReplicaSource {
         let Bounds { min, max } = self.bounds;
         match current {
             // HPA: a minimum does not lift a target from a zero that somebody else has set.
-            0 if self.zero.is_ours && (min != 0 || self.zero.has_metric) => Course::Compute,
-            0 => Course::Disabled,
-            current if current > max => Course::Force { to: max, because: ABOVE_MAX },
-            current if current < min => Course::Force { to: min, because: BELOW_MIN },
-            _ => Course::Compute,
+            0 if self.zero.is_ours && (min != 0 || self.zero.has_metric) => ReplicaSource::Compute,
+            0 => ReplicaSource::Disabled,
+            current if current > max => ReplicaSource::Force { to: max, because: ABOVE_MAX },
+            current if current < min => ReplicaSource::Force { to: min, because: BELOW_MIN },
+            _ => ReplicaSource::Compute,
         }
     }
 }
@@ -132,20 +132,20 @@ mod tests {
 
     #[test]
     fn the_current_replicas_choose_the_course() {
-        let lift = |to| Course::Force { to, because: BELOW_MIN };
+        let lift = |to| ReplicaSource::Force { to, because: BELOW_MIN };
         let rows = [
             // current, min, gate, whether the controller went to zero, course
-            ("within the bounds metrics decide", 5, 1, Off, false, Course::Compute),
-            ("above the maximum they do not", 11, 1, Off, false, Course::Force { to: 10, because: ABOVE_MAX }),
+            ("within the bounds metrics decide", 5, 1, Off, false, ReplicaSource::Compute),
+            ("above the maximum they do not", 11, 1, Off, false, ReplicaSource::Force { to: 10, because: ABOVE_MAX }),
             ("nor below the minimum", 1, 3, Off, false, lift(3)),
-            ("a zero without the gate is final", 0, 1, Off, true, Course::Disabled),
-            ("so is one below a stored minimum of zero", 0, 0, Off, true, Course::Disabled),
-            ("so is one that somebody else has set", 0, 0, On, false, Course::Disabled),
-            ("the controller leaves its own zero", 0, 0, On, true, Course::Compute),
-            ("and computes when the minimum was raised since", 0, 2, On, true, Course::Compute),
+            ("a zero without the gate is final", 0, 1, Off, true, ReplicaSource::Disabled),
+            ("so is one below a stored minimum of zero", 0, 0, Off, true, ReplicaSource::Disabled),
+            ("so is one that somebody else has set", 0, 0, On, false, ReplicaSource::Disabled),
+            ("the controller leaves its own zero", 0, 0, On, true, ReplicaSource::Compute),
+            ("and computes when the minimum was raised since", 0, 2, On, true, ReplicaSource::Compute),
         ];
         for (name, current, min, gate, is_ours, course) in rows {
-            assert_eq!(task(min, gate, is_ours).choose_course(current), course, "{name}");
+            assert_eq!(task(min, gate, is_ours).choose_replica_source(current), course, "{name}");
         }
     }
 }

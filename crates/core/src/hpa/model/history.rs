@@ -7,7 +7,7 @@ use super::rules::Behavior;
 
 /// Recommendations and scale events. A fresh one knows nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct ScalingHistory {
     /// Raw proposals, before windows, rates and bounds.
     pub recommendations: Vec<Recommendation>,
     pub scale_ups: Vec<ScaleEvent>,
@@ -36,7 +36,7 @@ pub enum EventAge {
     Outdated,
 }
 
-impl Memory {
+impl ScalingHistory {
     /// Takes the current replicas for a first recommendation, so that a restart changes nothing at once.
     pub(super) fn remember_first(&mut self, current: i32, now: DateTime<Utc>) {
         if self.recommendations.is_empty() {
@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn only_the_last_of_several_old_slots_is_used_again() {
         let at = |second| DateTime::from_timestamp(second, 0).unwrap();
-        let mut memory = Memory::default();
+        let mut history = ScalingHistory::default();
         for second in [0, 10, 20] {
-            memory.recommend(1, at(second), at(-300));
+            history.recommend(1, at(second), at(-300));
         }
-        memory.recommend(9, at(320), at(15));
-        let seen: Vec<_> = memory.recommendations.iter().map(|old| (old.replicas, old.at.timestamp())).collect();
+        history.recommend(9, at(320), at(15));
+        let seen: Vec<_> = history.recommendations.iter().map(|old| (old.replicas, old.at.timestamp())).collect();
         assert_eq!(seen, [(1, 0), (9, 320), (1, 20)]);
     }
 }

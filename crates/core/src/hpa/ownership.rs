@@ -6,7 +6,7 @@ use kedge_api::names;
 
 /// What a ScaledObject may do with an HPA that it finds under the name it wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum HpaOwnership {
     /// It is controlled by this object, or by an earlier object of the same name.
     Ours,
     /// Nobody controls it, it is for the same target, and the spec names it: it is taken over.
@@ -16,7 +16,7 @@ pub enum Claim {
 }
 
 /// Judges an HPA that was found.
-pub fn claim(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> Claim {
+pub fn check_ownership(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> HpaOwnership {
     let name = found.metadata.name.as_deref().unwrap_or_default();
     let owners = found.metadata.owner_references.iter().flatten();
     if let Some(owner) = owners.into_iter().find(|owner| owner.controller == Some(true)) {
@@ -24,15 +24,15 @@ pub fn claim(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> Claim {
             owner.kind == "ScaledObject" && owner.api_version.starts_with(&format!("{}/", names::GROUP));
         let is_this = Some(&owner.name) == object.metadata.name.as_ref();
         return if is_scaled_object && is_this {
-            Claim::Ours
+            HpaOwnership::Ours
         } else {
-            Claim::Foreign { because: format!("HPA {name} is controlled by {} {}", owner.kind, owner.name) }
+            HpaOwnership::Foreign { because: format!("HPA {name} is controlled by {} {}", owner.kind, owner.name) }
         };
     }
     let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
     if config.and_then(|config| config.name.as_deref()) != Some(name) {
         let remedy = "name it in advanced.horizontalPodAutoscalerConfig.name to take it over, or delete it";
-        return Claim::Foreign {
+        return HpaOwnership::Foreign {
             because: format!("HPA {name} exists and was not made for this ScaledObject; {remedy}"),
         };
     }
@@ -40,9 +40,9 @@ pub fn claim(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> Claim {
     if *target != object.spec.scale_target_ref.name {
         let because =
             format!("HPA {name} scales {target}, not the target of this ScaledObject; choose another name for it");
-        return Claim::Foreign { because };
+        return HpaOwnership::Foreign { because };
     }
-    Claim::Adoptable
+    HpaOwnership::Adoptable
 }
 
 #[cfg(test)]
@@ -83,11 +83,11 @@ mod tests {
             ("free, named, for another target", json!([]), "db", Some("mine"), "foreign"),
         ];
         for (name, owner, target, hpa, expected) in rows {
-            let claim = claim(&object(hpa), &found(owner, target));
+            let claim = check_ownership(&object(hpa), &found(owner, target));
             let word = match claim {
-                Claim::Ours => "ours",
-                Claim::Adoptable => "adoptable",
-                Claim::Foreign { .. } => "foreign",
+                HpaOwnership::Ours => "ours",
+                HpaOwnership::Adoptable => "adoptable",
+                HpaOwnership::Foreign { .. } => "foreign",
             };
             assert_eq!(word, expected, "{name}: {claim:?}");
         }

@@ -5,11 +5,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::activity::Activity;
 use crate::decide::{Cause, Hold};
 use crate::hpa::model::metric::MetricReading;
-use crate::hpa::model::reconcile::Workings;
+use crate::hpa::model::reconcile::Calculation;
 
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happening {
+pub struct SimulationEvent {
     pub at: DateTime<Utc>,
     /// The replicas that the target asks for afterwards.
     pub current: i32,
@@ -22,7 +22,7 @@ pub struct Happening {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The replicas of the target.
-    Replicas { from: i32, to: i32, by: Actor },
+    Replicas { from: i32, to: i32, by: ScaledBy },
     /// Whether there is work, as Kedge sees it. The first poll always says so.
     Activity(Activity),
     /// Why Kedge leaves the replicas as they are.
@@ -37,27 +37,27 @@ pub enum Change {
 
 /// Who changed the replicas, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Actor {
+pub enum ScaledBy {
     Kedge(Cause),
     Hpa {
         /// In the controller's words; empty where a bound, a window or a rate is the only reason.
         reason: String,
-        /// What it was told of each of its metrics.
-        told: Vec<MetricReading>,
+        /// What it was readings of each of its metrics.
+        readings: Vec<MetricReading>,
         /// What each of them proposed, and what became of that.
-        workings: Workings,
+        calculation: Calculation,
     },
 }
 
 /// How a source behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceState {
-    Answers,
-    Fails {
+    Healthy,
+    Failing {
         error: String,
     },
     /// It has failed for so long that its fallback counts instead.
-    FellBack {
+    InFallback {
         replicas: i32,
     },
 }
