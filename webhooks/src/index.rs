@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use futures::future::{join, join_all};
-use kedge_operator::watch::{self, Extent, Subject, watch};
+use kedge_cluster::{ListWatchEvent, ResourceQuery, list_watch};
 use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch as flag;
@@ -180,33 +180,33 @@ impl Follow<'_> {
             Some(namespace) => format!("{version}/namespaces/{namespace}/{resource}"),
             None => format!("{version}/{resource}"),
         };
-        let subject = Subject { path, selector: None, fields: None, extent: Extent::Whole };
+        let subject = ResourceQuery::all(path);
         let mut is_awaited = true;
-        let tell = |seen: watch::Seen<S>| {
+        let tell = |seen: ListWatchEvent<S>| {
             apply(table, self.place, &seen);
-            if matches!(seen, watch::Seen::All(_)) && std::mem::replace(&mut is_awaited, false) {
+            if matches!(seen, ListWatchEvent::Listed(_)) && std::mem::replace(&mut is_awaited, false) {
                 self.index.awaited.send_modify(|lists| *lists -= 1);
             }
         };
-        watch(self.client.clone(), subject, tell).await;
+        list_watch(self.client.clone(), subject, tell).await;
     }
 }
 
 /// Adds one, unless it cannot be read: that is told elsewhere.
 fn add<S: Seen + DeserializeOwned>(table: &RwLock<Table<S::Kept>>, object: &serde_json::Value) {
     if let Ok(seen) = S::deserialize(object) {
-        apply(table, None, &watch::Seen::Applied(seen));
+        apply(table, None, &ListWatchEvent::Applied(seen));
     }
 }
 
 /// Takes what a watch of a place, or of everything, has told.
-fn apply<S: Seen>(table: &RwLock<Table<S::Kept>>, watched: Option<&str>, seen: &watch::Seen<S>) {
+fn apply<S: Seen>(table: &RwLock<Table<S::Kept>>, watched: Option<&str>, seen: &ListWatchEvent<S>) {
     let put = |table: &mut Table<S::Kept>, object: &S| {
         let place = object.place();
         table.put(&place.namespace, &place.name, object.kept());
     };
     match seen {
-        watch::Seen::All(all) => {
+        ListWatchEvent::Listed(all) => {
             let mut new = Table::default();
             all.iter().for_each(|object| put(&mut new, object));
             match watched {
@@ -214,8 +214,8 @@ fn apply<S: Seen>(table: &RwLock<Table<S::Kept>>, watched: Option<&str>, seen: &
                 None => *write(table) = new,
             }
         }
-        watch::Seen::Applied(object) => put(&mut write(table), object),
-        watch::Seen::Deleted(object) => write(table).remove(&object.place().namespace, &object.place().name),
+        ListWatchEvent::Applied(object) => put(&mut write(table), object),
+        ListWatchEvent::Deleted(object) => write(table).remove(&object.place().namespace, &object.place().name),
     }
 }
 

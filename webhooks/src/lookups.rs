@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use kedge_api::scaled_object::ScaleTargetRef;
-use kedge_operator::target::{TargetError, Targets};
+use kedge_cluster::{ScaleTargets, TargetError};
 use kube::Client;
 use kube::core::Request;
 
@@ -47,12 +47,12 @@ pub enum Served {
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct KubeLookups {
     client: Client,
-    targets: Targets,
+    targets: ScaleTargets,
 }
 
 impl KubeLookups {
     pub fn new(client: Client) -> Self {
-        Self { targets: Targets::new(client.clone()), client }
+        Self { targets: ScaleTargets::new(client.clone()), client }
     }
 
     async fn fetch(
@@ -85,7 +85,7 @@ impl Lookups for KubeLookups {
         Box::pin(async move {
             let (api_version, kind) = (Some(api_version.to_owned()), Some(kind.to_owned()));
             let reference = ScaleTargetRef { name: String::new(), api_version, kind, env_source_container_name: None };
-            match self.targets.resolve(&reference).await {
+            match self.targets.resolve_kind(&reference).await {
                 Ok(_) => Ok(Served::Yes),
                 Err(TargetError::UnknownKind { .. }) => Ok(Served::No),
                 Err(TargetError::Discovery { source, .. }) => Err(Failure::of(&source)),

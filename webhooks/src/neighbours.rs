@@ -1,7 +1,6 @@
 //! What rules may know of the objects around theirs: small values, whoever found them out.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
-use kedge_operator::target::kind_named;
 
 /// A kind in one word.
 // KEDA: group, version and kind; the core group gives a leading slash.
@@ -17,7 +16,7 @@ impl KindWord {
 
     /// The kind of the target of a ScaledObject.
     pub fn of_target(spec: &ScaledObjectSpec) -> Self {
-        let (api_version, kind) = kind_named(&spec.scale_target_ref);
+        let (api_version, kind) = spec.scale_target_ref.api_version_and_kind();
         Self::new(&api_version, &kind)
     }
 

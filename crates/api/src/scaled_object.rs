@@ -109,6 +109,17 @@ pub struct ScaleTargetRef {
     pub env_source_container_name: Option<String>,
 }
 
+impl ScaleTargetRef {
+    /// The API version and the kind, with the defaults where they are not set.
+    pub fn api_version_and_kind(&self) -> (String, String) {
+        let given = |text: &Option<String>, default: &str| match text.as_deref() {
+            None | Some("") => default.to_owned(),
+            Some(text) => text.to_owned(),
+        };
+        (given(&self.api_version, "apps/v1"), given(&self.kind, "Deployment"))
+    }
+}
+
 /// How many replicas to hold while sources fail.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

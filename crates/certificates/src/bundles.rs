@@ -5,7 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kedge_operator::watch::{Extent, Subject};
+use kedge_cluster::{Projection, ResourceQuery};
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use rustls::pki_types::CertificateDer;
@@ -51,10 +51,15 @@ impl Target {
     }
 
     /// What to watch for a sign that it changed.
-    pub(crate) fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> ResourceQuery {
         let ApiResource { api_version, plural, .. } = self.resource();
-        let fields = Some(format!("metadata.name={}", self.name()));
-        Subject { path: format!("/apis/{api_version}/{plural}"), selector: None, fields, extent: Extent::Metadata }
+        let field_selector = Some(format!("metadata.name={}", self.name()));
+        ResourceQuery {
+            path: format!("/apis/{api_version}/{plural}"),
+            label_selector: None,
+            field_selector,
+            projection: Projection::Metadata,
+        }
     }
 
     /// Reads it; nothing if there is none.
@@ -152,7 +157,7 @@ mod tests {
     fn objects_are_watched_one_by_one() {
         let subject = Target::ApiService { name: EXTERNAL_METRICS.to_owned() }.subject();
         assert_eq!(subject.path, "/apis/apiregistration.k8s.io/v1/apiservices");
-        assert_eq!(subject.fields.as_deref(), Some("metadata.name=v1beta1.external.metrics.k8s.io"));
+        assert_eq!(subject.field_selector.as_deref(), Some("metadata.name=v1beta1.external.metrics.k8s.io"));
         let subject = Target::ValidatingWebhooks { name: "w".to_owned() }.subject();
         assert_eq!(subject.path, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations");
     }

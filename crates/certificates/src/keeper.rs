@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::future::join_all;
-use kedge_operator::Clock;
-use kedge_operator::watch::{Seen, watch};
+use kedge_cluster::Clock;
+use kedge_cluster::{ListWatchEvent, list_watch};
 use kedge_serving::ServingCertificate;
 use kube::Client;
 use kube::api::DynamicObject;
@@ -126,7 +126,7 @@ impl Keeper {
         let subjects: Vec<_> = self.targets().iter().map(Target::subject).chain([self.secret.subject()]).collect();
         let watches = subjects
             .into_iter()
-            .map(|subject| watch(self.client.clone(), subject, |_: Seen<Value>| changed.notify_one()));
+            .map(|subject| list_watch(self.client.clone(), subject, |_: ListWatchEvent<Value>| changed.notify_one()));
         let watches = join_all(watches.collect::<Vec<_>>());
         tokio::select! {
             biased;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt;
-use kedge_operator::patience::Patience;
-use kedge_operator::{BoardSource, Clock, Election, KubeReads, LeaseTiming, Operator, Settings, credentials};
+use kedge_cluster::RetryAfterLayer;
+use kedge_cluster::{Clock, LeaderElection, LeaseTiming};
+use kedge_operator::{BoardSource, KubeReads, Operator, Settings, credentials};
 use kedge_plane::controllers::{self, Controllers};
 use kedge_plane::{Call, Gvr, Options, Plane, Verb};
 use kedge_scalers::Registry;
@@ -139,7 +140,7 @@ impl Lab {
             tokio::time::sleep_until(began_at + at).await;
             self.0.journal.stir();
             match fault {
-                Fault::Clock { by_seconds, .. } => self.0.clock.set_by(by_seconds),
+                Fault::Clock { by_seconds, .. } => self.0.clock.adjust(by_seconds),
                 Fault::Partition { lasts, cut, .. } => self.cut_off(cut, lasts),
                 Fault::Kill { away, .. } => self.kill(away),
                 _ => {}
@@ -184,7 +185,7 @@ impl Lab {
             journal: self.0.journal.clone(),
             life: life.clone(),
         };
-        let client = kube::Client::new(Patience.layer(wire), "default");
+        let client = kube::Client::new(RetryAfterLayer.layer(wire), "default");
         let reads = Arc::new(KubeReads::new(client.clone()));
         let registry = Registry::new(kedge_scalers::Settings::default(), self.0.sources.connector(), reads);
         let operator = Operator::start(client, self.0.clock.clone(), registry, self.settings(name));
@@ -206,7 +207,7 @@ impl Lab {
                 cluster_object_namespace: Some(HOME.to_owned()),
                 ..credentials::Settings::default()
             },
-            election: (self.0.operators > 1).then(|| Election {
+            election: (self.0.operators > 1).then(|| LeaderElection {
                 namespace: HOME.to_owned(),
                 name: LEASE.to_owned(),
                 identity: name.to_owned(),

@@ -12,8 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, ensure};
+use kedge_cluster::Clock;
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
-use kedge_operator::{Clock, KubeReads, Operator};
+use kedge_operator::{KubeReads, Operator};
 use kedge_scalers::http::connector::Connector;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::net::TcpListener;
@@ -155,7 +156,7 @@ async fn connect(kubeconfig: Option<&Path>, compression: Compression) -> anyhow:
     // password, so that nobody else gets to complain about it.
     config.proxy_url = None;
     config.disable_compression |= compression == Compression::Off;
-    Ok(kedge_operator::patient_client(config)?)
+    Ok(kedge_cluster::client_with_retry_after(config)?)
 }
 
 async fn wait_for_signal() -> anyhow::Result<()> {

@@ -20,11 +20,11 @@ use kedge_core::formula::settings::Composite;
 use kedge_scalers::Scaler;
 use tokio::time::Instant;
 
-use crate::clock::Clock;
 use crate::credentials::Resolved;
-use crate::key::Key;
 use crate::push::Push;
 use crate::telemetry::Telemetry;
+use kedge_cluster::Clock;
+use kedge_cluster::ObjectKey;
 pub use metric::{ExternalMetric, Failure, Reading};
 
 /// A reading of at most this age is as good as a new one.
@@ -33,13 +33,13 @@ pub const FRESH: Duration = Duration::from_secs(1);
 /// The readings of all objects.
 #[derive(Debug, Default)]
 pub struct Board {
-    objects: RwLock<HashMap<Key, Arc<ObjectBoard>>>,
+    objects: RwLock<HashMap<ObjectKey, Arc<ObjectBoard>>>,
 }
 
 /// The triggers of one object, built for one generation of it.
 #[derive(Debug)]
 pub struct ObjectBoard {
-    pub key: Key,
+    pub key: ObjectKey,
     pub uid: String,
     pub generation: i64,
     pub fallback: Option<Fallback>,
@@ -95,11 +95,11 @@ pub enum Service {
 }
 
 impl Board {
-    pub fn get(&self, key: &Key) -> Option<Arc<ObjectBoard>> {
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<ObjectBoard>> {
         self.objects.read().expect("nobody panics holding it").get(key).cloned()
     }
 
-    pub fn put(&self, key: Key, object: Arc<ObjectBoard>) {
+    pub fn put(&self, key: ObjectKey, object: Arc<ObjectBoard>) {
         retire(self.objects.write().expect("nobody panics holding it").insert(key, object));
     }
 
@@ -108,7 +108,7 @@ impl Board {
         old.into_values().for_each(|old| drop(retire(Some(old))));
     }
 
-    pub fn remove(&self, key: &Key) -> Option<Arc<ObjectBoard>> {
+    pub fn remove(&self, key: &ObjectKey) -> Option<Arc<ObjectBoard>> {
         retire(self.objects.write().expect("nobody panics holding it").remove(key))
     }
 }

@@ -18,12 +18,12 @@ use tokio::time::Instant;
 
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
 use crate::credentials::{Credentials, Resolved};
-use crate::key::Key;
 use crate::push::Push;
 use crate::queue::Queue;
 use crate::role::Role;
-use crate::target::Target;
 use crate::telemetry::Telemetry;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::target::ScaleTarget;
 
 /// Builds triggers.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -32,7 +32,7 @@ pub struct Builder {
     pub telemetry: Arc<Telemetry>,
     pub credentials: Arc<Credentials>,
     /// Where objects become due whose sources tell something.
-    pub queue: Arc<Queue<Key>>,
+    pub queue: Arc<Queue<ObjectKey>>,
     pub role: Arc<Role>,
 }
 
@@ -48,8 +48,8 @@ pub struct Earlier<'a> {
 
 impl Builder {
     /// Builds all triggers of an object for its present generation and credentials. Those that are as they were are kept.
-    pub async fn build(&self, object: &ScaledObject, target: &Target, earlier: Earlier<'_>) -> Arc<ObjectBoard> {
-        let key = Key::of(&object.metadata);
+    pub async fn build(&self, object: &ScaledObject, target: &ScaleTarget, earlier: Earlier<'_>) -> Arc<ObjectBoard> {
+        let key = ObjectKey::from_meta(&object.metadata);
         let references = &self.credentials.references;
         let (changes, began) = (references.changes(&key), references.now());
         let same = earlier.board.filter(|board| board.fits(object));
@@ -140,7 +140,7 @@ impl Builder {
         refresh_at: Option<Instant>,
     ) -> Arc<ObjectBoard> {
         Arc::new(ObjectBoard {
-            key: Key::of(&object.metadata),
+            key: ObjectKey::from_meta(&object.metadata),
             telemetry: self.telemetry.clone(),
             uid: object.metadata.uid.clone().unwrap_or_default(),
             generation: object.metadata.generation.unwrap_or_default(),
@@ -180,7 +180,7 @@ impl Builder {
     /// Listens to a source that tells by itself. Only the replica that acts does.
     fn listen(&self, object: &ScaledObject, scaler: &Arc<dyn Scaler>) -> Option<Arc<Push>> {
         let events = Some(scaler).filter(|_| self.role.leads())?.push()?;
-        Some(Arc::new(Push::listen(events, Key::of(&object.metadata), self.queue.clone())))
+        Some(Arc::new(Push::listen(events, ObjectKey::from_meta(&object.metadata), self.queue.clone())))
     }
 
     async fn build_scaler(

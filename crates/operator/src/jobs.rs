@@ -10,9 +10,9 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use crate::key::Key;
-use crate::watch::{Extent, Seen, Subject, watch};
-use crate::world::Scope;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::Scope;
+use kedge_cluster::{ListWatchEvent, ResourceQuery, list_watch};
 
 /// What each is told.
 pub const MESSAGE: &str =
@@ -25,20 +25,20 @@ pub async fn decline(client: Client, scopes: Vec<Scope>) {
     for scope in scopes {
         let found = found.clone();
         let path = scope.path("/apis/keda.sh/v1alpha1", "scaledjobs");
-        let subject = Subject { path, selector: None, fields: None, extent: Extent::Whole };
-        let tell = move |seen: Seen<ScaledJob>| {
+        let subject = ResourceQuery::all(path);
+        let tell = move |seen: ListWatchEvent<ScaledJob>| {
             let jobs = match seen {
-                Seen::All(all) => all,
-                Seen::Applied(job) => vec![job],
-                Seen::Deleted(_) => Vec::new(),
+                ListWatchEvent::Listed(all) => all,
+                ListWatchEvent::Applied(job) => vec![job],
+                ListWatchEvent::Deleted(_) => Vec::new(),
             };
             // Fails only when nobody listens any more.
             jobs.into_iter().filter(|job| !is_told(job)).for_each(|job| drop(found.send(Arc::new(job))));
         };
-        watches.spawn(watch(client.clone(), subject, tell));
+        watches.spawn(list_watch(client.clone(), subject, tell));
     }
     while let Some(job) = untold.recv().await {
-        let key = Key::of(&job.metadata);
+        let key = ObjectKey::from_meta(&job.metadata);
         let api: Api<ScaledJob> = Api::namespaced(client.clone(), &key.namespace);
         let patch = json!({ "status": { "conditions": [condition()] } });
         if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {

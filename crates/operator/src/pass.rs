@@ -26,15 +26,16 @@ use tracing::{debug, warn};
 
 use crate::board::{Board, BoardTrigger, ObjectBoard};
 use crate::build::{Builder, Earlier};
-use crate::clock::Clock;
 use crate::credentials::Credentials;
-use crate::events::{Events, Tone};
-use crate::key::Key;
-use crate::queue::phase;
-use crate::target::{Target, TargetError, Targets, is_conflict, plain};
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
 use crate::world::{TargetSeen, World, concerns_us};
+use kedge_cluster::Clock;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::api_error::{self, is_conflict};
+use kedge_cluster::phase;
+use kedge_cluster::{EventPublisher, EventType};
+use kedge_cluster::{ScaleTarget, ScaleTargets, TargetError};
 use poll::Poll;
 
 /// The first and the longest pause before a failed pass is tried again.
@@ -53,9 +54,9 @@ pub struct Passes {
     pub clock: Clock,
     pub world: Arc<World>,
     pub board: Arc<Board>,
-    pub targets: Arc<Targets>,
+    pub targets: Arc<ScaleTargets>,
     pub builder: Builder,
-    pub events: Events,
+    pub events: EventPublisher,
     pub watches: Arc<Watches>,
     pub telemetry: Arc<Telemetry>,
     pub credentials: Arc<Credentials>,
@@ -75,7 +76,7 @@ pub struct Memory {
     polled_for: Option<PolledFor>,
     failures: u32,
     rendered: Option<HorizontalPodAutoscaler>,
-    target: Option<Target>,
+    target: Option<ScaleTarget>,
     /// The metrics that failed at the last poll, so that each failure is told once.
     failing: BTreeSet<String>,
     /// Whether triggers were built before, by this process.
@@ -104,7 +105,7 @@ impl Memory {
 #[derive(Debug, Default)]
 struct Findings {
     problem: Option<String>,
-    target: Option<Target>,
+    target: Option<ScaleTarget>,
     original_replicas: Option<i32>,
     hpa_name: Option<String>,
     board: Option<Arc<ObjectBoard>>,
@@ -118,7 +119,7 @@ struct Findings {
 pub(crate) enum PassError {
     #[error(transparent)]
     Target(#[from] TargetError),
-    #[error("{what}: {}", plain(source))]
+    #[error("{what}: {}", api_error::message(source))]
     Api { what: &'static str, source: Box<kube::Error> },
     #[error("the ScaledObject was changed while it was looked at")]
     Changed,
@@ -141,7 +142,7 @@ impl PassError {
 
 impl Passes {
     /// Makes a pass, and answers when the next is due.
-    pub async fn pass(&self, key: &Key, memory: &mut Memory) -> Option<Instant> {
+    pub async fn pass(&self, key: &ObjectKey, memory: &mut Memory) -> Option<Instant> {
         let Some(object) = self.world.object(key) else {
             self.forget(key, memory);
             self.builder.role.forget(key);
@@ -173,7 +174,7 @@ impl Passes {
     /// Makes sure, before its target is written, that an object still is what the pass took it for: the watch may be behind,
     /// and somebody may have paused it since.
     async fn confirm(&self, object: &ScaledObject) -> Result<(), PassError> {
-        let key = Key::of(&object.metadata);
+        let key = ObjectKey::from_meta(&object.metadata);
         let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
         let live = api.get_opt(&key.name).await.map_err(PassError::api("cannot read the ScaledObject"))?;
         let Some(live) = live else {
@@ -191,7 +192,7 @@ impl Passes {
     }
 
     /// Begins with an object that was not known: new, or known to an earlier process.
-    fn meet(&self, key: &Key, object: &ScaledObject, memory: &mut Memory) {
+    fn meet(&self, key: &ObjectKey, object: &ScaledObject, memory: &mut Memory) {
         self.forget(key, memory);
         let status = object.status.clone().unwrap_or_default();
         let active = status.conditions.iter().flatten().find(|condition| condition.r#type == conditions::ACTIVE);
@@ -214,7 +215,7 @@ impl Passes {
         memory.settles_at = place.map(|place| Instant::now() + place);
     }
 
-    fn forget(&self, key: &Key, memory: &mut Memory) {
+    fn forget(&self, key: &ObjectKey, memory: &mut Memory) {
         if let Some(board) = self.board.remove(key) {
             self.telemetry.forget(key, &board.triggers);
         }
@@ -227,7 +228,7 @@ impl Passes {
 
     async fn look(
         &self,
-        key: &Key,
+        key: &ObjectKey,
         object: Arc<ScaledObject>,
         memory: &mut Memory,
     ) -> Result<Option<Instant>, PassError> {
@@ -257,7 +258,7 @@ impl Passes {
     /// Checks the object, keeps its HPA, and looks at its triggers when it is time. The object may be written meanwhile.
     async fn scale(
         &self,
-        key: &Key,
+        key: &ObjectKey,
         object: &mut Arc<ScaledObject>,
         policy: &Policy,
         memory: &mut Memory,
@@ -316,12 +317,16 @@ impl Passes {
         object: &ScaledObject,
         memory: &mut Memory,
         findings: &mut Findings,
-    ) -> Result<Option<Target>, PassError> {
+    ) -> Result<Option<ScaleTarget>, PassError> {
         let trouble = |error: &TargetError| {
             let message = ValidationStep::Target.message();
             format!("{message}: {error}")
         };
-        let target = match self.targets.of(object).await {
+        let target = match self
+            .targets
+            .resolve(object.metadata.namespace.as_deref().unwrap_or_default(), &object.spec.scale_target_ref)
+            .await
+        {
             Ok(target) => target,
             Err(error @ TargetError::UnknownKind { .. }) => {
                 findings.problem = Some(trouble(&error));
@@ -336,9 +341,9 @@ impl Passes {
         let first = object.status.as_ref().and_then(|status| status.original_replica_count).is_none();
         let seen = self.world.track(&target);
         if first || seen == TargetSeen::Unread || seen == TargetSeen::Missing {
-            match self.targets.scale(&target).await {
+            match self.targets.fetch_scale(&target).await {
                 Ok(scale) => {
-                    let replicas = crate::target::replicas(&scale);
+                    let replicas = kedge_cluster::target::desired_replicas(&scale);
                     self.world.read_target(&target, TargetSeen::Replicas(replicas));
                     findings.original_replicas = Some(replicas);
                 }
@@ -357,9 +362,9 @@ impl Passes {
     /// The triggers of the object, built for its generation and its credentials.
     async fn board_for(
         &self,
-        key: &Key,
+        key: &ObjectKey,
         object: &ScaledObject,
-        target: &Target,
+        target: &ScaleTarget,
         memory: &mut Memory,
     ) -> Arc<ObjectBoard> {
         if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
@@ -386,7 +391,7 @@ impl Passes {
     /// The board, after sources that did not say which metrics they have were asked again.
     async fn ask_again(
         &self,
-        key: &Key,
+        key: &ObjectKey,
         object: &ScaledObject,
         board: Arc<ObjectBoard>,
         memory: &mut Memory,
@@ -401,7 +406,7 @@ impl Passes {
     }
 
     /// Puts a board in the place of the one there was, and tells what is new about it.
-    async fn put_board(&self, key: &Key, object: &ScaledObject, board: Arc<ObjectBoard>, memory: &mut Memory) {
+    async fn put_board(&self, key: &ObjectKey, object: &ScaledObject, board: Arc<ObjectBoard>, memory: &mut Memory) {
         let old = self.board.get(key);
         if let Some(old) = &old {
             self.telemetry.forget(key, &old.triggers);
@@ -416,18 +421,18 @@ impl Passes {
                 (_, Some(old)) if Arc::ptr_eq(old, trigger) => {}
                 (Ok(_), _) if untold => {
                     let note = format!("Scaler {} is built", trigger.kind);
-                    self.events.tell(object, Tone::Normal, events::SCALERS_STARTED, &note).await;
+                    self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, &note).await;
                 }
                 (Ok(_), _) => {}
                 (Err(problem), Some(old)) if old.scaler.as_ref().err() == Some(problem) => {}
                 (Err(problem), _) if !untold && says(object, &problem.to_string()) => {}
                 (Err(problem), _) => {
-                    self.events.tell(object, Tone::Warning, events::SCALER_FAILED, &problem.to_string()).await;
+                    self.events.publish(object, EventType::Warning, events::SCALER_FAILED, &problem.to_string()).await;
                 }
             }
         }
         if untold && board.is_built_at_all() && !old.is_some_and(|old| old.is_built_at_all()) {
-            self.events.tell(object, Tone::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
+            self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
         }
     }
 

@@ -10,8 +10,8 @@ use kedge_scalers::{Activity, PushEvent};
 use tokio::task::JoinHandle;
 use tracing::debug;
 
-use crate::key::Key;
 use crate::queue::Queue;
+use kedge_cluster::ObjectKey;
 
 /// A source that is listened to. Dropping it ends that.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Said {
 
 impl Push {
     /// Begins to listen for an object.
-    pub fn listen(mut events: BoxStream<'static, PushEvent>, key: Key, queue: Arc<Queue<Key>>) -> Self {
+    pub fn listen(mut events: BoxStream<'static, PushEvent>, key: ObjectKey, queue: Arc<Queue<ObjectKey>>) -> Self {
         let said = Arc::new(Said::default());
         let heard = said.clone();
         let listener = tokio::spawn(async move {
@@ -82,7 +82,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_said_makes_the_object_due_and_is_taken_once() {
         let (tell, events) = mpsc::unbounded();
-        let (queue, key) = (Arc::new(Queue::new()), Key::new("n", "o"));
+        let (queue, key) = (Arc::new(Queue::new()), ObjectKey::new("n", "o"));
         let push = Push::listen(events.boxed(), key.clone(), queue.clone());
         tell.unbounded_send(PushEvent::Activity(Activity::Inactive)).unwrap();
         tell.unbounded_send(PushEvent::Activity(Activity::Active)).unwrap();

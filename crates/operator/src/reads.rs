@@ -17,7 +17,7 @@ use kube::core::params::ListParams;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::target::plain;
+use kedge_cluster::api_error;
 use tally::{Page, PodPage, SlicePage};
 
 /// How long a count is good for triggers that want the same one.
@@ -120,7 +120,7 @@ async fn pages<P: Page + DeserializeOwned>(
 }
 
 fn unreadable(what: &'static str, error: &kube::Error) -> ReadError {
-    ReadError::Cluster { what, problem: plain(error) }
+    ReadError::Cluster { what, problem: api_error::message(error) }
 }
 
 #[cfg(test)]

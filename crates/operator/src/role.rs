@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::key::Key;
+use kedge_cluster::ObjectKey;
 
 /// What this replica is.
 #[derive(Debug, Default)]
 pub struct Role {
     leads: AtomicBool,
     /// The objects that this leader has made a pass over.
-    known: Mutex<BTreeSet<Key>>,
+    known: Mutex<BTreeSet<ObjectKey>>,
 }
 
 impl Role {
@@ -20,7 +20,7 @@ impl Role {
     }
 
     /// Whether it leads and has made a pass over this object. Until then it knows no more of it than one that stands by.
-    pub(crate) fn has_come_to(&self, key: &Key) -> bool {
+    pub(crate) fn has_come_to(&self, key: &ObjectKey) -> bool {
         self.leads() && self.known().contains(key)
     }
 
@@ -34,16 +34,16 @@ impl Role {
     }
 
     /// A pass over the object was made.
-    pub(crate) fn come_to(&self, key: &Key) {
+    pub(crate) fn come_to(&self, key: &ObjectKey) {
         self.known().insert(key.clone());
     }
 
     /// The object is gone.
-    pub(crate) fn forget(&self, key: &Key) {
+    pub(crate) fn forget(&self, key: &ObjectKey) {
         self.known().remove(key);
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeSet<Key>> {
+    fn known(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
         self.known.lock().expect("nobody panics holding it")
     }
 }

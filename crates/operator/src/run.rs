@@ -19,21 +19,22 @@ use tracing::{info, warn};
 
 use crate::board::Board;
 use crate::build::Builder;
-use crate::clock::Clock;
 use crate::credentials::usage::{Sight, Usage};
 use crate::credentials::{self, Credentials, References};
-use crate::events::Events;
 use crate::jobs::decline;
-use crate::key::Key;
-use crate::lease::{Election, Elector};
 use crate::pass::{Memory, Passes};
 use crate::queue::Queue;
 use crate::role::Role;
 use crate::source::BoardSource;
-use crate::target::Targets;
 use crate::telemetry::Telemetry;
 use crate::watches::Watches;
-use crate::world::{Scope, World};
+use crate::world::World;
+use kedge_cluster::Clock;
+use kedge_cluster::EventPublisher;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::Scope;
+use kedge_cluster::target::ScaleTargets;
+use kedge_cluster::{LeaderElection, LeaderElector};
 
 /// How long passes that are under way may take to end when the operator stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -53,19 +54,19 @@ pub struct Settings {
     pub version: String,
     pub credentials: credentials::Settings,
     /// How replicas choose the one that acts; `None` where there is only one.
-    pub election: Option<Election>,
+    pub election: Option<LeaderElection>,
 }
 
 /// The operator, ready to run.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Operator {
     passes: Arc<Passes>,
-    queue: Arc<Queue<Key>>,
+    queue: Arc<Queue<ObjectKey>>,
     watches: Arc<Watches>,
     scopes: Vec<Scope>,
     concurrency: usize,
     usage: Arc<Usage>,
-    election: Option<Election>,
+    election: Option<LeaderElection>,
     role: Arc<Role>,
 }
 
@@ -92,7 +93,7 @@ impl Operator {
         };
         let usage = Arc::new(Usage {
             client: client.clone(),
-            events: Events::new(client.clone(), clock.clone(), settings.instance.clone()),
+            events: EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone()),
             world: world.clone(),
             scopes: scopes.clone(),
             selector: settings.credentials.selector.clone(),
@@ -108,8 +109,8 @@ impl Operator {
         });
         let role = Arc::new(Role::default());
         let passes = Arc::new(Passes {
-            targets: Arc::new(Targets::new(client.clone())),
-            events: Events::new(client.clone(), clock.clone(), settings.instance),
+            targets: Arc::new(ScaleTargets::new(client.clone())),
+            events: EventPublisher::new(client.clone(), clock.clone(), settings.instance),
             board: Arc::new(Board::default()),
             version: settings.version,
             watches: watches.clone(),
@@ -161,7 +162,7 @@ impl Operator {
         let Some(election) = self.election.clone() else {
             return self.lead(stop, std::future::pending()).await.map(drop);
         };
-        let mut elector = Elector::new(self.passes.client.clone(), self.passes.clock.clone(), election);
+        let mut elector = LeaderElector::new(self.passes.client.clone(), self.passes.clock.clone(), election);
         loop {
             tokio::select! {
                 biased;
@@ -251,15 +252,15 @@ impl Operator {
 /// The passes under way, and what is remembered of the objects that are not being looked at.
 #[derive(Default)]
 struct Crew {
-    running: JoinSet<(Key, Memory, Option<Instant>)>,
-    busy: BTreeSet<Key>,
+    running: JoinSet<(ObjectKey, Memory, Option<Instant>)>,
+    busy: BTreeSet<ObjectKey>,
     /// Objects that became due while they were being looked at.
-    again: BTreeSet<Key>,
-    memories: BTreeMap<Key, Memory>,
+    again: BTreeSet<ObjectKey>,
+    memories: BTreeMap<ObjectKey, Memory>,
 }
 
 impl Crew {
-    fn send(&mut self, key: Key, passes: &Arc<Passes>) {
+    fn send(&mut self, key: ObjectKey, passes: &Arc<Passes>) {
         if !self.busy.insert(key.clone()) {
             self.again.insert(key);
             return;
@@ -272,7 +273,7 @@ impl Crew {
         });
     }
 
-    fn take_back(&mut self, (key, memory, next): (Key, Memory, Option<Instant>), queue: &Queue<Key>) {
+    fn take_back(&mut self, (key, memory, next): (ObjectKey, Memory, Option<Instant>), queue: &Queue<ObjectKey>) {
         self.busy.remove(&key);
         if self.again.remove(&key) {
             queue.add_now(key.clone());

@@ -16,10 +16,10 @@ use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 use crate::board::composite;
 use crate::board::{BoardTrigger, ExternalMetric, FRESH, ObjectBoard, Service};
 use crate::build::failures_in_status;
-use crate::key::Key;
 use crate::pass::Passes;
 use crate::role::Role;
-use crate::target::{Target, TargetError};
+use kedge_cluster::ObjectKey;
+use kedge_cluster::target::{ScaleTarget, TargetError};
 
 /// The board as the metrics API sees it.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -45,7 +45,7 @@ impl MetricSource for BoardSource {
 
 impl BoardSource {
     async fn answer(&self, request: MetricRequest<'_>) -> Result<Vec<MetricValue>, MetricError> {
-        let key = Key::new(request.namespace, request.scaled_object);
+        let key = ObjectKey::new(request.namespace, request.scaled_object);
         let object = self.passes.world.object(&key);
         let object = object.ok_or_else(|| MetricError::NotFound(format!("there is no ScaledObject {key}")))?;
         let board = self.board(&key, &object).await?;
@@ -86,7 +86,7 @@ impl BoardSource {
 
     /// The triggers of the object: as the scale loop has them, or, where another replica has it, or ours has not come to it yet, built on
     /// demand.
-    async fn board(&self, key: &Key, object: &ScaledObject) -> Result<Arc<ObjectBoard>, MetricError> {
+    async fn board(&self, key: &ObjectKey, object: &ScaledObject) -> Result<Arc<ObjectBoard>, MetricError> {
         if self.role.has_come_to(key) {
             return self.passes.board.get(key).ok_or_else(|| {
                 MetricError::Unavailable(format!(
@@ -110,12 +110,16 @@ impl BoardSource {
         let mut around = Surroundings { fallback: board.fallback.as_ref(), ..Surroundings::default() };
         let mut outcome = composite::evaluate(composite, &readings, failures, around);
         if let CompositeOutcome::Unknown(Unknown::NoSubstitute(_)) = outcome
-            && let Ok(target) = self.passes.targets.of(object).await
+            && let Ok(target) = self
+                .passes
+                .targets
+                .resolve(object.metadata.namespace.as_deref().unwrap_or_default(), &object.spec.scale_target_ref)
+                .await
         {
             around.current_replicas = self.current(&target).await;
             around.ready_pods = match composite.metric_type {
                 MetricType::AverageValue => None,
-                MetricType::Value => self.passes.targets.ready_pods(&target).await.ok(),
+                MetricType::Value => self.passes.targets.count_ready_pods(&target).await.ok(),
             };
             outcome = composite::evaluate(composite, &readings, failures, around);
         }
@@ -140,10 +144,12 @@ impl BoardSource {
     }
 
     /// The replicas of a target: as they are known, or as they are read now.
-    async fn current(&self, target: &Target) -> Option<i32> {
+    async fn current(&self, target: &ScaleTarget) -> Option<i32> {
         match self.passes.world.replicas_of(target) {
             Some(current) => Some(current),
-            None => self.passes.targets.scale(target).await.ok().as_ref().map(crate::target::replicas),
+            None => {
+                self.passes.targets.fetch_scale(target).await.ok().as_ref().map(kedge_cluster::target::desired_replicas)
+            }
         }
     }
 
@@ -157,11 +163,15 @@ impl BoardSource {
         let fallback =
             board.fallback.as_ref().filter(|fallback| self.failures(object, metric).exceed_threshold(fallback))?;
         let given = async {
-            let target = self.passes.targets.of(object).await?;
+            let target = self
+                .passes
+                .targets
+                .resolve(object.metadata.namespace.as_deref().unwrap_or_default(), &object.spec.scale_target_ref)
+                .await?;
             // The HPA multiplies by the ready pods, so the fallback divides by them.
             let ready = match metric.metric_type {
                 MetricType::AverageValue => None,
-                MetricType::Value => Some(self.passes.targets.ready_pods(&target).await?),
+                MetricType::Value => Some(self.passes.targets.count_ready_pods(&target).await?),
             };
             let wanted = replicas(fallback, self.current(&target).await)?;
             Ok(substitute(wanted, metric.target, metric.metric_type, ready)?)

@@ -6,7 +6,7 @@ use prometheus::core::Collector;
 use prometheus::{Encoder, GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
 use crate::board::{BoardTrigger, ExternalMetric, Reading};
-use crate::key::Key;
+use kedge_cluster::ObjectKey;
 
 /// The labels of everything that is about one metric of one trigger.
 const METRIC_LABELS: [&str; 6] = ["namespace", "metric", "scaledObject", "scaler", "triggerIndex", "type"];
@@ -91,7 +91,7 @@ impl Telemetry {
     }
 
     /// Takes a new reading.
-    pub fn read(&self, key: &Key, trigger: &BoardTrigger, metric: &ExternalMetric, reading: &Reading) {
+    pub fn read(&self, key: &ObjectKey, trigger: &BoardTrigger, metric: &ExternalMetric, reading: &Reading) {
         let index = trigger.index.to_string();
         let labels = [&key.namespace, &metric.name, &key.name, scaler_name(trigger), &index, "scaledobject"];
         match &reading.answer {
@@ -110,12 +110,12 @@ impl Telemetry {
         }
     }
 
-    pub fn paused(&self, key: &Key, is_paused: bool) {
+    pub fn paused(&self, key: &ObjectKey, is_paused: bool) {
         self.paused.with_label_values(&[&key.namespace, &key.name]).set(is_paused.into());
     }
 
     /// Takes how late an object was looked at.
-    pub fn late(&self, key: &Key, late: std::time::Duration) {
+    pub fn late(&self, key: &ObjectKey, late: std::time::Duration) {
         self.loop_latency
             .with_label_values(&[key.namespace.as_str(), "scaledobject", &key.name])
             .set(late.as_secs_f64());
@@ -132,7 +132,7 @@ impl Telemetry {
     }
 
     /// Drops every series of an object that is gone, or whose triggers are built anew.
-    pub fn forget(&self, key: &Key, triggers: &[Arc<BoardTrigger>]) {
+    pub fn forget(&self, key: &ObjectKey, triggers: &[Arc<BoardTrigger>]) {
         for trigger in triggers {
             for metric in &trigger.metrics {
                 let index = trigger.index.to_string();
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_names_are_those_of_kedas_dashboards() {
         let telemetry = Telemetry::new("1.2.3");
-        let key = Key::new("shop", "web");
+        let key = ObjectKey::new("shop", "web");
         telemetry.paused(&key, true);
         telemetry.late(&key, std::time::Duration::from_millis(1500));
         telemetry.count([("shop".to_owned(), vec!["cron".to_owned(), "cron".to_owned()])].into_iter());

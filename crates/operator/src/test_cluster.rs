@@ -18,10 +18,10 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use crate::clock::Clock;
-use crate::key::Key;
 use crate::run::{Operator, Settings};
-use crate::target::{Target, TargetKind};
+use kedge_cluster::Clock;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::target::{ScaleTarget, TargetKind};
 
 /// What every test begins with: namespaces and our kinds.
 static PREPARED: LazyLock<Plane> = LazyLock::new(|| {
@@ -38,7 +38,7 @@ static PREPARED: LazyLock<Plane> = LazyLock::new(|| {
 });
 
 /// A Deployment as a target.
-pub(crate) fn deployment(namespace: &str, name: &str) -> Target {
+pub(crate) fn deployment(namespace: &str, name: &str) -> ScaleTarget {
     let text = |text: &str| text.to_owned();
     let kind = TargetKind {
         group: text("apps"),
@@ -46,7 +46,7 @@ pub(crate) fn deployment(namespace: &str, name: &str) -> Target {
         kind: text("Deployment"),
         resource: text("deployments"),
     };
-    Target { kind, key: Key::new(namespace, name) }
+    ScaleTarget { kind, key: ObjectKey::new(namespace, name) }
 }
 
 type AnyBody = UnsyncBoxBody<Bytes, tower::BoxError>;

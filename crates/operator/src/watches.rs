@@ -10,9 +10,10 @@ use kube::Client;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 
-use crate::target::TargetKind;
-use crate::watch::{Extent, Seen, Subject, watch};
-use crate::world::{Scope, Trust, Workload, World};
+use crate::world::{Trust, Workload, World};
+use kedge_cluster::Scope;
+use kedge_cluster::target::TargetKind;
+use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
 
 /// Runs watches until it is dropped.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -35,13 +36,14 @@ impl Watches {
             let world = watches.world.clone();
             let path = scope.path("/apis/keda.sh/v1alpha1", "scaledobjects");
             let within = scope.clone();
-            watches.spawn::<ScaledObject>(path, selector.clone(), Extent::Whole, move |seen| {
+            watches.spawn::<ScaledObject>(path, selector.clone(), Projection::Object, move |seen| {
                 world.see_object(&within, seen)
             });
             let world = watches.world.clone();
             let path = scope.path("/apis/autoscaling/v2", "horizontalpodautoscalers");
-            watches
-                .spawn::<HorizontalPodAutoscaler>(path, None, Extent::Whole, move |seen| world.see_hpa(&scope, seen));
+            watches.spawn::<HorizontalPodAutoscaler>(path, None, Projection::Object, move |seen| {
+                world.see_hpa(&scope, seen)
+            });
         }
         for (kind, resource) in
             [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("ReplicaSet", "replicasets")]
@@ -71,11 +73,11 @@ impl Watches {
         if !self.kinds.lock().expect("nobody panics holding it").insert(kind.clone()) {
             return;
         }
-        let extent = if trust == Trust::Replicas { Extent::Whole } else { Extent::Metadata };
+        let projection = if trust == Trust::Replicas { Projection::Object } else { Projection::Metadata };
         for scope in self.scopes.clone() {
             let (world, kind) = (self.world.clone(), kind.clone());
             let path = scope.path(&kind.prefix(), &kind.resource);
-            self.spawn::<Workload>(path, None, extent, move |seen| world.see_workload(&scope, &kind, trust, seen));
+            self.spawn::<Workload>(path, None, projection, move |seen| world.see_workload(&scope, &kind, trust, seen));
         }
     }
 
@@ -83,22 +85,22 @@ impl Watches {
         &self,
         path: String,
         selector: Option<String>,
-        extent: Extent,
-        mut tell: impl FnMut(Seen<T>) + Send + 'static,
+        projection: Projection,
+        mut tell: impl FnMut(ListWatchEvent<T>) + Send + 'static,
     ) where
         T: Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
         let listed = self.listed.clone();
         let mut first = true;
-        let told = move |seen: Seen<T>| {
-            let all = matches!(seen, Seen::All(_));
+        let told = move |seen: ListWatchEvent<T>| {
+            let all = matches!(seen, ListWatchEvent::Listed(_));
             tell(seen);
             if std::mem::take(&mut first) && all {
                 listed.send_modify(|count| *count += 1);
             }
         };
         let client = self.client.clone();
-        let subject = Subject { path, selector, fields: None, extent };
-        self.tasks.lock().expect("nobody panics holding it").spawn(watch(client, subject, told));
+        let subject = ResourceQuery { path, label_selector: selector, field_selector: None, projection };
+        self.tasks.lock().expect("nobody panics holding it").spawn(list_watch(client, subject, told));
     }
 }

@@ -11,27 +11,27 @@ use kedge_api::ScaledObject;
 use serde::Deserialize;
 use tokio::sync::watch as signal;
 
-use crate::key::Key;
 use crate::queue::Queue;
-use crate::target::{Target, TargetKind, kind_named};
-use crate::watch::Seen;
 use hpas::{Hpas, owner};
+use kedge_cluster::ListWatchEvent;
+use kedge_cluster::{ObjectKey, Scope};
+use kedge_cluster::{ScaleTarget, TargetKind};
 
 /// The known part of the cluster. Changes wake the objects that they concern.
 #[derive(Debug)]
 pub struct World {
     known: Mutex<Known>,
-    queue: Arc<Queue<Key>>,
+    queue: Arc<Queue<ObjectKey>>,
     /// Told of every change of objects that is not only one of their status.
     changed: signal::Sender<()>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    objects: BTreeMap<Key, Arc<ScaledObject>>,
+    objects: BTreeMap<ObjectKey, Arc<ScaledObject>>,
     hpas: Hpas,
     /// Only targets of objects are kept, so that this does not grow with the cluster.
-    targets: BTreeMap<Target, TargetSeen>,
+    targets: BTreeMap<ScaleTarget, TargetSeen>,
 }
 
 /// What is known of a target's replicas.
@@ -43,13 +43,6 @@ pub enum TargetSeen {
     Missing,
 }
 
-/// Where a watch looks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    Cluster,
-    Namespace(String),
-}
-
 /// What a watched workload tells of its replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
@@ -59,33 +52,11 @@ pub enum Trust {
     Change,
 }
 
-impl Scope {
-    /// Whether a namespace lies in it. What has none is in the cluster's.
-    pub fn includes(&self, namespace: &str) -> bool {
-        match self {
-            Self::Cluster => true,
-            Self::Namespace(own) => own == namespace,
-        }
-    }
-
-    fn holds(&self, key: &Key) -> bool {
-        self.includes(&key.namespace)
-    }
-
-    /// The path of a resource of this group and version within the scope.
-    pub fn path(&self, prefix: &str, resource: &str) -> String {
-        match self {
-            Self::Cluster => format!("{prefix}/{resource}"),
-            Self::Namespace(namespace) => format!("{prefix}/namespaces/{namespace}/{resource}"),
-        }
-    }
-
-    /// Takes everything within the scope out of a map.
-    fn take_from<T>(&self, map: &mut BTreeMap<Key, T>) -> BTreeMap<Key, T> {
-        let (inside, outside) = std::mem::take(map).into_iter().partition(|(key, _)| self.holds(key));
-        *map = outside;
-        inside
-    }
+/// Takes everything within the scope out of a map.
+fn take_scope<T>(scope: &Scope, map: &mut BTreeMap<ObjectKey, T>) -> BTreeMap<ObjectKey, T> {
+    let (inside, outside) = std::mem::take(map).into_iter().partition(|(key, _)| scope.includes(&key.namespace));
+    *map = outside;
+    inside
 }
 
 /// As much of a workload as is needed: who it is, and how many replicas it asks for.
@@ -108,7 +79,7 @@ struct WorkloadSpec {
 }
 
 impl World {
-    pub fn new(queue: Arc<Queue<Key>>) -> Self {
+    pub fn new(queue: Arc<Queue<ObjectKey>>) -> Self {
         Self { known: Mutex::default(), queue, changed: signal::Sender::new(()) }
     }
 
@@ -121,11 +92,11 @@ impl World {
         self.lock().objects.values().cloned().collect()
     }
 
-    pub fn object(&self, key: &Key) -> Option<Arc<ScaledObject>> {
+    pub fn object(&self, key: &ObjectKey) -> Option<Arc<ScaledObject>> {
         self.lock().objects.get(key).cloned()
     }
 
-    pub fn hpa(&self, key: &Key) -> Option<Arc<HorizontalPodAutoscaler>> {
+    pub fn hpa(&self, key: &ObjectKey) -> Option<Arc<HorizontalPodAutoscaler>> {
         self.lock().hpas.get(key).cloned()
     }
 
@@ -136,7 +107,7 @@ impl World {
 
     /// The namespace and the trigger types of every object.
     pub fn triggers(&self) -> Vec<(String, Vec<String>)> {
-        let of = |(key, object): (&Key, &Arc<ScaledObject>)| {
+        let of = |(key, object): (&ObjectKey, &Arc<ScaledObject>)| {
             (key.namespace.clone(), object.spec.triggers.iter().map(|trigger| trigger.r#type.clone()).collect())
         };
         self.lock().objects.iter().map(of).collect()
@@ -144,10 +115,10 @@ impl World {
 
     /// Other objects of the namespace that scale the same target.
     pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
-        let own = Key::of(&object.metadata);
+        let own = ObjectKey::from_meta(&object.metadata);
         let same = |other: &ScaledObject| {
             let (a, b) = (&object.spec.scale_target_ref, &other.spec.scale_target_ref);
-            a.name == b.name && kind_named(a) == kind_named(b)
+            a.name == b.name && a.api_version_and_kind() == b.api_version_and_kind()
         };
         let known = self.lock();
         let others = known.objects.iter().filter(|(key, other)| {
@@ -165,7 +136,7 @@ impl World {
 
     /// Takes an object that we wrote, without waiting for the watch.
     pub fn wrote_object(&self, object: ScaledObject) {
-        let key = Key::of(&object.metadata);
+        let key = ObjectKey::from_meta(&object.metadata);
         let mut known = self.lock();
         // The watch may have told of a later change already, or of the end.
         if known.objects.get(&key).is_some_and(|seen| is_later(&object.metadata, &seen.metadata)) {
@@ -174,36 +145,36 @@ impl World {
     }
 
     /// Takes word that an object is gone, without waiting for the watch.
-    pub fn lost_object(&self, key: &Key) {
+    pub fn lost_object(&self, key: &ObjectKey) {
         self.lock().objects.remove(key);
         self.changed.send_replace(());
     }
 
     /// The names of all HPAs that an object owns.
     pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
-        self.lock().hpas.of(&Key::of(&object.metadata)).map(|key| key.name.clone()).collect()
+        self.lock().hpas.of(&ObjectKey::from_meta(&object.metadata)).map(|key| key.name.clone()).collect()
     }
 
     /// Takes an HPA that we wrote, without waiting for the watch.
     pub fn wrote_hpa(&self, hpa: HorizontalPodAutoscaler) {
-        let key = Key::of(&hpa.metadata);
+        let key = ObjectKey::from_meta(&hpa.metadata);
         let mut known = self.lock();
         if known.hpas.get(&key).is_none_or(|seen| is_later(&hpa.metadata, &seen.metadata)) {
             known.hpas.insert(Arc::new(hpa));
         }
     }
 
-    pub fn deleted_hpa(&self, key: &Key) {
+    pub fn deleted_hpa(&self, key: &ObjectKey) {
         self.lock().hpas.remove(key);
     }
 
     /// Keeps an eye on a target from now on, and answers what is known of it.
-    pub fn track(&self, target: &Target) -> TargetSeen {
+    pub fn track(&self, target: &ScaleTarget) -> TargetSeen {
         *self.lock().targets.entry(target.clone()).or_insert(TargetSeen::Unread)
     }
 
     /// The replicas of a target, if they are known.
-    pub fn replicas_of(&self, target: &Target) -> Option<i32> {
+    pub fn replicas_of(&self, target: &ScaleTarget) -> Option<i32> {
         match self.lock().targets.get(target)? {
             TargetSeen::Replicas(replicas) => Some(*replicas),
             TargetSeen::Unread | TargetSeen::Missing => None,
@@ -211,25 +182,25 @@ impl World {
     }
 
     /// Takes what was read of a target.
-    pub fn read_target(&self, target: &Target, seen: TargetSeen) {
+    pub fn read_target(&self, target: &ScaleTarget, seen: TargetSeen) {
         if let Some(known) = self.lock().targets.get_mut(target) {
             *known = seen;
         }
     }
 
-    pub fn untrack(&self, target: &Target) {
+    pub fn untrack(&self, target: &ScaleTarget) {
         self.lock().targets.remove(target);
     }
 
     /// Takes what the watch of ScaledObjects saw in this scope.
-    pub fn see_object(&self, scope: &Scope, seen: Seen<ScaledObject>) {
+    pub fn see_object(&self, scope: &Scope, seen: ListWatchEvent<ScaledObject>) {
         match seen {
-            Seen::All(all) => {
-                let all: BTreeMap<Key, Arc<ScaledObject>> =
-                    all.into_iter().map(|object| (Key::of(&object.metadata), Arc::new(object))).collect();
+            ListWatchEvent::Listed(all) => {
+                let all: BTreeMap<ObjectKey, Arc<ScaledObject>> =
+                    all.into_iter().map(|object| (ObjectKey::from_meta(&object.metadata), Arc::new(object))).collect();
                 let old = {
                     let mut known = self.lock();
-                    let old = scope.take_from(&mut known.objects);
+                    let old = take_scope(scope, &mut known.objects);
                     known.objects.extend(all.clone());
                     old
                 };
@@ -241,8 +212,8 @@ impl World {
                 }
                 self.changed.send_replace(());
             }
-            Seen::Applied(object) => {
-                let key = Key::of(&object.metadata);
+            ListWatchEvent::Applied(object) => {
+                let key = ObjectKey::from_meta(&object.metadata);
                 let object = Arc::new(object);
                 let old = self.lock().objects.insert(key.clone(), object.clone());
                 if old.is_none_or(|old| concerns_us(&old, &object)) {
@@ -250,8 +221,8 @@ impl World {
                     self.changed.send_replace(());
                 }
             }
-            Seen::Deleted(object) => {
-                let key = Key::of(&object.metadata);
+            ListWatchEvent::Deleted(object) => {
+                let key = ObjectKey::from_meta(&object.metadata);
                 self.lock().objects.remove(&key);
                 self.queue.add_now(key);
                 self.changed.send_replace(());
@@ -261,19 +232,21 @@ impl World {
 
     /// Takes what the watch of HPAs saw in this scope. Those that no ScaledObject controls are not kept: one that stands in
     /// the way of ours is found when ours is created.
-    pub fn see_hpa(&self, scope: &Scope, seen: Seen<HorizontalPodAutoscaler>) {
+    pub fn see_hpa(&self, scope: &Scope, seen: ListWatchEvent<HorizontalPodAutoscaler>) {
         let mut known = self.lock();
-        let woken: Vec<Key> = match seen {
-            Seen::All(all) => {
+        let woken: Vec<ObjectKey> = match seen {
+            ListWatchEvent::Listed(all) => {
                 let ours: Vec<_> = all.into_iter().filter(|hpa| owner(hpa).is_some()).map(Arc::new).collect();
                 let old = known.hpas.take(scope);
                 ours.iter().for_each(|hpa| drop(known.hpas.insert(hpa.clone())));
                 old.iter().chain(&ours).filter_map(|hpa| owner(hpa)).collect()
             }
-            Seen::Applied(hpa) if owner(&hpa).is_none() && known.hpas.get(&Key::of(&hpa.metadata)).is_none() => {
+            ListWatchEvent::Applied(hpa)
+                if owner(&hpa).is_none() && known.hpas.get(&ObjectKey::from_meta(&hpa.metadata)).is_none() =>
+            {
                 Vec::new()
             }
-            Seen::Applied(hpa) => {
+            ListWatchEvent::Applied(hpa) => {
                 let owner = owner(&hpa);
                 let hpa = Arc::new(hpa);
                 let old = known.hpas.insert(hpa.clone());
@@ -281,8 +254,8 @@ impl World {
                 let before = old.as_deref().and_then(hpas::owner);
                 owner.into_iter().chain(before).filter(|_| changed).collect()
             }
-            Seen::Deleted(hpa) => {
-                known.hpas.remove(&Key::of(&hpa.metadata));
+            ListWatchEvent::Deleted(hpa) => {
+                known.hpas.remove(&ObjectKey::from_meta(&hpa.metadata));
                 owner(&hpa).into_iter().collect()
             }
         };
@@ -291,24 +264,26 @@ impl World {
     }
 
     /// Takes what the watch of a kind of workloads saw in this scope.
-    pub fn see_workload(&self, scope: &Scope, kind: &TargetKind, trust: Trust, seen: Seen<Workload>) {
-        let target = |workload: &Workload| Target {
+    pub fn see_workload(&self, scope: &Scope, kind: &TargetKind, trust: Trust, seen: ListWatchEvent<Workload>) {
+        let target = |workload: &Workload| ScaleTarget {
             kind: kind.clone(),
-            key: Key::new(&workload.metadata.namespace, &workload.metadata.name),
+            key: ObjectKey::new(&workload.metadata.namespace, &workload.metadata.name),
         };
         let replicas = |workload: &Workload| match trust {
             Trust::Replicas => TargetSeen::Replicas(workload.spec.replicas.unwrap_or(1)),
             Trust::Change => TargetSeen::Unread,
         };
-        let changes: Vec<(Target, TargetSeen)> = match seen {
-            Seen::All(all) => {
-                let all: BTreeMap<Target, TargetSeen> = all.iter().map(|one| (target(one), replicas(one))).collect();
+        let changes: Vec<(ScaleTarget, TargetSeen)> = match seen {
+            ListWatchEvent::Listed(all) => {
+                let all: BTreeMap<ScaleTarget, TargetSeen> =
+                    all.iter().map(|one| (target(one), replicas(one))).collect();
                 let known = self.lock();
-                let tracked = known.targets.keys().filter(|target| target.kind == *kind && scope.holds(&target.key));
+                let tracked =
+                    known.targets.keys().filter(|target| target.kind == *kind && scope.includes(&target.key.namespace));
                 tracked.map(|one| (one.clone(), all.get(one).copied().unwrap_or(TargetSeen::Missing))).collect()
             }
-            Seen::Applied(workload) => vec![(target(&workload), replicas(&workload))],
-            Seen::Deleted(workload) => vec![(target(&workload), TargetSeen::Missing)],
+            ListWatchEvent::Applied(workload) => vec![(target(&workload), replicas(&workload))],
+            ListWatchEvent::Deleted(workload) => vec![(target(&workload), TargetSeen::Missing)],
         };
         for (target, seen) in changes {
             self.see_target(&target, seen);
@@ -316,7 +291,7 @@ impl World {
     }
 
     /// Takes what a watch says of one target, and wakes its objects when it appears or disappears.
-    pub fn see_target(&self, target: &Target, seen: TargetSeen) {
+    pub fn see_target(&self, target: &ScaleTarget, seen: TargetSeen) {
         let mut known = self.lock();
         let Some(before) = known.targets.get_mut(target) else { return };
         let appears = (*before == TargetSeen::Missing) != (seen == TargetSeen::Missing) || seen == TargetSeen::Unread;
@@ -327,7 +302,7 @@ impl World {
         let concerned = known.objects.iter().filter(|(key, object)| {
             key.namespace == target.key.namespace && object.spec.scale_target_ref.name == target.key.name
         });
-        let concerned: Vec<Key> = concerned.map(|(key, _)| key.clone()).collect();
+        let concerned: Vec<ObjectKey> = concerned.map(|(key, _)| key.clone()).collect();
         drop(known);
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
@@ -397,7 +372,7 @@ mod tests {
         .unwrap()
     }
 
-    fn world() -> (World, Arc<Queue<Key>>) {
+    fn world() -> (World, Arc<Queue<ObjectKey>>) {
         let queue = Arc::new(Queue::new());
         (World::new(queue.clone()), queue)
     }
@@ -405,14 +380,14 @@ mod tests {
     #[test]
     fn an_old_answer_does_not_hide_a_later_change() {
         let (world, _) = world();
-        let key = Key::new("shop", "web");
+        let key = ObjectKey::new("shop", "web");
         let version = || world.object(&key).and_then(|object| object.metadata.resource_version.clone());
-        world.see_object(&Scope::Cluster, Seen::Applied(object(7, 1)));
+        world.see_object(&Scope::Cluster, ListWatchEvent::Applied(object(7, 1)));
         world.wrote_object(object(5, 1));
         assert_eq!(version().as_deref(), Some("7"));
         world.wrote_object(object(9, 1));
         assert_eq!(version().as_deref(), Some("9"));
-        world.see_object(&Scope::Cluster, Seen::Deleted(object(10, 1)));
+        world.see_object(&Scope::Cluster, ListWatchEvent::Deleted(object(10, 1)));
         world.wrote_object(object(9, 1));
         assert_eq!(version(), None, "what is gone stays gone");
     }
@@ -421,15 +396,15 @@ mod tests {
     async fn only_changes_that_concern_us_wake_an_object() {
         let (world, queue) = world();
         let woken = async || tokio::time::timeout(std::time::Duration::from_secs(1), queue.next()).await.is_ok();
-        world.see_object(&Scope::Cluster, Seen::All(vec![object(1, 1)]));
+        world.see_object(&Scope::Cluster, ListWatchEvent::Listed(vec![object(1, 1)]));
         assert!(woken().await, "a new object");
-        world.see_object(&Scope::Cluster, Seen::Applied(object(2, 1)));
+        world.see_object(&Scope::Cluster, ListWatchEvent::Applied(object(2, 1)));
         assert!(!woken().await, "only its status changed");
-        world.see_object(&Scope::Cluster, Seen::Applied(object(3, 2)));
+        world.see_object(&Scope::Cluster, ListWatchEvent::Applied(object(3, 2)));
         assert!(woken().await, "its spec changed");
-        world.see_object(&Scope::Namespace("elsewhere".to_owned()), Seen::All(vec![]));
+        world.see_object(&Scope::Namespace("elsewhere".to_owned()), ListWatchEvent::Listed(vec![]));
         assert!(!woken().await, "another namespace was listed");
-        world.see_object(&Scope::Cluster, Seen::All(vec![]));
+        world.see_object(&Scope::Cluster, ListWatchEvent::Listed(vec![]));
         assert!(woken().await, "it is gone");
     }
 }

@@ -17,27 +17,27 @@ fn scaled_object(name: &str, target: &str, hpa: Option<&str>) -> SeenObject {
 fn objects_are_found_by_target_and_by_hpa() {
     let index = Index::default();
     let all = vec![scaled_object("first", "web", None), scaled_object("second", "api", Some("shared"))];
-    apply(&index.objects, None, &watch::Seen::All(all));
+    apply(&index.objects, None, &ListWatchEvent::Listed(all));
     assert_eq!(index.same_target("n", "web", "so")[0].name, "first".into());
     assert_eq!(index.same_target("n", "web", "first"), [], "it is no rival of itself");
     assert_eq!(index.same_target("m", "web", "so"), [], "another namespace is none of its business");
     assert_eq!(index.same_hpa("n", "keda-hpa-first", "so"), ["first".into()]);
     assert_eq!(index.same_hpa("n", "shared", "so"), ["second".into()]);
-    apply(&index.objects, None, &watch::Seen::Applied(scaled_object("first", "other", None)));
+    apply(&index.objects, None, &ListWatchEvent::Applied(scaled_object("first", "other", None)));
     assert_eq!(index.same_target("n", "web", "so"), [], "it has moved on");
-    apply(&index.objects, None, &watch::Seen::Deleted(scaled_object("second", "api", None)));
+    apply(&index.objects, None, &ListWatchEvent::Deleted(scaled_object("second", "api", None)));
     assert_eq!(index.same_hpa("n", "shared", "so"), [""; 0].map(Box::from));
-    apply(&index.objects, None, &watch::Seen::All(Vec::<SeenObject>::new()));
+    apply(&index.objects, None, &ListWatchEvent::Listed(Vec::<SeenObject>::new()));
     assert!(read(&index.objects).is_empty());
 }
 
 #[test]
 fn a_list_of_one_namespace_says_nothing_of_another() {
     let index = Index::covering(vec!["n".to_owned(), "m".to_owned()]);
-    apply(&index.objects, Some("n"), &watch::Seen::All(vec![scaled_object("first", "web", None)]));
-    apply(&index.objects, Some("m"), &watch::Seen::All(Vec::<SeenObject>::new()));
+    apply(&index.objects, Some("n"), &ListWatchEvent::Listed(vec![scaled_object("first", "web", None)]));
+    apply(&index.objects, Some("m"), &ListWatchEvent::Listed(Vec::<SeenObject>::new()));
     assert_eq!(index.same_target("n", "web", "so").len(), 1);
-    apply(&index.objects, Some("n"), &watch::Seen::All(vec![scaled_object("second", "api", None)]));
+    apply(&index.objects, Some("n"), &ListWatchEvent::Listed(vec![scaled_object("second", "api", None)]));
     assert_eq!(index.same_target("n", "web", "so"), [], "it was not listed again");
     assert!(index.covers("m") && !index.covers("elsewhere"));
     assert!(Index::default().covers("elsewhere"), "all are covered unless some are named");

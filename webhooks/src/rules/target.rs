@@ -1,7 +1,6 @@
 //! The kind of the target.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
-use kedge_operator::target::kind_named;
 
 use crate::finding::{FieldPath, Finding, Rule, Severity};
 use crate::neighbours::Neighbours;
@@ -14,7 +13,7 @@ pub static KIND_UNKNOWN: Rule = Rule {
 };
 
 pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Finding> {
-    let own = kind_named(&spec.scale_target_ref);
+    let own = spec.scale_target_ref.api_version_and_kind();
     let explain = |named: &(String, String)| {
         let (api_version, kind) = named;
         let remedy = match *named == own {

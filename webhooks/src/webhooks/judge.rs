@@ -6,7 +6,6 @@ use kedge_api::scaled_job::{ScaledJob, ScaledJobSpec};
 use kedge_api::scaled_object::ScaledObjectSpec;
 use kedge_api::trigger::Trigger;
 use kedge_core::hpa::render::hpa_name;
-use kedge_operator::target::kind_named;
 use kube::core::ObjectMeta;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -148,7 +147,7 @@ impl Webhooks {
             let (version, kind) = word.rsplit_once('.').unwrap_or(("", word));
             (version.trim_start_matches('/').to_owned(), kind.to_owned())
         };
-        let mut kinds = vec![kind_named(&spec.scale_target_ref)];
+        let mut kinds = vec![spec.scale_target_ref.api_version_and_kind()];
         for kind in words.map(parse) {
             if !kinds.contains(&kind) {
                 kinds.push(kind);

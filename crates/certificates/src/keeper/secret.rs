@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kedge_operator::watch::{Extent, Subject};
+use kedge_cluster::{Projection, ResourceQuery};
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 
@@ -46,12 +46,12 @@ impl SecretStore {
     }
 
     /// What to watch for a sign that it changed. Its content is read when that is so.
-    pub(super) fn subject(&self) -> Subject {
-        Subject {
+    pub(super) fn subject(&self) -> ResourceQuery {
+        ResourceQuery {
             path: format!("/api/v1/namespaces/{}/secrets", self.namespace),
-            selector: None,
-            fields: Some(format!("metadata.name={}", self.name)),
-            extent: Extent::Metadata,
+            label_selector: None,
+            field_selector: Some(format!("metadata.name={}", self.name)),
+            projection: Projection::Metadata,
         }
     }
 

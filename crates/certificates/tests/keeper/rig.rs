@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use kedge_certificates::bundles::EXTERNAL_METRICS;
 use kedge_certificates::wanted::service_names;
 use kedge_certificates::{Contents, Keeper, Lifetimes, Part, Settings, Target, Wanted};
-use kedge_operator::Clock;
+use kedge_cluster::Clock;
 use kedge_plane::{Gvr, Options, Plane};
 use kedge_serving::ServingCertificate;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};

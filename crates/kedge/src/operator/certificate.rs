@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use anyhow::Context;
 use kedge_certificates::Keeper;
-use kedge_operator::Clock;
+use kedge_cluster::Clock;
 use kedge_serving::ServingCertificate;
 
 use super::settings::certificates::Source;

@@ -28,8 +28,8 @@ pub(crate) mod webhooks;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kedge_cluster::{LeaderElection, LeaseTiming};
 use kedge_operator::credentials::{SecretAccess, vault};
-use kedge_operator::{Election, LeaseTiming};
 use kedge_scalers::{Ambient, KeepAlive, Proxies};
 
 use addresses::Address;
@@ -122,8 +122,8 @@ pub(super) struct Leadership {
 
 impl Leadership {
     /// A container that is started again in the same pod is the same candidate: its predecessor is dead.
-    fn election(&self, instance: &str) -> Election {
-        Election {
+    fn election(&self, instance: &str) -> LeaderElection {
+        LeaderElection {
             namespace: self.namespace.clone(),
             name: self.lease.clone(),
             identity: format!("{instance}_{}", std::process::id()),

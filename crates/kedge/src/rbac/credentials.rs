@@ -9,7 +9,6 @@ use kedge_api::trigger::AuthenticationKind;
 use kedge_core::credentials::identity::{AwsRole, parse_role};
 use kedge_core::credentials::{Reference, ReferenceKind};
 use kedge_core::environment::{ContainerVariables, referenced_variables};
-use kedge_operator::target::kind_named;
 
 use super::Operator;
 use super::input::{Input, Place};
@@ -96,7 +95,7 @@ impl Reader<'_> {
 
     /// The pods of the target, if it is in the files.
     fn pod(&mut self, what: &str) -> Option<PodSpec> {
-        let (_, kind) = kind_named(&self.object.spec.scale_target_ref);
+        let (_, kind) = self.object.spec.scale_target_ref.api_version_and_kind();
         let target = (self.place.0.clone(), self.object.spec.scale_target_ref.name.clone());
         let pod = self.input.pod(&kind, &target).cloned();
         if pod.is_none() {

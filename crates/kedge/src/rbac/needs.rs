@@ -2,7 +2,6 @@
 
 use kedge_api::ScaledObject;
 use kedge_api::scaled_object::ModifierMetricType;
-use kedge_operator::target::kind_named;
 
 use super::credentials;
 use super::input::{Input, Place, Plural, is_name};
@@ -60,7 +59,7 @@ fn watched(rights: &mut Rights, input: &Input, place: &Place) {
 fn target(rights: &mut Rights, input: &Input, place: &Place, object: &ScaledObject) {
     let scope = Scope::Namespace(place.0.clone());
     let reference = &object.spec.scale_target_ref;
-    let (version, kind) = kind_named(reference);
+    let (version, kind) = reference.api_version_and_kind();
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let plural = match input.plural(&kind) {
         Plural::Known(plural) => plural,

@@ -14,7 +14,7 @@ use kedge_scalers::{Known, ReadError};
 use tokio::time::Instant;
 
 use super::NotBuilt;
-use crate::clock::Clock;
+use kedge_cluster::Clock;
 
 /// One external metric of a trigger.
 #[derive(Debug)]

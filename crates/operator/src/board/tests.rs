@@ -51,7 +51,7 @@ fn board(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectBoard> {
         credentials: Resolved::default(),
     };
     Arc::new(ObjectBoard {
-        key: Key::new("n", "o"),
+        key: ObjectKey::new("n", "o"),
         uid: "u".to_owned(),
         generation: 1,
         fallback: Some(Fallback { failure_threshold: 3, replicas: 1, behavior: None }),

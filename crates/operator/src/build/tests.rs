@@ -15,7 +15,7 @@ fn builder() -> Builder {
     Builder { registry, telemetry: Arc::new(Telemetry::new("test")), credentials, queue, role }
 }
 
-fn target() -> Target {
+fn target() -> ScaleTarget {
     crate::test_cluster::deployment("n", "web")
 }
 
@@ -99,7 +99,7 @@ async fn failures_are_taken_from_the_board_and_then_from_the_status() {
     object.status = serde_json::from_value(health).unwrap();
     let first = builder().build(&object, &target(), Earlier::default()).await;
     assert_eq!(first.triggers[1].metrics[0].failures(), Failures(2));
-    first.fail_unbuilt(&crate::clock::Clock::System);
+    first.fail_unbuilt(&kedge_cluster::Clock::System);
     let second = builder().build(&object, &target(), Earlier { board: Some(&first), hpa: None }).await;
     assert_eq!(second.triggers[1].metrics[0].failures(), Failures(3));
 }

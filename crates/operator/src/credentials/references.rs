@@ -13,16 +13,16 @@ use serde::Deserialize;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::read::{Stamp, Version, path};
-use crate::key::Key;
 use crate::queue::Queue;
-use crate::watch::{Extent, Seen, Subject, watch};
-use crate::world::Scope;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::Scope;
+use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
 
 /// Who uses what. Runs its watches until it is dropped.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct References {
     client: Client,
-    queue: Arc<Queue<Key>>,
+    queue: Arc<Queue<ObjectKey>>,
     known: Mutex<Known>,
 }
 
@@ -30,9 +30,9 @@ pub struct References {
 struct Known {
     /// Counts sightings.
     epoch: u64,
-    users: BTreeMap<Key, User>,
+    users: BTreeMap<ObjectKey, User>,
     /// The other way round: by whom something is used.
-    used_by: BTreeMap<Reference, BTreeSet<Key>>,
+    used_by: BTreeMap<Reference, BTreeSet<ObjectKey>>,
     seen: BTreeMap<Reference, Sighting>,
     watches: JoinSet<()>,
     /// Those of a single object.
@@ -65,7 +65,7 @@ pub struct Epoch(u64);
 
 impl References {
     /// Starts the watches of authentication objects, which are few and hold no values.
-    pub fn start(client: Client, queue: Arc<Queue<Key>>, scopes: &[Scope]) -> Arc<Self> {
+    pub fn start(client: Client, queue: Arc<Queue<ObjectKey>>, scopes: &[Scope]) -> Arc<Self> {
         let references = Arc::new(Self { client, queue, known: Mutex::default() });
         let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
         for scope in scopes {
@@ -83,12 +83,12 @@ impl References {
     }
 
     /// A number that changes whenever something changes that this object uses.
-    pub fn changes(&self, key: &Key) -> u64 {
+    pub fn changes(&self, key: &ObjectKey) -> u64 {
         self.lock().users.get(key).map_or(0, |user| user.changes)
     }
 
     /// Takes what an object uses, as it was read since that moment.
-    pub fn set(self: &Arc<Self>, key: &Key, began: Epoch, used: BTreeMap<Reference, Version>) {
+    pub fn set(self: &Arc<Self>, key: &ObjectKey, began: Epoch, used: BTreeMap<Reference, Version>) {
         let mut known = self.lock();
         let outdated = used.iter().any(|(reference, read)| {
             known.seen.get(reference).is_some_and(|seen| seen.at_epoch > began.0 && seen.version != *read)
@@ -109,7 +109,7 @@ impl References {
     }
 
     /// Forgets an object.
-    pub fn forget(&self, key: &Key) {
+    pub fn forget(&self, key: &ObjectKey) {
         let mut known = self.lock();
         let Some(user) = known.users.remove(key) else { return };
         user.used.keys().for_each(|reference| known.release(key, reference));
@@ -138,10 +138,10 @@ impl References {
     }
 
     /// Takes what a watch of a whole kind saw.
-    fn see_kind(&self, kind: &ReferenceKind, scope: &Scope, seen: Seen<Marked>) {
+    fn see_kind(&self, kind: &ReferenceKind, scope: &Scope, seen: ListWatchEvent<Marked>) {
         let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
         match seen {
-            Seen::All(all) => {
+            ListWatchEvent::Listed(all) => {
                 let all: BTreeMap<_, _> =
                     all.iter().map(|one| (named(&one.metadata), one.metadata.version(kind))).collect();
                 // Only what is used counts, be it there or not.
@@ -150,20 +150,21 @@ impl References {
                     self.see(reference, all.get(reference).cloned().flatten());
                 }
             }
-            Seen::Applied(one) => self.see(&named(&one.metadata), one.metadata.version(kind)),
-            Seen::Deleted(one) => self.see(&named(&one.metadata), None),
+            ListWatchEvent::Applied(one) => self.see(&named(&one.metadata), one.metadata.version(kind)),
+            ListWatchEvent::Deleted(one) => self.see(&named(&one.metadata), None),
         }
     }
 
     fn watch_all(self: &Arc<Self>, kind: ReferenceKind, scope: Scope, path: String) {
         let references = Arc::downgrade(self);
-        let subject = Subject { path, selector: None, fields: None, extent: Extent::Metadata };
+        let subject =
+            ResourceQuery { path, label_selector: None, field_selector: None, projection: Projection::Metadata };
         let tell = move |seen| {
             if let Some(references) = references.upgrade() {
                 references.see_kind(&kind, &scope, seen);
             }
         };
-        let watch = watch::<Marked>(self.client.clone(), subject, tell);
+        let watch = list_watch::<Marked>(self.client.clone(), subject, tell);
         self.lock().watches.spawn(watch);
     }
 
@@ -177,23 +178,23 @@ impl References {
 
     fn narrow_watch(self: &Arc<Self>, reference: Reference) -> impl Future<Output = ()> + Send + use<> {
         let references = Arc::downgrade(self);
-        let subject = Subject {
+        let subject = ResourceQuery {
             path: path(&reference),
-            selector: None,
-            fields: Some(format!("metadata.name={}", reference.name)),
-            extent: Extent::Metadata,
+            label_selector: None,
+            field_selector: Some(format!("metadata.name={}", reference.name)),
+            projection: Projection::Metadata,
         };
-        let tell = move |seen: Seen<Marked>| {
+        let tell = move |seen: ListWatchEvent<Marked>| {
             let found = match seen {
-                Seen::All(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
-                Seen::Applied(one) => one.metadata.version(&reference.kind),
-                Seen::Deleted(_) => None,
+                ListWatchEvent::Listed(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
+                ListWatchEvent::Applied(one) => one.metadata.version(&reference.kind),
+                ListWatchEvent::Deleted(_) => None,
             };
             if let Some(references) = references.upgrade() {
                 references.see(&reference, found);
             }
         };
-        watch(self.client.clone(), subject, tell)
+        list_watch(self.client.clone(), subject, tell)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -203,7 +204,7 @@ impl References {
 
 impl Known {
     /// Notes that an object does not use something any more. The watch goes with the last user.
-    fn release(&mut self, key: &Key, reference: &Reference) {
+    fn release(&mut self, key: &ObjectKey, reference: &Reference) {
         let Some(users) = self.used_by.get_mut(reference) else { return };
         users.remove(key);
         if !users.is_empty() {

@@ -15,7 +15,7 @@ use kedge_scalers::AuthParams;
 
 use super::read::{Reads, Version};
 use super::{Credentials, SecretAccess};
-use crate::target::Target;
+use kedge_cluster::target::ScaleTarget;
 
 /// Files are not watched: they are read again after this time.
 const FILE_AGE_MAX: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ pub struct Resolution<'a> {
     pub(super) credentials: &'a Credentials,
     pub(super) object: &'a ScaledObject,
     pub(super) namespace: &'a str,
-    pub(super) target: &'a Target,
+    pub(super) target: &'a ScaleTarget,
     pub(super) reads: Reads,
     /// The pod template, once it was looked at.
     pub(super) pod: Option<Option<PodSpec>>,
@@ -97,7 +97,7 @@ impl Holder {
 
 impl Credentials {
     /// Begins with the triggers of an object.
-    pub fn begin<'a>(&'a self, object: &'a ScaledObject, target: &'a Target) -> Resolution<'a> {
+    pub fn begin<'a>(&'a self, object: &'a ScaledObject, target: &'a ScaleTarget) -> Resolution<'a> {
         Resolution {
             credentials: self,
             object,

@@ -13,11 +13,11 @@ use kedge_scalers::{Connector, Registry};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::key::Key;
 use crate::queue::Queue;
-use crate::target::Target;
 use crate::test_cluster::TestCluster;
-use crate::world::Scope;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::Scope;
+use kedge_cluster::target::ScaleTarget;
 
 pub(super) const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
 pub(super) const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
@@ -54,11 +54,11 @@ pub(super) fn object(metadata: Value, reference: Value) -> ScaledObject {
     .unwrap()
 }
 
-pub(super) fn target() -> Target {
+pub(super) fn target() -> ScaleTarget {
     crate::test_cluster::deployment("shop", "web")
 }
 
-pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credentials, Arc<Queue<Key>>) {
+pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credentials, Arc<Queue<ObjectKey>>) {
     let queue = Arc::new(Queue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
     let exchange = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();

@@ -22,10 +22,11 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::read::path;
-use crate::events::{Events, Tone};
-use crate::target::is_conflict;
-use crate::watch::{Extent, Seen, Subject, watch};
-use crate::world::{Scope, World};
+use crate::world::World;
+use kedge_cluster::Scope;
+use kedge_cluster::api_error::is_conflict;
+use kedge_cluster::{EventPublisher, EventType};
+use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
 
 /// How long changes are gathered before they are acted upon.
 const GATHER: Duration = Duration::from_millis(300);
@@ -37,7 +38,7 @@ const AGAIN: Duration = Duration::from_secs(15);
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Usage {
     pub client: Client,
-    pub events: Events,
+    pub events: EventPublisher,
     pub world: Arc<World>,
     pub scopes: Vec<Scope>,
     /// Which authentication objects are kept, as a label selector.
@@ -61,7 +62,7 @@ struct Holder {
     status: Option<TriggerAuthenticationStatus>,
 }
 
-type Told = (ReferenceKind, Scope, Seen<Holder>);
+type Told = (ReferenceKind, Scope, ListWatchEvent<Holder>);
 
 impl Sight {
     pub fn of(settings: &crate::Settings) -> Self {
@@ -117,10 +118,11 @@ impl Usage {
         for (kind, scope, resource) in own.chain([cluster]) {
             let (tell, path) = (tell.clone(), scope.path(&prefix, resource));
             let selector = self.selector.clone();
-            let subject = Subject { path, selector, fields: None, extent: Extent::Whole };
+            let subject =
+                ResourceQuery { path, label_selector: selector, field_selector: None, projection: Projection::Object };
             // Fails only when nobody listens any more.
             let tell = move |seen| drop(tell.send((kind.clone(), scope.clone(), seen)));
-            watches.spawn(watch(self.client.clone(), subject, tell));
+            watches.spawn(list_watch(self.client.clone(), subject, tell));
         }
         watches
     }
@@ -136,7 +138,7 @@ impl Usage {
             )
         };
         match seen {
-            Seen::All(all) => {
+            ListWatchEvent::Listed(all) => {
                 let inside = |reference: &Reference| scope.includes(&reference.namespace);
                 let all: BTreeMap<Reference, Holder> = all.into_iter().map(|holder| (named(&holder), holder)).collect();
                 known
@@ -145,8 +147,8 @@ impl Usage {
                     self.take(known, reference, holder).await;
                 }
             }
-            Seen::Applied(holder) => self.take(known, named(&holder), holder).await,
-            Seen::Deleted(holder) => drop(known.remove(&named(&holder))),
+            ListWatchEvent::Applied(holder) => self.take(known, named(&holder), holder).await,
+            ListWatchEvent::Deleted(holder) => drop(known.remove(&named(&holder))),
         }
     }
 
@@ -258,7 +260,7 @@ impl Usage {
             resource_version: holder.metadata.resource_version.clone(),
             ..ObjectReference::default()
         };
-        self.events.tell_of(object, Tone::Normal, reason, note).await;
+        self.events.publish_for(object, EventType::Normal, reason, note).await;
     }
 }
 

@@ -6,24 +6,31 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{Memory, PassError, Passes};
-use crate::events::Tone;
-use crate::key::Key;
-use crate::target::TargetError;
+use kedge_cluster::EventType;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::target::TargetError;
 
 impl Passes {
-    pub(super) async fn finish(&self, key: &Key, object: &ScaledObject, memory: &mut Memory) -> Result<(), PassError> {
+    pub(super) async fn finish(
+        &self,
+        key: &ObjectKey,
+        object: &ScaledObject,
+        memory: &mut Memory,
+    ) -> Result<(), PassError> {
         let finalizers = object.metadata.finalizers.clone().unwrap_or_default();
         if !finalizers.iter().any(|one| one == FINALIZER) {
             return Ok(());
         }
         if self.board.get(key).is_some_and(|board| board.is_built_at_all()) {
-            self.events.tell(object, Tone::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
         }
         self.forget(key, memory);
         // First, so that it does not scale the target again after the restoring.
         self.delete_own_hpas(object, None).await?;
         self.restore(object).await?;
-        self.events.tell(object, Tone::Warning, events::SCALED_OBJECT_DELETED, "ScaledObject was deleted").await;
+        self.events
+            .publish(object, EventType::Warning, events::SCALED_OBJECT_DELETED, "ScaledObject was deleted")
+            .await;
         let left: Vec<&String> = finalizers.iter().filter(|one| *one != FINALIZER).collect();
         let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version, "finalizers": left } });
         match self.patch_object(object, &patch).await {

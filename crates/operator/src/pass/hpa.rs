@@ -11,15 +11,15 @@ use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 
 use super::{Findings, Memory, PassError, Passes};
 use crate::board::ObjectBoard;
-use crate::key::Key;
-use crate::target::Target;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::target::ScaleTarget;
 
 impl Passes {
     /// Makes the HPA what it must be. A foreign HPA in its place is a problem, not an error.
     pub(super) async fn keep_hpa(
         &self,
         object: &ScaledObject,
-        target: &Target,
+        target: &ScaleTarget,
         board: &ObjectBoard,
         memory: &mut Memory,
         findings: &mut Findings,
@@ -47,7 +47,7 @@ impl Passes {
         let name = rendered.metadata.name.as_deref();
         self.look_for_noted_hpa(object, name).await?;
         self.delete_own_hpas(object, name).await?;
-        let key = Key::of(&rendered.metadata);
+        let key = ObjectKey::from_meta(&rendered.metadata);
         let found = match self.world.hpa(&key) {
             Some(found) => found.as_ref().clone(),
             None => self.create_hpa(&key, &rendered).await?,
@@ -82,7 +82,7 @@ impl Passes {
     /// Creates the HPA, or fetches the one that has its name already.
     async fn create_hpa(
         &self,
-        key: &Key,
+        key: &ObjectKey,
         rendered: &HorizontalPodAutoscaler,
     ) -> Result<HorizontalPodAutoscaler, PassError> {
         let api = self.hpas(&key.namespace);
@@ -104,7 +104,7 @@ impl Passes {
     ) -> Result<HorizontalPodAutoscaler, PassError> {
         let mut whole = rendered.clone();
         whole.metadata.resource_version = found.metadata.resource_version.clone();
-        let key = Key::of(&whole.metadata);
+        let key = ObjectKey::from_meta(&whole.metadata);
         let replaced = self.hpas(&key.namespace).replace(&key.name, &PostParams::default(), &whole).await;
         if let Err(kube::Error::Api(status)) = &replaced
             && status.code == 404
@@ -118,7 +118,7 @@ impl Passes {
     async fn look_for_noted_hpa(&self, object: &ScaledObject, stays: Option<&str>) -> Result<(), PassError> {
         let noted = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
         let Some(noted) = noted.filter(|noted| !noted.is_empty() && Some(*noted) != stays) else { return Ok(()) };
-        let key = Key::new(object.metadata.namespace.clone().unwrap_or_default(), noted);
+        let key = ObjectKey::new(object.metadata.namespace.clone().unwrap_or_default(), noted);
         if self.world.hpa(&key).is_none() {
             let found = self.hpas(&key.namespace).get_opt(noted).await;
             let found = found.map_err(PassError::api("cannot read the HPA"))?;
@@ -141,12 +141,12 @@ impl Passes {
     /// The object's HPA, if it is there and ours.
     pub(super) fn own_hpa(&self, object: &ScaledObject) -> Option<Arc<HorizontalPodAutoscaler>> {
         let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let found = self.world.hpa(&Key::new(namespace, own_name(object)));
+        let found = self.world.hpa(&ObjectKey::new(namespace, own_name(object)));
         found.filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
     }
 
     async fn delete_hpa(&self, object: &ScaledObject, name: &str) -> Result<(), PassError> {
-        let key = Key::new(object.metadata.namespace.clone().unwrap_or_default(), name);
+        let key = ObjectKey::new(object.metadata.namespace.clone().unwrap_or_default(), name);
         let Some(found) = self.world.hpa(&key).filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
         else {
             return Ok(());

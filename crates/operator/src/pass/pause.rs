@@ -7,20 +7,20 @@ use kedge_core::policy::{Pause, Policy};
 use tokio::time::Instant;
 
 use super::{Memory, PassError, Passes, RETRY};
-use crate::events::Tone;
-use crate::key::Key;
-use crate::target::replicas;
+use kedge_cluster::EventType;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::target::desired_replicas;
 
 impl Passes {
     pub(super) async fn hold_paused(
         &self,
-        key: &Key,
+        key: &ObjectKey,
         object: &ScaledObject,
         policy: &Policy,
         memory: &mut Memory,
     ) -> Result<Option<Instant>, PassError> {
         if self.board.remove(key).is_some_and(|board| board.is_built_at_all()) {
-            self.events.tell(object, Tone::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
         }
         self.delete_own_hpas(object, None).await?;
         let old = object.status.clone().unwrap_or_default();
@@ -63,9 +63,12 @@ impl Passes {
 
     /// Sets the replicas of the target, whatever they are.
     pub(super) async fn set_replicas(&self, object: &ScaledObject, wanted: i32) -> Result<(), PassError> {
-        let target = self.targets.of(object).await?;
-        let scale = self.targets.scale(&target).await?;
-        if replicas(&scale) != wanted {
+        let target = self
+            .targets
+            .resolve(object.metadata.namespace.as_deref().unwrap_or_default(), &object.spec.scale_target_ref)
+            .await?;
+        let scale = self.targets.fetch_scale(&target).await?;
+        if desired_replicas(&scale) != wanted {
             self.confirm(object).await?;
             self.targets.set_scale(&target, scale, wanted).await?;
         }

@@ -19,9 +19,10 @@ use tracing::{debug, info};
 use super::{Memory, PassError, Passes};
 use crate::board::composite::{self, Read};
 use crate::board::{BoardTrigger, ExternalMetric, FRESH, Failure, ObjectBoard, Reading};
-use crate::events::Tone;
-use crate::target::{Target, TargetError, is_conflict, replicas};
 use crate::world::TargetSeen;
+use kedge_cluster::EventType;
+use kedge_cluster::api_error::is_conflict;
+use kedge_cluster::target::{ScaleTarget, TargetError, desired_replicas};
 
 /// What a poll found and did.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Passes {
         &self,
         object: &ScaledObject,
         policy: &Policy,
-        target: &Target,
+        target: &ScaleTarget,
         board: &Arc<ObjectBoard>,
         memory: &mut Memory,
     ) -> Result<Poll, PassError> {
@@ -80,7 +81,7 @@ impl Passes {
         board: &ObjectBoard,
         composite: &Composite,
         readings: &[Read<'_>],
-        target: &Target,
+        target: &ScaleTarget,
         current: Option<i32>,
     ) -> Polled {
         let around =
@@ -88,7 +89,7 @@ impl Passes {
         let evaluate = |ready| composite::evaluate(composite, readings, ExternalMetric::failures, around(ready));
         let mut outcome = evaluate(None);
         if matches!(outcome, CompositeOutcome::Unknown(Unknown::NoSubstitute(NoSubstitute::NoReadyPods))) {
-            outcome = evaluate(self.targets.ready_pods(target).await.ok());
+            outcome = evaluate(self.targets.count_ready_pods(target).await.ok());
         }
         let contribution = outcome.contribution();
         let left = board.triggers.iter().filter(|trigger| trigger.scaler.is_ok() && trigger.metrics.is_empty());
@@ -100,14 +101,14 @@ impl Passes {
     }
 
     /// The replicas of the target: as its watch tells, or read now if it only told that something changed.
-    async fn current(&self, target: &Target) -> Result<Option<i32>, PassError> {
+    async fn current(&self, target: &ScaleTarget) -> Result<Option<i32>, PassError> {
         match self.world.track(target) {
             TargetSeen::Replicas(replicas) => Ok(Some(replicas)),
             TargetSeen::Missing => Ok(None),
-            TargetSeen::Unread => match self.targets.scale(target).await {
+            TargetSeen::Unread => match self.targets.fetch_scale(target).await {
                 Ok(scale) => {
-                    self.world.read_target(target, TargetSeen::Replicas(replicas(&scale)));
-                    Ok(Some(replicas(&scale)))
+                    self.world.read_target(target, TargetSeen::Replicas(desired_replicas(&scale)));
+                    Ok(Some(desired_replicas(&scale)))
                 }
                 Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => Ok(None),
                 Err(error) => Err(error.into()),
@@ -121,7 +122,7 @@ impl Passes {
         &self,
         object: &ScaledObject,
         policy: &Policy,
-        target: &Target,
+        target: &ScaleTarget,
         seen: impl Fn(Option<i32>) -> Observation,
         current: Option<i32>,
         active: &BTreeMap<String, bool>,
@@ -131,7 +132,7 @@ impl Passes {
         let first = decide(policy, &seen(current), now);
         debug!(namespace = target.key.namespace, name, decision = ?first, "decided");
         let Decision::ScaleTo { .. } = first else { return Ok(first) };
-        let scale = match self.targets.scale(target).await {
+        let scale = match self.targets.fetch_scale(target).await {
             Ok(scale) => scale,
             Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => {
                 self.world.read_target(target, TargetSeen::Missing);
@@ -139,7 +140,7 @@ impl Passes {
             }
             Err(error) => return Err(error.into()),
         };
-        let live = replicas(&scale);
+        let live = desired_replicas(&scale);
         self.world.read_target(target, TargetSeen::Replicas(live));
         let decision = decide(policy, &seen(Some(live)), now);
         let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
@@ -163,19 +164,19 @@ impl Passes {
     async fn tell_step(
         &self,
         object: &ScaledObject,
-        target: &Target,
+        target: &ScaleTarget,
         from: i32,
         to: i32,
         because: Cause,
         active: &BTreeMap<String, bool>,
         done: bool,
     ) {
-        let word = target.word();
+        let word = target.display_name();
         let names: Vec<&str> = active.iter().filter(|(_, works)| **works).map(|(name, _)| name.as_str()).collect();
         let (tone, reason, note) = match (because, done) {
             (Cause::BelowMinimum, _) => return,
             (Cause::TriggerActive, true) => (
-                Tone::Normal,
+                EventType::Normal,
                 events::SCALE_TARGET_ACTIVATED,
                 match names.is_empty() {
                     true => format!("Scaled {word} from {from} to {to}"),
@@ -183,25 +184,25 @@ impl Passes {
                 },
             ),
             (Cause::ForcedActive, true) => (
-                Tone::Normal,
+                EventType::Normal,
                 events::SCALE_TARGET_ACTIVATED,
                 format!("Scaled {word} from {from} to {to}, caused by forced activation annotation"),
             ),
             (Cause::TriggerActive | Cause::ForcedActive, false) => (
-                Tone::Warning,
+                EventType::Warning,
                 events::SCALE_TARGET_ACTIVATION_FAILED,
                 format!("Failed to scale {word} from {from} to {to}"),
             ),
             (Cause::CooldownPassed, true) => {
-                (Tone::Normal, events::SCALE_TARGET_DEACTIVATED, format!("Deactivated {word} from {from} to {to}"))
+                (EventType::Normal, events::SCALE_TARGET_DEACTIVATED, format!("Deactivated {word} from {from} to {to}"))
             }
             (Cause::CooldownPassed, false) => (
-                Tone::Warning,
+                EventType::Warning,
                 events::SCALE_TARGET_DEACTIVATION_FAILED,
                 format!("Failed to deactivate {word} from {from} to {to}"),
             ),
         };
-        self.events.tell(object, tone, reason, &note).await;
+        self.events.publish(object, tone, reason, &note).await;
     }
 
     /// Tells of each metric that begins to fail, once.
@@ -227,7 +228,7 @@ impl Passes {
                 None => drop(memory.failing.remove(name)),
                 Some(error) => {
                     if memory.failing.insert(name.to_owned()) {
-                        self.events.tell(object, Tone::Warning, reason, &format!("{name}: {error}")).await;
+                        self.events.publish(object, EventType::Warning, reason, &format!("{name}: {error}")).await;
                     }
                 }
             }

@@ -16,10 +16,10 @@ use serde_json::json;
 use super::poll::is_forced;
 use super::{Findings, Memory, PassError, Passes};
 use crate::board::ObjectBoard;
-use crate::events::Tone;
-use crate::key::Key;
-use crate::merge::merge_patch;
 use crate::world::scaling_active;
+use kedge_cluster::EventType;
+use kedge_cluster::ObjectKey;
+use kedge_cluster::merge_patch::merge_patch;
 
 impl Passes {
     /// Reports a pass over an object that is not paused.
@@ -45,7 +45,7 @@ impl Passes {
         };
         let name = findings.hpa_name.clone().or_else(|| new.hpa_name.clone());
         let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        let hpa = name.and_then(|name| self.world.hpa(&Key::new(namespace, name)));
+        let hpa = name.and_then(|name| self.world.hpa(&ObjectKey::new(namespace, name)));
         let word = hpa.as_deref().and_then(scaling_active);
         let hpa = match &word {
             None => HpaState::Unknown,
@@ -112,7 +112,7 @@ impl Passes {
         let (before, after) =
             (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
         for (tone, reason, note) in changes(before, after) {
-            self.events.tell(object, tone, reason, &note).await;
+            self.events.publish(object, tone, reason, &note).await;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Passes {
         let Some(change) = merge_patch(&value(old), &value(new)) else { return Ok(None) };
         // The version makes this fail, and be thought of anew, if somebody wrote the object meanwhile.
         let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version }, "status": change });
-        let key = Key::of(&object.metadata);
+        let key = ObjectKey::from_meta(&object.metadata);
         let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
         let written = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         let written = written.map_err(PassError::api("cannot write the status"))?;
@@ -175,7 +175,7 @@ fn describe(object: &ScaledObject, findings: &Findings, status: &mut ScaledObjec
 /// Fills in what the target is, and had.
 fn describe_target(findings: &Findings, status: &mut ScaledObjectStatus) {
     if let Some(target) = &findings.target {
-        status.scale_target_kind = Some(target.kind.word());
+        status.scale_target_kind = Some(target.kind.display_name());
         status.scale_target_gvkr = Some(target.kind.gvkr());
         status.original_replica_count = status.original_replica_count.or(findings.original_replicas);
     }
@@ -242,17 +242,25 @@ fn keep(told: &mut [Condition], previous: &[Condition], kind: &str, unless: &str
 }
 
 /// The events that a change of conditions is worth.
-fn changes(before: &[Condition], after: &[Condition]) -> Vec<(Tone, &'static str, String)> {
+fn changes(before: &[Condition], after: &[Condition]) -> Vec<(EventType, &'static str, String)> {
     let find = |conditions: &[Condition], kind: &str| conditions.iter().find(|one| one.r#type == kind).cloned();
     let mut told = Vec::new();
     if let Some(ready) = find(after, kinds::READY) {
         let old = find(before, kinds::READY);
         let failed = ready.reason.as_deref() == Some(reasons::SCALED_OBJECT_CHECK_FAILED);
         if failed && old.as_ref().is_none_or(|old| old.message != ready.message) {
-            told.push((Tone::Warning, reasons::SCALED_OBJECT_CHECK_FAILED, ready.message.clone().unwrap_or_default()));
+            told.push((
+                EventType::Warning,
+                reasons::SCALED_OBJECT_CHECK_FAILED,
+                ready.message.clone().unwrap_or_default(),
+            ));
         }
         if ready.status == "True" && old.is_none_or(|old| old.status != "True") {
-            told.push((Tone::Normal, reasons::SCALED_OBJECT_READY, "ScaledObject is ready for scaling".to_owned()));
+            told.push((
+                EventType::Normal,
+                reasons::SCALED_OBJECT_READY,
+                "ScaledObject is ready for scaling".to_owned(),
+            ));
         }
     }
     let is = |conditions: &[Condition], kind: &str| status_of(conditions, kind) == Some("True");
@@ -270,8 +278,8 @@ fn changes(before: &[Condition], after: &[Condition]) -> Vec<(Tone, &'static str
     ];
     for (kind, begins, ends) in pairs {
         match (is(before, kind), is(after, kind)) {
-            (false, true) => told.push((Tone::Normal, begins.0, begins.1.to_owned())),
-            (true, false) => told.push((Tone::Normal, ends.0, ends.1.to_owned())),
+            (false, true) => told.push((EventType::Normal, begins.0, begins.1.to_owned())),
+            (true, false) => told.push((EventType::Normal, ends.0, ends.1.to_owned())),
             _ => {}
         }
     }

@@ -9,11 +9,11 @@ use kedge_core::policy::Policy;
 use super::{Passes, problem_of};
 use crate::board::ObjectBoard;
 use crate::build::Earlier;
-use crate::key::Key;
+use kedge_cluster::ObjectKey;
 
 impl Passes {
     /// The triggers of an object as it is now: as built before, or built now. Else why there are none.
-    pub async fn board_on_demand(&self, key: &Key, object: &ScaledObject) -> Result<Arc<ObjectBoard>, String> {
+    pub async fn board_on_demand(&self, key: &ObjectKey, object: &ScaledObject) -> Result<Arc<ObjectBoard>, String> {
         if let Some(board) = self.board.get(key).filter(|board| self.is_current(board, object)) {
             return Ok(board);
         }
@@ -24,7 +24,11 @@ impl Passes {
             return Err("it is paused".to_owned());
         }
         let hpa = self.own_hpa(object);
-        let target = self.targets.of(object).await.map_err(|error| error.to_string())?;
+        let target = self
+            .targets
+            .resolve(object.metadata.namespace.as_deref().unwrap_or_default(), &object.spec.scale_target_ref)
+            .await
+            .map_err(|error| error.to_string())?;
         let old = self.board.get(key).filter(|old| old.fits(object));
         let board = self.builder.build(object, &target, Earlier { board: old.as_deref(), hpa: hpa.as_deref() }).await;
         // A pass, or another question, may have been quicker.
@@ -37,7 +41,7 @@ impl Passes {
     }
 
     /// Drops the triggers of an object that changed or is gone.
-    pub fn drop_stale(&self, key: &Key) {
+    pub fn drop_stale(&self, key: &ObjectKey) {
         let object = self.world.object(key);
         if object.is_none() {
             self.credentials.references.forget(key);

@@ -39,7 +39,7 @@ async fn what_a_pass_did_not_build_is_not_built_on_demand() {
     let operator = operator().await;
     let source = operator.source();
     source.role.begin_to_lead();
-    source.role.come_to(&Key::new("shop", "web"));
+    source.role.come_to(&ObjectKey::new("shop", "web"));
     let refused = ask(&operator).await;
     assert!(matches!(&refused, Err(MetricError::Unavailable(why)) if why.contains("are not built")), "{refused:?}");
 }

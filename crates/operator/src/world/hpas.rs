@@ -6,28 +6,27 @@ use std::sync::Arc;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::names;
 
-use super::Scope;
-use crate::key::Key;
+use kedge_cluster::{ObjectKey, Scope};
 
 #[derive(Debug, Default)]
 pub(super) struct Hpas {
-    by_name: BTreeMap<Key, Arc<HorizontalPodAutoscaler>>,
-    by_owner: BTreeMap<Key, BTreeSet<Key>>,
+    by_name: BTreeMap<ObjectKey, Arc<HorizontalPodAutoscaler>>,
+    by_owner: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
 impl Hpas {
-    pub(super) fn get(&self, key: &Key) -> Option<&Arc<HorizontalPodAutoscaler>> {
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<&Arc<HorizontalPodAutoscaler>> {
         self.by_name.get(key)
     }
 
     /// All that an object owns.
-    pub(super) fn of(&self, owner: &Key) -> impl Iterator<Item = &Key> {
+    pub(super) fn of(&self, owner: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
         self.by_owner.get(owner).into_iter().flatten()
     }
 
     /// Takes a new one, and gives what was known by its name.
     pub(super) fn insert(&mut self, hpa: Arc<HorizontalPodAutoscaler>) -> Option<Arc<HorizontalPodAutoscaler>> {
-        let key = Key::of(&hpa.metadata);
+        let key = ObjectKey::from_meta(&hpa.metadata);
         let old = self.remove(&key);
         if let Some(owner) = owner(&hpa) {
             self.by_owner.entry(owner).or_default().insert(key.clone());
@@ -36,7 +35,7 @@ impl Hpas {
         old
     }
 
-    pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<HorizontalPodAutoscaler>> {
+    pub(super) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<HorizontalPodAutoscaler>> {
         let old = self.by_name.remove(key)?;
         if let Some(owner) = owner(&old)
             && let Some(owned) = self.by_owner.get_mut(&owner)
@@ -51,17 +50,18 @@ impl Hpas {
 
     /// Takes out everything within a scope.
     pub(super) fn take(&mut self, scope: &Scope) -> Vec<Arc<HorizontalPodAutoscaler>> {
-        let inside: Vec<Key> = self.by_name.keys().filter(|key| scope.holds(key)).cloned().collect();
+        let inside: Vec<ObjectKey> =
+            self.by_name.keys().filter(|key| scope.includes(&key.namespace)).cloned().collect();
         inside.iter().filter_map(|key| self.remove(key)).collect()
     }
 }
 
 /// The object that owns an HPA, if one does.
-pub(super) fn owner(hpa: &HorizontalPodAutoscaler) -> Option<Key> {
+pub(super) fn owner(hpa: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
     let is_ours = |version: &str| version.split_once('/').is_some_and(|(group, _)| group == names::GROUP);
     let mut owners = hpa.metadata.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.kind == "ScaledObject" && is_ours(&owner.api_version))?;
-    Some(Key::new(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
+    Some(ObjectKey::new(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
     fn owners_know_theirs_whatever_comes_and_goes() {
         let mut hpas = Hpas::default();
         let owned = |hpas: &Hpas, owner: &str| -> Vec<String> {
-            hpas.of(&Key::new("shop", owner)).map(|key| key.name.clone()).collect()
+            hpas.of(&ObjectKey::new("shop", owner)).map(|key| key.name.clone()).collect()
         };
         hpas.insert(hpa("first", "web"));
         hpas.insert(hpa("second", "web"));

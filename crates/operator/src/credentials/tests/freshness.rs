@@ -16,9 +16,9 @@ const QUIET: Duration = Duration::from_secs(5);
 struct Rig {
     cluster: TestCluster,
     credentials: Arc<Credentials>,
-    queue: Arc<Queue<Key>>,
+    queue: Arc<Queue<ObjectKey>>,
     builder: Builder,
-    target: Target,
+    target: ScaleTarget,
 }
 
 impl Rig {
@@ -44,7 +44,7 @@ impl Rig {
     }
 
     fn changes(&self) -> u64 {
-        self.credentials.references.changes(&Key::new("shop", "web"))
+        self.credentials.references.changes(&ObjectKey::new("shop", "web"))
     }
 
     /// Waits until the object is to be looked at again.
@@ -160,7 +160,7 @@ async fn a_working_trigger_outlives_an_api_server_that_fails() {
 async fn a_change_between_reading_and_remembering_is_not_lost() {
     let rig = Rig::new();
     let references = &rig.credentials.references;
-    let (key, other) = (Key::new("shop", "web"), Key::new("shop", "other"));
+    let (key, other) = (ObjectKey::new("shop", "web"), ObjectKey::new("shop", "other"));
     let creds =
         kedge_core::credentials::Reference::new(kedge_core::credentials::ReferenceKind::Secret, "shop", "creds");
     let read = |version: &str| [(creds.clone(), Some(version.to_owned()))].into_iter().collect();
@@ -184,6 +184,6 @@ async fn the_watch_of_a_secret_begins_with_its_first_user_and_ends_with_its_last
     rig.wait_for("watched", |cluster| cluster.watched().contains(&narrow)).await;
     let secrets: Vec<String> = rig.cluster.watched().into_iter().filter(|what| what.contains("secrets")).collect();
     assert_eq!(secrets, std::slice::from_ref(&narrow), "by name, and nothing beside it");
-    rig.credentials.references.forget(&Key::new("shop", "web"));
+    rig.credentials.references.forget(&ObjectKey::new("shop", "web"));
     rig.wait_for("not watched any more", |cluster| !cluster.watched().contains(&narrow)).await;
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::usage::{Sight, Usage};
 use super::*;
-use crate::Clock;
-use crate::events::Events;
-use crate::watch::Seen;
 use crate::world::World;
+use kedge_cluster::Clock;
+use kedge_cluster::EventPublisher;
+use kedge_cluster::ListWatchEvent;
 
 const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 
@@ -23,7 +23,7 @@ impl Rig {
         let world = Arc::new(World::new(Arc::new(Queue::new())));
         let usage = Arc::new(Usage {
             client: cluster.client(),
-            events: Events::new(cluster.client(), Clock::System, "test".to_owned()),
+            events: EventPublisher::new(cluster.client(), Clock::System, "test".to_owned()),
             world: world.clone(),
             scopes: vec![Scope::Cluster],
             selector: None,
@@ -37,7 +37,7 @@ impl Rig {
     fn refer(&self, name: &str, reference: Value) {
         let mut object = object(json!({}), reference);
         object.metadata.name = Some(name.to_owned());
-        self.world.see_object(&Scope::Cluster, Seen::Applied(object));
+        self.world.see_object(&Scope::Cluster, ListWatchEvent::Applied(object));
     }
 
     fn reasons(&self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::target::TargetKind;
+use kedge_cluster::target::TargetKind;
 
 /// The parameters and variables that come out, as `name=value`, or the problems.
 async fn resolve(cluster: &TestCluster, settings: Settings, object: &ScaledObject) -> Result<Vec<String>, String> {
@@ -11,7 +11,7 @@ async fn resolve(cluster: &TestCluster, settings: Settings, object: &ScaledObjec
 }
 
 async fn resolve_for(
-    target: &Target,
+    target: &ScaleTarget,
     cluster: &TestCluster,
     settings: Settings,
     object: &ScaledObject,
@@ -217,7 +217,7 @@ async fn a_target_without_containers_has_no_variables_and_no_roles() {
     let text = |text: &str| text.to_owned();
     target.kind =
         TargetKind { group: text(""), version: text("v1"), kind: text("ConfigMap"), resource: text("configmaps") };
-    target.key = Key::new("shop", "settings");
+    target.key = ObjectKey::new("shop", "settings");
     assert_eq!(resolve_for(&target, &cluster, settings(), &object).await.unwrap().len(), 0);
 }
 

@@ -1,21 +1,18 @@
-//! The thing being scaled: which resource it is, and its `/scale`.
+//! The workload being scaled: its kind, resolved by discovery, and its `/scale` subresource.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use k8s_openapi::api::autoscaling::v1::Scale;
-use kedge_api::ScaledObject;
 use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
 use kube::Client;
 use kube::core::Request;
 use kube::core::params::PostParams;
 use serde::Deserialize;
 
-use crate::key::Key;
-use crate::watch::{Extent, Subject, list};
-
-const API_VERSION_DEFAULT: &str = "apps/v1";
-const KIND_DEFAULT: &str = "Deployment";
+use crate::api_error::{self, is_not_found};
+use crate::key::ObjectKey;
+use crate::list_watch::{Projection, ResourceQuery, list};
 
 /// The kind of a target, as the cluster serves it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,11 +23,11 @@ pub struct TargetKind {
     pub resource: String,
 }
 
-/// One target.
+/// One workload that is scaled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Target {
+pub struct ScaleTarget {
     pub kind: TargetKind,
-    pub key: Key,
+    pub key: ObjectKey,
 }
 
 /// Why a target cannot be used.
@@ -38,33 +35,20 @@ pub struct Target {
 pub enum TargetError {
     #[error("no kind {kind} in {api_version} is served by this cluster; check scaleTargetRef.apiVersion and kind")]
     UnknownKind { api_version: String, kind: String },
-    #[error("{what} is not served: {}", plain(source))]
+    #[error("{what} is not served: {}", api_error::message(source))]
     Discovery { what: String, source: Box<kube::Error> },
     #[error("target resource doesn't exist: {target}")]
     Missing { target: String },
     #[error("target resource doesn't expose /scale subresource: {target}")]
     NoScale { target: String },
-    #[error("cannot read the scale of {target}: {}", plain(source))]
+    #[error("cannot read the scale of {target}: {}", api_error::message(source))]
     Read { target: String, source: Box<kube::Error> },
     #[error("the scale of {target} names no pods; a custom resource needs `labelSelectorPath` for that")]
     NoSelector { target: String },
-    #[error("cannot count the pods of {target}: {}", plain(source))]
+    #[error("cannot count the pods of {target}: {}", api_error::message(source))]
     Pods { target: String, source: Box<kube::Error> },
-    #[error("cannot scale {target}: {}", plain(source))]
+    #[error("cannot scale {target}: {}", api_error::message(source))]
     Write { target: String, source: Box<kube::Error> },
-}
-
-/// What went wrong with a call to the API server, in the API server's own words if it has any.
-pub fn plain(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Whether somebody else wrote first: nothing is wrong, and everything is to be looked at again.
-pub fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 impl TargetKind {
@@ -73,7 +57,7 @@ impl TargetKind {
     }
 
     /// KEDA: group, version and kind in one word; the core group gives a leading slash.
-    pub fn word(&self) -> String {
+    pub fn display_name(&self) -> String {
         format!("{}/{}.{}", self.group, self.version, self.kind)
     }
 
@@ -96,55 +80,45 @@ impl TargetKind {
     }
 }
 
-impl Target {
+impl ScaleTarget {
     fn path(&self) -> String {
         format!("{}/namespaces/{}/{}", self.kind.prefix(), self.key.namespace, self.kind.resource)
     }
 
-    /// How the target is called in messages.
-    pub fn word(&self) -> String {
-        format!("{} {}", self.kind.word(), self.key)
+    /// The name of the target in messages.
+    pub fn display_name(&self) -> String {
+        format!("{} {}", self.kind.display_name(), self.key)
     }
 }
 
-/// The API version and the kind that a reference names, or means where it names none.
-pub fn kind_named(reference: &ScaleTargetRef) -> (String, String) {
-    let given = |text: &Option<String>, default: &str| match text.as_deref() {
-        None | Some("") => default.to_owned(),
-        Some(text) => text.to_owned(),
-    };
-    (given(&reference.api_version, API_VERSION_DEFAULT), given(&reference.kind, KIND_DEFAULT))
-}
-
-/// Resolves kinds by discovery, and remembers them.
+/// Resolves targets by discovery, and reads and writes their scale. Resolved kinds are cached.
 #[allow(missing_debug_implementations)] // kube's client has none
-pub struct Targets {
+pub struct ScaleTargets {
     client: Client,
     known: Mutex<HashMap<(String, String), TargetKind>>,
 }
 
-impl Targets {
+impl ScaleTargets {
     pub fn new(client: Client) -> Self {
         Self { client, known: Mutex::new(HashMap::new()) }
     }
 
     /// The kind that a reference names.
-    pub async fn resolve(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
-        let (api_version, kind) = kind_named(reference);
+    pub async fn resolve_kind(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
+        let (api_version, kind) = reference.api_version_and_kind();
         let key = (api_version.clone(), kind.clone());
-        if let Some(known) = self.known.lock().expect("nobody panics holding it").get(&key) {
+        if let Some(known) = self.known.lock().expect("no holder of the lock panics").get(&key) {
             return Ok(known.clone());
         }
         let resolved = self.discover(&api_version, &kind).await?;
-        self.known.lock().expect("nobody panics holding it").insert(key, resolved.clone());
+        self.known.lock().expect("no holder of the lock panics").insert(key, resolved.clone());
         Ok(resolved)
     }
 
-    /// The target of an object.
-    pub async fn of(&self, object: &ScaledObject) -> Result<Target, TargetError> {
-        let reference = &object.spec.scale_target_ref;
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        Ok(Target { kind: self.resolve(reference).await?, key: Key::new(namespace, &reference.name) })
+    /// The target that a reference in this namespace names.
+    pub async fn resolve(&self, namespace: &str, reference: &ScaleTargetRef) -> Result<ScaleTarget, TargetError> {
+        let kind = self.resolve_kind(reference).await?;
+        Ok(ScaleTarget { kind, key: ObjectKey::new(namespace, &reference.name) })
     }
 
     async fn discover(&self, api_version: &str, kind: &str) -> Result<TargetKind, TargetError> {
@@ -156,7 +130,7 @@ impl Targets {
         };
         let resources = match resources {
             Ok(resources) => resources.resources,
-            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) if is_not_found(&error) => Vec::new(),
             Err(error) => {
                 return Err(TargetError::Discovery { what: api_version.to_owned(), source: Box::new(error) });
             }
@@ -173,7 +147,7 @@ impl Targets {
     }
 
     /// The live scale of a target.
-    pub async fn scale(&self, target: &Target) -> Result<Scale, TargetError> {
+    pub async fn fetch_scale(&self, target: &ScaleTarget) -> Result<Scale, TargetError> {
         let request =
             Request::new(target.path()).get_subresource("scale", &target.key.name).map_err(kube::Error::BuildRequest);
         let answer = match request {
@@ -182,41 +156,47 @@ impl Targets {
         };
         match answer {
             Ok(scale) => Ok(scale),
-            Err(kube::Error::Api(status)) if status.code == 404 => Err(self.why_no_scale(target).await),
-            Err(error) => Err(TargetError::Read { target: target.word(), source: Box::new(error) }),
+            Err(error) if is_not_found(&error) => Err(self.diagnose_missing_scale(target).await),
+            Err(error) => Err(TargetError::Read { target: target.display_name(), source: Box::new(error) }),
         }
     }
 
-    /// Whether the target is missing, or only its scale.
-    async fn why_no_scale(&self, target: &Target) -> TargetError {
+    /// Distinguishes a missing target from one without a scale subresource.
+    async fn diagnose_missing_scale(&self, target: &ScaleTarget) -> TargetError {
         let request = Request::new(target.path()).get(&target.key.name, &Default::default());
         let answer = match request.map_err(kube::Error::BuildRequest) {
             Ok(request) => self.client.request::<serde_json::Value>(request).await,
             Err(error) => Err(error),
         };
         match answer {
-            Ok(_) => TargetError::NoScale { target: target.word() },
-            Err(kube::Error::Api(status)) if status.code == 404 => TargetError::Missing { target: target.word() },
-            Err(error) => TargetError::Read { target: target.word(), source: Box::new(error) },
+            Ok(_) => TargetError::NoScale { target: target.display_name() },
+            Err(error) if is_not_found(&error) => TargetError::Missing { target: target.display_name() },
+            Err(error) => TargetError::Read { target: target.display_name(), source: Box::new(error) },
         }
     }
 
-    /// How many pods of a target are running and ready. They are counted, not kept.
-    pub async fn ready_pods(&self, target: &Target) -> Result<i32, TargetError> {
-        let scale = self.scale(target).await?;
+    /// Counts the pods of a target that are running and ready. The pods are not cached.
+    pub async fn count_ready_pods(&self, target: &ScaleTarget) -> Result<i32, TargetError> {
+        let scale = self.fetch_scale(target).await?;
         let selector = scale.status.and_then(|status| status.selector).filter(|selector| !selector.is_empty());
-        let selector = selector.ok_or_else(|| TargetError::NoSelector { target: target.word() })?;
+        let selector = selector.ok_or_else(|| TargetError::NoSelector { target: target.display_name() })?;
         let path = format!("/api/v1/namespaces/{}/pods", target.key.namespace);
-        let subject = Subject { path, selector: Some(selector), fields: None, extent: Extent::Whole };
-        let pods = list::<Pod>(&self.client, &subject).await;
-        let (pods, _) = pods.map_err(|error| TargetError::Pods { target: target.word(), source: Box::new(error) })?;
+        let query = ResourceQuery {
+            path,
+            label_selector: Some(selector),
+            field_selector: None,
+            projection: Projection::Object,
+        };
+        let pods = list::<Pod>(&self.client, &query).await;
+        let (pods, _) =
+            pods.map_err(|error| TargetError::Pods { target: target.display_name(), source: Box::new(error) })?;
         Ok(i32::try_from(pods.iter().filter(|pod| pod.is_ready()).count()).unwrap_or(i32::MAX))
     }
 
-    /// Writes the scale, provided that nobody wrote the target since it was read.
-    pub async fn set_scale(&self, target: &Target, mut scale: Scale, replicas: i32) -> Result<Scale, TargetError> {
+    /// Writes the scale unless another client wrote the target since the scale was read.
+    pub async fn set_scale(&self, target: &ScaleTarget, mut scale: Scale, replicas: i32) -> Result<Scale, TargetError> {
         scale.spec.get_or_insert_default().replicas = Some(replicas);
-        let write = |error: kube::Error| TargetError::Write { target: target.word(), source: Box::new(error) };
+        let write = |error: kube::Error| TargetError::Write { target: target.display_name(), source: Box::new(error) };
         let body = serde_json::to_vec(&scale).map_err(|error| write(kube::Error::SerdeError(error)))?;
         let request = Request::new(target.path())
             .replace_subresource("scale", &target.key.name, &PostParams::default(), body)
@@ -225,7 +205,7 @@ impl Targets {
     }
 }
 
-/// As much of a pod as tells whether it is ready.
+/// The fields of a pod that decide its readiness.
 #[derive(Deserialize)]
 struct Pod {
     #[serde(default)]
@@ -252,7 +232,7 @@ impl Pod {
     }
 }
 
-/// The replicas a scale asks for. A zero is left out on the wire.
-pub fn replicas(scale: &Scale) -> i32 {
+/// The replicas that a scale requests. Zero is omitted on the wire.
+pub fn desired_replicas(scale: &Scale) -> i32 {
     scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! What an API server that has too much to do is given: time. A request that it turned away, with word of when to come
-//! back, is sent again then. There is no limiter of our own: how much is under way at once is bounded elsewhere.
+//! The client layer that obeys `Retry-After`: a request that an overloaded API server rejected with that header is sent again
+//! after the wait. The layer does not limit the rate of requests: the operator bounds how many are in flight.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,37 +14,37 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tracing::debug;
 
-/// How often one request is turned away before that is an error.
-const TURNED_AWAY_MAX: u32 = 10;
+/// How often one request is retried before its rejection is an error.
+const RETRIES_MAX: u32 = 10;
 
-/// The longest wait that is taken from the API server.
+/// The longest wait that is accepted from the API server.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Requests that may wait for their turn; kube's own client takes as many.
+/// Requests that may be queued; kube's own client takes as many.
 const QUEUE: usize = 1024;
 
-/// A client that waits when it is asked to.
-pub fn patient_client(config: kube::Config) -> kube::Result<Client> {
-    Ok(ClientBuilder::try_from(config)?.with_layer(&BufferLayer::new(QUEUE)).with_layer(&Patience).build())
+/// A client that obeys `Retry-After`.
+pub fn client_with_retry_after(config: kube::Config) -> kube::Result<Client> {
+    Ok(ClientBuilder::try_from(config)?.with_layer(&BufferLayer::new(QUEUE)).with_layer(&RetryAfterLayer).build())
 }
 
-/// Makes a client wait when it is asked to.
+/// Wraps a client's service in [`RetryAfter`].
 #[derive(Clone, Copy, Debug)]
-pub struct Patience;
+pub struct RetryAfterLayer;
 
-impl<S> Layer<S> for Patience {
-    type Service = Patient<S>;
+impl<S> Layer<S> for RetryAfterLayer {
+    type Service = RetryAfter<S>;
 
-    fn layer(&self, inner: S) -> Patient<S> {
-        Patient(inner)
+    fn layer(&self, inner: S) -> RetryAfter<S> {
+        RetryAfter(inner)
     }
 }
 
-/// A service that waits when it is asked to.
+/// A service that retries rejected requests after the wait that the server asked for.
 #[derive(Clone, Debug)]
-pub struct Patient<S>(S);
+pub struct RetryAfter<S>(S);
 
-impl<S, B> Service<Request<Body>> for Patient<S>
+impl<S, B> Service<Request<Body>> for RetryAfter<S>
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send,
@@ -60,7 +60,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The one that was asked whether it is ready is the one to use.
+        // The instance that reported readiness is the one to call.
         let fresh = self.0.clone();
         let ready = std::mem::replace(&mut self.0, fresh);
         Box::pin(send(ready, request))
@@ -71,12 +71,12 @@ async fn send<S, B>(mut service: S, mut request: Request<Body>) -> Result<Respon
 where
     S: Service<Request<Body>, Response = Response<B>>,
 {
-    for turned_away in 0.. {
+    for retries in 0.. {
         let again = copy(&request);
         let response = service.call(request).await?;
-        match (wait_asked_for(&response), again) {
-            (Some(wait), Some(again)) if turned_away < TURNED_AWAY_MAX => {
-                debug!(path = again.uri().path(), ?wait, "the API server asks to come back later");
+        match (retry_after(&response), again) {
+            (Some(wait), Some(again)) if retries < RETRIES_MAX => {
+                debug!(path = again.uri().path(), ?wait, "API server asks to retry later");
                 tokio::time::sleep(wait).await;
                 poll_fn(|cx| service.poll_ready(cx)).await?;
                 request = again;
@@ -84,11 +84,11 @@ where
             _ => return Ok(response),
         }
     }
-    unreachable!("the last time it is turned away is an answer")
+    unreachable!("the last rejection is returned")
 }
 
-/// How long the API server asks to wait. Without that word, a failure is one that may have happened half way through.
-fn wait_asked_for<B>(response: &Response<B>) -> Option<Duration> {
+/// How long the API server asks to wait. Without the header, the request may have been carried out in part, and is not repeated.
+fn retry_after<B>(response: &Response<B>) -> Option<Duration> {
     if response.status() != StatusCode::TOO_MANY_REQUESTS && !response.status().is_server_error() {
         return None;
     }
@@ -115,17 +115,17 @@ mod tests {
 
     use super::*;
 
-    /// Status, and when to come back.
+    /// Status, and the `Retry-After` header.
     type Answers = &'static [(u16, Option<&'static str>)];
 
-    /// An API server that gives these answers one after another, and the last of them for ever.
+    /// An API server that gives these answers one after another, then repeats the last.
     fn server(answers: Answers) -> (Client, Arc<Mutex<usize>>) {
-        let asked = Arc::new(Mutex::new(0));
-        let counter = asked.clone();
+        let requested = Arc::new(Mutex::new(0));
+        let counter = requested.clone();
         let service = tower::service_fn(move |_: Request<Body>| {
-            let mut asked = counter.lock().unwrap();
-            let (status, wait) = answers[(*asked).min(answers.len() - 1)];
-            *asked += 1;
+            let mut requested = counter.lock().unwrap();
+            let (status, wait) = answers[(*requested).min(answers.len() - 1)];
+            *requested += 1;
             let mut response = Response::builder().status(status);
             if let Some(wait) = wait {
                 response = response.header("Retry-After", wait);
@@ -134,35 +134,35 @@ mod tests {
             let response = response.body(Body::from(body.as_bytes().to_vec()));
             async move { Ok::<_, Infallible>(response.unwrap()) }
         });
-        (ClientBuilder::new(service, "default").with_layer(&Patience).build(), asked)
+        (ClientBuilder::new(service, "default").with_layer(&RetryAfterLayer).build(), requested)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_wait_asked_for_is_kept() {
+    async fn a_rejected_request_is_retried_after_the_requested_wait() {
         let rows: [(&str, Answers, usize, u64); 5] = [
-            ("no need", &[(200, None)], 1, 0),
+            ("accepted", &[(200, None)], 1, 0),
             ("too many requests", &[(429, Some("2")), (429, Some("3")), (200, None)], 3, 5),
-            ("going down", &[(503, Some("1")), (200, None)], 2, 1),
+            ("shutting down", &[(503, Some("1")), (200, None)], 2, 1),
             ("not longer than half a minute", &[(429, Some("86400")), (200, None)], 2, 30),
             ("no more than ten times", &[(429, Some("1"))], 11, 10),
         ];
         for (name, answers, times, seconds) in rows {
-            let (client, asked) = server(answers);
+            let (client, requested) = server(answers);
             let started = Instant::now();
             let answer = client.request::<serde_json::Value>(Request::get("/version").body(Vec::new()).unwrap()).await;
             assert_eq!(answer.is_ok(), answers.last().unwrap().0 == 200, "{name}");
-            assert_eq!((*asked.lock().unwrap(), started.elapsed().as_secs()), (times, seconds), "{name}");
+            assert_eq!((*requested.lock().unwrap(), started.elapsed().as_secs()), (times, seconds), "{name}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failure_without_word_of_when_to_come_back_is_a_failure() {
+    async fn a_failure_without_a_valid_retry_after_is_not_retried() {
         for answers in
             [&[(500, None), (200, None)], &[(429, Some("soon")), (200, None)], &[(409, Some("1")), (200, None)]]
         {
-            let (client, asked) = server(answers);
+            let (client, requested) = server(answers);
             let answer = client.request::<serde_json::Value>(Request::get("/version").body(Vec::new()).unwrap()).await;
-            assert!(answer.is_err() && *asked.lock().unwrap() == 1, "{answers:?}");
+            assert!(answer.is_err() && *requested.lock().unwrap() == 1, "{answers:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The Lease by which replicas agree who leads, on a real API server. The rules are `kedge_core::lease`.
+//! Leader election through a Lease. The rules are in `kedge_core::lease`; this module does their IO.
 
 use std::time::Duration;
 
@@ -10,44 +10,44 @@ use kube::api::{Api, PostParams};
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
+use crate::api_error;
 use crate::clock::Clock;
-use crate::target::plain;
 
-/// Which Lease, and who we are to the others.
+/// The Lease to use, and the identity of this replica.
 #[derive(Clone, Debug)]
-pub struct Election {
+pub struct LeaderElection {
     pub namespace: String,
     pub name: String,
     pub identity: String,
     pub timing: LeaseTiming,
 }
 
-/// Takes part in an election.
+/// Acquires, renews and releases the Lease.
 #[allow(missing_debug_implementations)] // kube's client has none
-pub struct Elector {
+pub struct LeaderElector {
     api: Api<Lease>,
-    election: Election,
+    election: LeaderElection,
     clock: Clock,
     seen: Option<(Lease, ObservedLease)>,
 }
 
-/// How an attempt went.
+/// The result of one attempt to acquire or renew.
 enum Attempt {
     Held,
-    /// Somebody else has it.
+    /// Another replica holds the Lease.
     Lost,
-    /// The API server did not say.
+    /// The request failed, so the holder is not known.
     Unclear,
 }
 
-impl Elector {
-    pub fn new(client: Client, clock: Clock, election: Election) -> Self {
+impl LeaderElector {
+    pub fn new(client: Client, clock: Clock, election: LeaderElection) -> Self {
         Self { api: Api::namespaced(client, &election.namespace), election, clock, seen: None }
     }
 
-    /// Returns when the Lease is ours.
+    /// Returns once this replica holds the Lease.
     pub async fn acquire(&mut self) {
-        let Election { namespace, name, identity, .. } = &self.election;
+        let LeaderElection { namespace, name, identity, .. } = &self.election;
         info!(namespace, lease = name, identity, "waiting for the lease");
         while !matches!(self.attempt().await, Attempt::Held) {
             tokio::time::sleep(self.election.timing.retry_period).await;
@@ -55,16 +55,16 @@ impl Elector {
         info!(lease = self.election.name, "leading");
     }
 
-    /// Renews the Lease, and returns when it is lost, or could not be renewed in time: from then on nothing may be written.
+    /// Renews the Lease. Returns when the Lease is lost or could not be renewed in time: from then on nothing may be written.
     pub async fn hold(&mut self) {
         let timing = self.election.timing;
         let mut renewed = Instant::now();
         loop {
             tokio::time::sleep(timing.retry_period).await;
-            let asked = Instant::now();
+            let requested_at = Instant::now();
             let deadline = renewed + timing.renew_deadline;
             match tokio::time::timeout_at(deadline, self.attempt()).await {
-                Ok(Attempt::Held) => renewed = asked,
+                Ok(Attempt::Held) => renewed = requested_at,
                 Ok(Attempt::Lost) => break,
                 Ok(Attempt::Unclear) | Err(_) if may_lead(renewed.into_std(), timing, Instant::now().into_std()) => {}
                 Ok(Attempt::Unclear) | Err(_) => break,
@@ -73,7 +73,7 @@ impl Elector {
         warn!(lease = self.election.name, "no longer leading");
     }
 
-    /// Gives the Lease up, so that another need not wait for its end.
+    /// Releases the Lease, so that a standby need not wait for it to expire.
     pub async fn release(&mut self) {
         let Some((lease, sight)) = &self.seen else { return };
         if sight.record.holder.as_deref() != Some(&self.election.identity) {
@@ -81,18 +81,18 @@ impl Elector {
         }
         let record = released(&sight.record, self.clock.now());
         match self.replace(lease.clone(), &record).await {
-            Ok(_) => info!(lease = self.election.name, "given up the lease"),
-            Err(error) => debug!(error = plain(&error), "the lease is not given up; it will end by itself"),
+            Ok(_) => info!(lease = self.election.name, "lease released"),
+            Err(error) => debug!(error = api_error::message(&error), "lease not released; it will expire"),
         }
     }
 
-    /// Looks at the Lease, and takes or renews it if it is time.
+    /// Tries once to acquire or renew the Lease.
     async fn attempt(&mut self) -> Attempt {
         match self.try_once().await {
             Ok(attempt) => attempt,
             Err(error) => {
-                debug!(lease = self.election.name, error = plain(&error), "the lease is not written");
-                // What stands there now is to be seen first.
+                debug!(lease = self.election.name, error = api_error::message(&error), "lease not written");
+                // The stored Lease is read before the next write.
                 self.seen = self.seen.take().map(|(_, sight)| (Lease::default(), sight));
                 Attempt::Unclear
             }
@@ -101,7 +101,7 @@ impl Elector {
 
     async fn try_once(&mut self) -> Result<Attempt, kube::Error> {
         if !self.is_ours_as_seen() {
-            self.look().await?;
+            self.fetch().await?;
         }
         let (now, wall) = (Instant::now().into_std(), self.clock.now());
         let sight = self.seen.as_ref().map(|(_, sight)| sight);
@@ -117,32 +117,32 @@ impl Elector {
                 self.replace(found, &record).await?
             }
         };
-        self.saw(written);
+        self.observe(written);
         Ok(Attempt::Held)
     }
 
-    /// While we hold it, nobody else writes it; the version tells if somebody does.
+    /// While this replica holds the Lease, no other writes it; the resource version exposes one that does.
     fn is_ours_as_seen(&self) -> bool {
         self.seen.as_ref().is_some_and(|(lease, sight)| {
             lease.metadata.resource_version.is_some() && sight.record.holder.as_deref() == Some(&self.election.identity)
         })
     }
 
-    async fn look(&mut self) -> Result<(), kube::Error> {
+    async fn fetch(&mut self) -> Result<(), kube::Error> {
         match self.api.get_opt(&self.election.name).await? {
-            Some(found) => self.saw(found),
+            Some(found) => self.observe(found),
             None => self.seen = None,
         }
         Ok(())
     }
 
-    fn saw(&mut self, lease: Lease) {
+    fn observe(&mut self, lease: Lease) {
         let before = self.seen.take().map(|(_, sight)| sight);
         let sight = ObservedLease::after(before, record(&lease), Instant::now().into_std());
         self.seen = Some((lease, sight));
     }
 
-    /// Writes the Lease, provided that nobody wrote it since it was seen.
+    /// Writes the Lease unless another replica wrote it since it was read.
     async fn replace(&self, found: Lease, record: &LeaseRecord) -> Result<Lease, kube::Error> {
         self.api.replace(&self.election.name, &PostParams::default(), &lease(found.metadata, record)).await
     }

@@ -1,0 +1,38 @@
+//! What every part of Kedge that talks to Kubernetes shares. Scaling rules are in `kedge-core`; controllers are in `kedge-operator`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`list_watch`] | listing and watching one resource, with re-lists and backoff |
+//! | [`scope`] | the part of the cluster that a watch covers |
+//! | [`retry_after`] | the client layer that obeys `Retry-After` |
+//! | [`api_error`] | reading the errors of the API server |
+//! | [`merge_patch`] | JSON merge patches |
+//! | [`key`] | the names that objects are stored under |
+//! | [`target`] | the workloads being scaled, and their `/scale` |
+//! | [`events`] | publishing Kubernetes events |
+//! | [`lease`] | leader election |
+//! | [`clock`] | the one source of wall time |
+//! | [`phase`] | spreading periodic work over its period |
+
+pub mod api_error;
+pub mod clock;
+pub mod events;
+pub mod key;
+pub mod lease;
+pub mod list_watch;
+pub mod merge_patch;
+pub mod phase;
+pub mod retry_after;
+pub mod scope;
+pub mod target;
+
+pub use clock::Clock;
+pub use events::{EventPublisher, EventType};
+pub use kedge_core::lease::LeaseTiming;
+pub use key::ObjectKey;
+pub use lease::{LeaderElection, LeaderElector};
+pub use list_watch::{ListWatchEvent, Projection, ResourceQuery, list, list_watch};
+pub use phase::phase;
+pub use retry_after::{RetryAfterLayer, client_with_retry_after};
+pub use scope::Scope;
+pub use target::{ScaleTarget, ScaleTargets, TargetError, TargetKind};

@@ -1,0 +1,242 @@
+//! Listing and watching one resource without end: a lost watch, an expired version, an unreachable API server and a malformed
+//! object are all expected.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use kube::Client;
+use kube::core::Request;
+use kube::core::params::{ListParams, WatchParams};
+use kube::core::watch::WatchEvent;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tracing::{debug, warn};
+
+use crate::phase::phase;
+
+/// The first and the longest pause after a failure.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// Objects per page of a list; client-go uses the same number.
+const PAGE: u32 = 500;
+
+/// How long a watch lasts, at least and at most; kube's client reads a watch for at most 295 s.
+const WATCH_SECONDS: (u32, u32) = (240, 290);
+
+/// How many watches follow a list before the next list. The re-list repairs a lost watch event within ten minutes.
+const WATCHES_PER_LIST: u32 = 2;
+
+/// A change of the listed objects.
+#[derive(Debug)]
+pub enum ListWatchEvent<T> {
+    /// All objects, after a list: an object that is missing here no longer exists.
+    Listed(Vec<T>),
+    /// An object was created or changed.
+    Applied(T),
+    /// An object was deleted.
+    Deleted(T),
+}
+
+/// How much of each object is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Projection {
+    Object,
+    Metadata,
+}
+
+/// Which objects to list and watch.
+#[derive(Clone, Debug)]
+pub struct ResourceQuery {
+    /// The path of the resource, e.g. `/apis/apps/v1/deployments`.
+    pub path: String,
+    pub label_selector: Option<String>,
+    /// For example `metadata.name=web`.
+    pub field_selector: Option<String>,
+    pub projection: Projection,
+}
+
+impl ResourceQuery {
+    /// Every object of a resource.
+    pub fn all(path: impl Into<String>) -> Self {
+        Self { path: path.into(), label_selector: None, field_selector: None, projection: Projection::Object }
+    }
+
+    /// The text from which this query's share of a period derives.
+    fn phase_text(&self) -> String {
+        format!("{}?{}", self.path, self.field_selector.as_deref().unwrap_or_default())
+    }
+}
+
+/// Lists and watches, and reports every change. Never returns.
+pub async fn list_watch<T>(client: Client, query: ResourceQuery, mut on_event: impl FnMut(ListWatchEvent<T>))
+where
+    T: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut failures = 0;
+    loop {
+        match list_and_watch(&client, &query, &mut on_event).await {
+            Ok(()) => failures = 0,
+            Err(error) => {
+                failures += 1;
+                let pause = backoff(&query, failures);
+                warn!(resource = query.path, fields = query.field_selector, error = %error, ?pause, "watch failed; listing again");
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// Lists once, then watches until the next list is due. `Ok` where the watch ended in the expected way.
+async fn list_and_watch<T>(
+    client: &Client,
+    query: &ResourceQuery,
+    on_event: &mut impl FnMut(ListWatchEvent<T>),
+) -> Result<(), kube::Error>
+where
+    T: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let path = query.path.as_str();
+    let request = Request::new(path);
+    let (all, mut version) = list::<T>(client, query).await?;
+    on_event(ListWatchEvent::Listed(all));
+    for _ in 0..WATCHES_PER_LIST {
+        let mut params = WatchParams::default().timeout(watch_seconds(query));
+        params.label_selector = query.label_selector.clone();
+        params.field_selector = query.field_selector.clone();
+        let watch = match query.projection {
+            Projection::Object => request.watch(&params, &version),
+            Projection::Metadata => request.watch_metadata(&params, &version),
+        };
+        let watch = watch.map_err(kube::Error::BuildRequest)?;
+        let mut events = client.request_events::<Box<RawValue>>(watch).await?.boxed();
+        while let Some(event) = events.try_next().await? {
+            match event {
+                WatchEvent::Added(raw) | WatchEvent::Modified(raw) => {
+                    record_version(&raw, &mut version);
+                    decode(&raw, path).into_iter().for_each(|object| on_event(ListWatchEvent::Applied(object)));
+                }
+                WatchEvent::Deleted(raw) => {
+                    record_version(&raw, &mut version);
+                    decode(&raw, path).into_iter().for_each(|object| on_event(ListWatchEvent::Deleted(object)));
+                }
+                WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
+                WatchEvent::Error(status) if status.code == 410 => {
+                    debug!(resource = path, "version is too old; listing again");
+                    return Ok(());
+                }
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Spreads the ends of watches, so that not all of them re-list at the same time.
+fn watch_seconds(query: &ResourceQuery) -> u32 {
+    let span = WATCH_SECONDS.1 - WATCH_SECONDS.0;
+    WATCH_SECONDS.0
+        + u32::try_from(phase(&query.phase_text(), Duration::from_secs(span.into())).as_secs()).unwrap_or(span)
+}
+
+/// A page of a list; its objects are not decoded yet.
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    /// Null where only metadata was requested and the list is empty.
+    items: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    resource_version: Option<String>,
+    r#continue: Option<String>,
+}
+
+/// All objects, and the resource version of the list.
+pub async fn list<T: DeserializeOwned>(
+    client: &Client,
+    query: &ResourceQuery,
+) -> Result<(Vec<T>, String), kube::Error> {
+    let request = Request::new(&query.path);
+    let mut params = ListParams::default().limit(PAGE);
+    params.label_selector = query.label_selector.clone();
+    params.field_selector = query.field_selector.clone();
+    let mut all = Vec::new();
+    loop {
+        let page = match query.projection {
+            Projection::Object => request.list(&params),
+            Projection::Metadata => request.list_metadata(&params),
+        };
+        let page = page.map_err(kube::Error::BuildRequest)?;
+        let page: Page = client.request(page).await?;
+        all.extend(page.items.iter().flatten().filter_map(|raw| decode(raw, &query.path)));
+        match page.metadata.r#continue.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok((all, page.metadata.resource_version.unwrap_or_default())),
+        }
+    }
+}
+
+/// Decodes one object. A malformed object is logged and left out; the others are not affected.
+fn decode<T: DeserializeOwned>(raw: &RawValue, path: &str) -> Option<T> {
+    match serde_json::from_str(raw.get()) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            warn!(resource = path, error = %error, "malformed object ignored");
+            None
+        }
+    }
+}
+
+/// Records the resource version that the watch has reached.
+fn record_version(raw: &RawValue, version: &mut String) {
+    #[derive(Deserialize)]
+    struct Versioned {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        resource_version: Option<String>,
+    }
+    if let Ok(Versioned { metadata: Metadata { resource_version: Some(reached) } }) = serde_json::from_str(raw.get()) {
+        *version = reached;
+    }
+}
+
+/// Doubles from half a second to half a minute. The resource decides a share of it, so that retries are spread.
+fn backoff(query: &ResourceQuery, failures: u32) -> Duration {
+    let full = BACKOFF.0.saturating_mul(1 << failures.min(10)).min(BACKOFF.1);
+    full / 2 + phase(&query.phase_text(), full / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn everything_is_listed_again_within_ten_minutes() {
+        let plane = kedge_plane::Plane::new(kedge_plane::Options::default());
+        let query = ResourceQuery::all("/api/v1/namespaces/default/configmaps");
+        let (report, mut reported) = tokio::sync::mpsc::unbounded_channel();
+        let on_event = move |event: ListWatchEvent<serde_json::Value>| {
+            report.send(matches!(event, ListWatchEvent::Listed(_))).unwrap()
+        };
+        let started = tokio::time::Instant::now();
+        tokio::spawn(list_watch(plane.client("operator"), query, on_event));
+        assert_eq!((reported.recv().await, started.elapsed().as_secs()), (Some(true), 0));
+        assert_eq!(reported.recv().await, Some(true), "nothing changed, and yet everything is listed");
+        assert!((480..=600).contains(&started.elapsed().as_secs()), "after {:?}", started.elapsed());
+    }
+
+    #[test]
+    fn an_empty_page_may_have_null_for_items() {
+        // kube-apiserver 1.36 answers a metadata list of custom resources like this.
+        let text = r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"3287"},"items":null}"#;
+        let page: Page = serde_json::from_str(text).unwrap();
+        assert!(page.items.is_none() && page.metadata.resource_version.as_deref() == Some("3287"));
+    }
+}
