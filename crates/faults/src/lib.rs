@@ -15,6 +15,7 @@
 //! | [`metrics`] | the external metrics API |
 //! | [`user`] | who takes the steps of a scenario |
 //! | [`series`] | many runs, on all cores, with progress, resumed where they ended |
+//! | [`mutants`] | deliberate defects of the operator, and whether the suite detects them |
 //! | [`chance`] | chance that is the same every time |
 
 pub mod chance;
@@ -23,6 +24,7 @@ pub mod journal;
 pub mod lab;
 pub mod law;
 pub mod metrics;
+pub mod mutants;
 pub mod plan;
 pub mod run;
 pub mod scenario;

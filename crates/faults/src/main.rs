@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use kedge_faults::plan::Book;
 use kedge_faults::run::perturbed;
 use kedge_faults::series::{Failure, Limits, Summary, play};
+use kedge_faults::{mutants, scenario};
 
 /// The operator on a Kubernetes API in memory, in virtual time, while something goes wrong.
 #[derive(Parser)]
@@ -39,6 +40,20 @@ enum Command {
     },
     /// Plays one run, and shows every request and answer of it.
     One { number: u64 },
+    /// Runs one scenario until an invariant is violated, and prints the violation; fails when there is none.
+    FindViolation {
+        #[arg(long)]
+        scenario: String,
+        /// Gives up after this many runs.
+        #[arg(long, default_value_t = 4_000)]
+        runs: u64,
+    },
+    /// Builds a copy of the operator with deliberate defects, and checks that the suite detects each of them.
+    Mutants {
+        /// Gives a mutant up after this many runs.
+        #[arg(long, default_value_t = 4_000)]
+        runs: u64,
+    },
     /// Lists the scenarios, and how much there is of everything in each.
     Scenarios,
 }
@@ -50,6 +65,8 @@ fn main() -> anyhow::Result<ExitCode> {
             run(runs, from, limits, resume)
         }
         Command::One { number } => Ok(one(number)),
+        Command::FindViolation { scenario, runs } => find_violation(&scenario, runs),
+        Command::Mutants { runs } => mutants::detect_all(runs),
         Command::Scenarios => Ok(scenarios()),
     }
 }
@@ -128,6 +145,17 @@ fn one(number: u64) -> ExitCode {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn find_violation(name: &str, runs: u64) -> anyhow::Result<ExitCode> {
+    let scenario = scenario::all().into_iter().find(|scenario| scenario.name == name);
+    let book = Book::of(vec![scenario.with_context(|| format!("there is no scenario {name}"))?]);
+    let limits = Limits { threads: cores(), failures_max: 1 };
+    let summary = play(&book, 0..runs, limits, |_, _| {});
+    let Some(failure) = summary.failures.first() else { return Ok(ExitCode::FAILURE) };
+    let violation = failure.violations.first().map_or("", String::as_str);
+    println!("detected after {} runs of {name}: {violation}", summary.runs);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn scenarios() -> ExitCode {
