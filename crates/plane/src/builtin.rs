@@ -6,17 +6,15 @@
 //! | [`mod@decode`] | types: values of wrong ones, unknown fields, empty values |
 //! | [`defaults`] | what is filled in |
 //! | [`mod@check`] | what is refused, and in which words |
-//! | `format` | the formats of names |
 //! | `shape` | the table of types that the others follow |
 
 pub mod check;
 pub mod decode;
 pub mod defaults;
-pub(crate) mod format;
 pub(crate) mod shape;
 
+pub use check::check;
 pub(crate) use check::check_deployment_status;
-pub use check::{check, check_metadata};
 pub use decode::decode;
 pub use defaults::complete;
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use kedge_schema::Schema;
 use serde_json::{Value, json};
 
 use crate::prepare::aside;
 use crate::resource::{Origin, Resource};
-use crate::schema::Schema;
 
 mod event;
 

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use kedge_schema::FieldError;
+use kedge_schema::Schema;
+use kedge_schema::metadata::Scope;
 use serde_json::{Value, json};
 
-use crate::error::FieldProblem;
 use crate::meta;
 use crate::removal::{self, Manner};
-use crate::resource::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
-use crate::schema::{self, Schema};
+use crate::resource::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Selector};
 use crate::state::{CONTROLLERS, State, stamp};
 use crate::store::{Change, Entry, Happened, key};
 use crate::write;
@@ -41,9 +42,10 @@ pub(crate) fn complete(definition: &mut Value) {
 }
 
 /// What is wrong with a definition that is changed: some things must stay.
-pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldProblem> {
-    let of_name = |problem: &FieldProblem| problem.field == "metadata.name";
-    let mut problems: Vec<_> = schema::check_definition(new).into_iter().filter(|problem| !of_name(problem)).collect();
+pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldError> {
+    let of_name = |problem: &FieldError| problem.field == "metadata.name";
+    let mut problems: Vec<_> =
+        kedge_schema::validate_definition(new).into_iter().filter(|problem| !of_name(problem)).collect();
     let established = old["status"]["conditions"].as_array().into_iter().flatten();
     let is_established = established.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True");
     let fixed: &[&str] = if is_established {
@@ -55,7 +57,7 @@ pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldProblem> {
         let (now, before) = (new["spec"].pointer(path), old["spec"].pointer(path));
         if now != before {
             let field = format!("spec{}", path.replace('/', "."));
-            problems.push(FieldProblem::invalid(field, now.unwrap_or(&Value::Null), "field is immutable"));
+            problems.push(FieldError::invalid(field, now.unwrap_or(&Value::Null), "field is immutable"));
         }
     }
     problems

@@ -1,55 +1,17 @@
 //! Refusals, as the API server words them: a `Status` with code, reason, message and details.
 
+use kedge_schema::FieldError;
 use serde_json::{Value, json};
 
 use crate::resource::GroupResource;
 
-/// One thing that is wrong with one field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldProblem {
-    /// As in the causes of a `Status`: `FieldValueInvalid`, `FieldValueRequired`, `FieldValueNotSupported`, …
-    pub reason: &'static str,
-    /// The path, e.g. `spec.template.spec.containers[0].name`.
-    pub field: String,
-    /// Without the path: `Invalid value: -1: must be greater than or equal to 0`.
-    pub message: String,
-}
-
-impl FieldProblem {
-    pub fn new(reason: &'static str, field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { reason, field: field.into(), message: message.into() }
-    }
-
-    /// `FieldValueRequired`.
-    pub fn required(field: impl Into<String>, detail: &str) -> Self {
-        let colon = if detail.is_empty() { "" } else { ": " };
-        Self::new("FieldValueRequired", field, format!("Required value{colon}{detail}"))
-    }
-
-    /// `FieldValueInvalid`. The value is shown as Go shows it: strings in quotes, numbers bare.
-    pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        Self::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
-    }
-
-    /// `FieldValueForbidden`.
-    pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
-        Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
-    }
-
-    /// `FieldValueNotSupported`.
-    pub fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        let supported: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
-        let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
-        Self::new("FieldValueNotSupported", field, message)
-    }
-
-    fn cause(&self) -> Value {
-        json!({ "reason": self.reason, "message": self.message, "field": self.field })
-    }
+/// A cause in the details of a `Status`.
+fn cause(error: &FieldError) -> Value {
+    json!({ "reason": error.reason, "message": error.message, "field": error.field })
 }
 
 /// `: one` or `: [one, another]`, each problem once.
-fn listed(problems: &[FieldProblem]) -> String {
+fn listed(problems: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for problem in problems {
         let text = format!("{}: {}", problem.field, problem.message);
@@ -170,16 +132,16 @@ impl ApiError {
 
     /// What a patch made of an object cannot be read.
     pub fn invalid_patch(made: &str, problem: &str) -> Self {
-        let problem = FieldProblem::invalid("patch", &Value::from(made), problem);
+        let problem = FieldError::invalid("patch", &Value::from(made), problem);
         let mut refusal = Self::invalid("", "", "", std::slice::from_ref(&problem));
-        refusal.details = Some(json!({ "causes": [problem.cause()] }));
+        refusal.details = Some(json!({ "causes": [cause(&problem)] }));
         refusal
     }
 
     /// The object itself is wrong. The kind is written with its group: `Deployment.apps`.
-    pub fn invalid(group: &str, kind: &str, name: &str, problems: &[FieldProblem]) -> Self {
+    pub fn invalid(group: &str, kind: &str, name: &str, problems: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let causes: Vec<_> = problems.iter().map(FieldProblem::cause).collect();
+        let causes: Vec<_> = problems.iter().map(cause).collect();
         let mut details = json!({ "kind": kind, "causes": causes });
         for (key, text) in [("name", name), ("group", group)] {
             if !text.is_empty() {

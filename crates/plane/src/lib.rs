@@ -19,7 +19,6 @@
 //! | [`patch`] | the four kinds of patches |
 //! | [`selector`] | label and field selectors |
 //! | [`builtin`] | what the API server fills into and checks of its own kinds |
-//! | [`schema`] | what it fills into, drops from and checks of custom resources |
 //! | [`controllers`] | workloads that get pods, and autoscalers |
 //! | `serve` | a plane behind a socket (with the feature of that name) |
 //!
@@ -59,7 +58,6 @@ mod removal;
 pub mod resource;
 pub mod review;
 mod revision;
-pub mod schema;
 pub mod selector;
 #[cfg(feature = "serve")]
 pub mod serve;
@@ -75,7 +73,7 @@ mod write;
 
 pub use backend::Backend;
 pub use call::{AsOf, Call, PatchKind, Verb};
-pub use error::{ApiError, FieldProblem};
+pub use error::ApiError;
 pub use http::AnswerBody;
 pub use plane::{Options, Plane};
 pub use resource::Gvr;

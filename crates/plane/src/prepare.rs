@@ -1,17 +1,18 @@
 //! What the API server does to an object on its way in: fields that are its own, fields that the caller may not touch, and
 //! the counting of generations.
 
+use kedge_schema::FieldError;
+use kedge_schema::Schema;
 use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::crd;
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 use crate::meta;
 use crate::namespace;
 use crate::newborn;
 use crate::resource::table::BUILT_IN;
 use crate::resource::{Generation, Origin, Resource};
-use crate::schema::Schema;
 use crate::service;
 
 /// Which part of an object a write is about.
@@ -141,7 +142,7 @@ fn check_custom_kind(resource: &Resource, object: &Value, version: &str, kind: &
         return Err(ApiError::bad_request(message));
     }
     if kind != resource.kind {
-        let problem = FieldProblem::invalid("kind", &json!(kind), &format!("must be {}", resource.kind));
+        let problem = FieldError::invalid("kind", &json!(kind), &format!("must be {}", resource.kind));
         return Err(ApiError::invalid(&resource.gvr.group, kind, meta::name(object), &[problem]));
     }
     Ok(())

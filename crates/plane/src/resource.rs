@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::schema::Schema;
+use kedge_schema::Schema;
+use kedge_schema::metadata::Scope;
 
 pub(crate) mod table;
 
@@ -60,13 +61,6 @@ impl fmt::Display for GroupResource {
             group => write!(f, "{}.{group}", self.plural),
         }
     }
-}
-
-/// Where objects live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    Cluster,
-    Namespaced,
 }
 
 /// What `metadata.generation` counts.

@@ -1,10 +1,11 @@
 //! Reviews: whose token is it, and may they do that? Answered by what the options say.
 
+use kedge_schema::FieldError;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Content};
 use crate::call::Verb;
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 use crate::verbs::Ask;
 
 /// Who somebody is.
@@ -62,7 +63,7 @@ fn check(ask: &Ask<'_>, spec: &Value) -> Result<(), ApiError> {
         return Ok(());
     }
     let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    let problem = FieldProblem::invalid("spec.resourceAttributes", &spec["resourceAttributes"], detail);
+    let problem = FieldError::invalid("spec.resourceAttributes", &spec["resourceAttributes"], detail);
     let mut refusal = ApiError::invalid(&ask.resource.gvr.group, "", "", &[problem]);
     if let Some(details) = refusal.details.as_mut().and_then(Value::as_object_mut) {
         details.remove("kind");

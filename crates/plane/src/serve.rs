@@ -43,7 +43,6 @@ use crate::call::{Call, Verb};
 use crate::error::ApiError;
 use crate::plane::Plane;
 use crate::resource::Gvr;
-use crate::schema::duration;
 use connection::Host;
 
 /// After a connection that could not be accepted: out of file handles, most likely.
@@ -51,7 +50,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A duration as flags have it: `1m30s`.
 pub fn parse_duration(text: &str) -> Option<TimeDelta> {
-    duration::parse(text)
+    kedge_schema::duration::parse(text)
 }
 
 /// Serves the plane on a listening socket until it is dropped. Connections are tasks of their own.

@@ -1,8 +1,8 @@
 //! Services: the addresses that the API server gives them.
 
+use kedge_schema::FieldError;
 use serde_json::{Value, json};
 
-use crate::error::FieldProblem;
 use crate::meta;
 
 /// The first of the addresses, of which there are as many as fit into the last two numbers.
@@ -50,11 +50,11 @@ pub(crate) fn update(object: &mut Value, old: &Value) {
 }
 
 /// An address that was given stays.
-pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldProblem> {
+pub(crate) fn check_change(new: &Value, old: &Value) -> Vec<FieldError> {
     let (given, had) = (&new["spec"]["clusterIPs"], meta::texts(&old["spec"]["clusterIPs"]).next());
     let stays = had.is_none() || new["spec"]["type"] == "ExternalName" || meta::texts(given).next() == had;
     match stays {
         true => Vec::new(),
-        false => vec![FieldProblem::invalid("spec.clusterIPs[0]", given, "may not change once set")],
+        false => vec![FieldError::invalid("spec.clusterIPs[0]", given, "may not change once set")],
     }
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use kedge_schema::metadata::validate_metadata;
+use kedge_schema::{FieldError, Schema};
 use serde_json::{Value, json};
 
 use crate::admission::{self, Operation};
@@ -11,12 +13,11 @@ use crate::builtin::check::event::{self, Group};
 use crate::call::AsOf;
 use crate::convert;
 use crate::crd;
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 use crate::meta;
 use crate::namespace;
 use crate::prepare::{self, Part};
 use crate::resource::{Origin, Resource};
-use crate::schema::{self, Schema};
 use crate::service;
 use crate::settle;
 use crate::state::State;
@@ -117,8 +118,7 @@ fn check_version(ask: &Ask<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
     let wanted = meta::resource_version(new);
     if wanted.is_empty() || wanted == "0" {
         if !ask.resource.put.unconditional {
-            let problem =
-                FieldProblem::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
+            let problem = FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
             return Err(ApiError::invalid(&ask.resource.gvr.group, &ask.resource.gvr.plural, ask.name(), &[problem]));
         }
         meta::copy(new, old, "resourceVersion");
@@ -144,10 +144,10 @@ pub(crate) fn check(resource: &Resource, part: Part, new: &Value, old: Option<&V
 }
 
 /// What only some kinds are asked for.
-fn special_problems(resource: &Resource, part: Part, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
+fn special_problems(resource: &Resource, part: Part, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     match (resource.shelf.group.as_str(), resource.shelf.plural.as_str(), old) {
         ("apiextensions.k8s.io", "customresourcedefinitions", Some(old)) => crd::check_change(new, old),
-        ("apiextensions.k8s.io", "customresourcedefinitions", None) => schema::check_definition(new),
+        ("apiextensions.k8s.io", "customresourcedefinitions", None) => kedge_schema::validate_definition(new),
         ("apps", "deployments", Some(_)) if part == Part::Status => builtin::check_deployment_status(new),
         ("", "services", Some(old)) => service::check_change(new, old),
         ("", "events", old) => {
@@ -159,10 +159,10 @@ fn special_problems(resource: &Resource, part: Part, new: &Value, old: Option<&V
 }
 
 /// The metadata of every object that is changed is looked at before its kind is: so the same is said again.
-fn common_problems(resource: &Resource, new: &Value, old: &Value) -> Vec<FieldProblem> {
+fn common_problems(resource: &Resource, new: &Value, old: &Value) -> Vec<FieldError> {
     /// These look at the whole object once more.
     const CHECKED_WHOLE: [&str; 5] = ["ConfigMap", "Secret", "Service", "ServiceAccount", "Role"];
-    let check = |old| builtin::check_metadata(new, resource.is_namespaced(), old);
+    let check = |old| validate_metadata(new, resource.scope, old);
     let again = if CHECKED_WHOLE.contains(&resource.kind.as_str()) { check(None) } else { Vec::new() };
     [check(None), check(Some(old)), again].concat()
 }
@@ -173,8 +173,8 @@ fn custom_problems(
     part: Part,
     new: &Value,
     old: Option<&Value>,
-) -> Vec<FieldProblem> {
-    let mut problems = builtin::check_metadata(new, resource.is_namespaced(), old);
+) -> Vec<FieldError> {
+    let mut problems = validate_metadata(new, resource.scope, old);
     problems.extend(resource.scale.iter().flat_map(|paths| scale::check_custom(paths, new)));
     let of_schema = schema.validate(new, old).into_iter();
     problems.extend(of_schema.map(|problem| if part == Part::Status { seen_from_status(problem) } else { problem }));
@@ -182,7 +182,7 @@ fn custom_problems(
 }
 
 /// A status that is written by itself is looked at by itself: its values are named from there.
-fn seen_from_status(mut problem: FieldProblem) -> FieldProblem {
+fn seen_from_status(mut problem: FieldError) -> FieldError {
     if problem.field.starts_with("status.") {
         problem.message = problem.message.replacen(": status.", ": ", 1);
     }

@@ -1,12 +1,12 @@
 //! What to do about an object that has not the shape of its kind.
 
-use kedge_plane::error::FieldProblem;
+use kedge_schema::FieldError;
 use kedge_webhooks::finding::{FieldPath, Step};
 use kedge_webhooks::nearest::nearest;
 use serde_json::Value;
 
 /// Against what the API server says of a value.
-pub(super) fn of(problem: &FieldProblem, value: Option<&Value>, kind: &str, path: &FieldPath) -> String {
+pub(super) fn of(problem: &FieldError, value: Option<&Value>, kind: &str, path: &FieldPath) -> String {
     match problem.reason {
         "FieldValueRequired" => "write it; if it is there, look at its indentation".to_owned(),
         "FieldValueNotSupported" => "write one of these, letter by letter".to_owned(),

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kedge_plane::builtin::check_metadata;
-use kedge_plane::error::FieldProblem;
-use kedge_plane::schema::Schema;
+use kedge_schema::metadata::{Scope, validate_metadata};
+use kedge_schema::{FieldError, Schema};
 use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 use serde_json::{Value, json};
 
@@ -90,7 +89,7 @@ impl Shapes {
     fn check_metadata(&self, object: &Value) -> Vec<Finding> {
         let metadata = FieldPath::of("metadata");
         let Some(found) = object.get("metadata").filter(|found| found.is_object()) else {
-            let missing = FieldProblem::required("metadata.name", "name or generateName is required");
+            let missing = FieldError::required("metadata.name", "name or generateName is required");
             return vec![explain("", object, &missing, FieldPath::default())];
         };
         let unknown = self.metadata.schema.unknown_fields(found);
@@ -106,7 +105,7 @@ impl Shapes {
         findings.extend(problems.iter().map(|problem| explain("", &pruned, problem, metadata.clone())));
         if problems.is_empty() {
             let named = named(pruned);
-            let problems = check_metadata(&named, true, None);
+            let problems = validate_metadata(&named, Scope::Namespaced, None);
             let told = problems.iter().map(|problem| explain("", &named, problem, FieldPath::default()));
             findings.extend(told.map(|finding| pinned(finding, &named)));
         }
@@ -159,7 +158,7 @@ fn metadata_schema() -> Value {
     } })
 }
 
-fn meant(mut object: Value, problems: &[FieldProblem]) -> Value {
+fn meant(mut object: Value, problems: &[FieldError]) -> Value {
     for problem in problems.iter().filter(|problem| problem.message.contains("must be of type string:")) {
         let path = parse_path(&problem.field, &object);
         if let Some(value @ (Value::Number(_) | Value::Bool(_))) = value_at_mut(&mut object, &path) {
@@ -169,7 +168,7 @@ fn meant(mut object: Value, problems: &[FieldProblem]) -> Value {
     object
 }
 
-fn explain(kind: &str, object: &Value, problem: &FieldProblem, base: FieldPath) -> Finding {
+fn explain(kind: &str, object: &Value, problem: &FieldError, base: FieldPath) -> Finding {
     let (field, message) = placed(problem);
     let path = parse_path(field, object);
     let value = value_at(object, &path);
@@ -181,7 +180,7 @@ fn explain(kind: &str, object: &Value, problem: &FieldProblem, base: FieldPath) 
 }
 
 /// The path and the words. Of a number that is too large the API server says the path in its words alone.
-fn placed(problem: &FieldProblem) -> (&str, String) {
+fn placed(problem: &FieldError) -> (&str, String) {
     let checked = problem.message.strip_prefix("Invalid value: \"\": Checked value ");
     match checked.and_then(|rest| rest.rsplit_once(" in ")) {
         Some((flaw, field)) => (field, format!("Invalid value: {flaw}")),

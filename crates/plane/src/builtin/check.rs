@@ -10,18 +10,17 @@ mod registration;
 mod various;
 mod workload;
 
+use kedge_schema::FieldError;
 use serde_json::Value;
 
 use super::shape;
-use crate::error::FieldProblem;
 use crate::resource::Gvr;
 
-pub use metadata::check_metadata;
 pub(crate) use workload::deployment_status as check_deployment_status;
 
 /// What is wrong with a decoded and completed object of a built-in kind, its metadata included; with the one before it,
-/// also what must not have changed. Nothing is said of custom resources: see [`check_metadata`] for these.
-pub fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
+/// also what must not have changed. Nothing is said of custom resources: see [`kedge_schema::metadata`] for these.
+pub fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let Some(shape) = shape::of(resource) else { return Vec::new() };
     let kind = shape.short_name();
     // Events are looked at by the group in which they are written.
@@ -45,37 +44,37 @@ pub fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldProbl
     problems
 }
 
-type Problems = Vec<FieldProblem>;
+type Problems = Vec<FieldError>;
 
-fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldProblem {
-    FieldProblem::invalid(field, value, detail)
+fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldError {
+    FieldError::invalid(field, value, detail)
 }
 
-fn required(field: impl Into<String>, detail: &str) -> FieldProblem {
-    FieldProblem::required(field, detail)
+fn required(field: impl Into<String>, detail: &str) -> FieldError {
+    FieldError::required(field, detail)
 }
 
-fn forbidden(field: impl Into<String>, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+fn forbidden(field: impl Into<String>, detail: &str) -> FieldError {
+    FieldError::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
 }
 
-fn duplicate(field: impl Into<String>, value: &Value) -> FieldProblem {
-    FieldProblem::new("FieldValueDuplicate", field, format!("Duplicate value: {value}"))
+fn duplicate(field: impl Into<String>, value: &Value) -> FieldError {
+    FieldError::new("FieldValueDuplicate", field, format!("Duplicate value: {value}"))
 }
 
-fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> FieldProblem {
+fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> FieldError {
     unsupported_as(field, &value.to_string(), supported)
 }
 
-fn unsupported_as(field: impl Into<String>, value: &str, supported: &[&str]) -> FieldProblem {
+fn unsupported_as(field: impl Into<String>, value: &str, supported: &[&str]) -> FieldError {
     let supported: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
     let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
-    FieldProblem::new("FieldValueNotSupported", field, message)
+    FieldError::new("FieldValueNotSupported", field, message)
 }
 
 /// A problem with a value that Go shows in its own order of fields, or with its own names for them.
-fn invalid_as(field: impl Into<String>, shown: &str, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueInvalid", field, format!("Invalid value: {shown}: {detail}"))
+fn invalid_as(field: impl Into<String>, shown: &str, detail: &str) -> FieldError {
+    FieldError::new("FieldValueInvalid", field, format!("Invalid value: {shown}: {detail}"))
 }
 
 /// An object with its fields in this order, and under other names where these are given; absent ones are null where
@@ -124,6 +123,6 @@ fn none_negative(object: &Value, path: &str, fields: &[&str]) -> Problems {
 }
 
 /// A field that must stay as it is.
-fn immutable(new: &Value, old: &Value, field: &str) -> Option<FieldProblem> {
+fn immutable(new: &Value, old: &Value, field: &str) -> Option<FieldError> {
     (new != old).then(|| invalid(field, new, "field is immutable"))
 }

@@ -1,6 +1,7 @@
 //! Decoding, defaults and checks, beside what a real API server (v1.36) answered: `answers.json` holds objects that it
 //! was given with what it made of them, less what only a server can know, and others with the causes of its refusal.
 
+use kedge_schema::metadata::{Scope, validate_metadata};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -242,20 +243,6 @@ fn custom_resources_are_left_alone() {
     assert_eq!((object, check(&things, &given, None)), (given, vec![]));
 }
 
-#[test]
-fn metadata_of_custom_resources_is_checked() {
-    let fields =
-        |problems: Vec<crate::FieldProblem>| problems.into_iter().map(|problem| problem.field).collect::<Vec<_>>();
-    let named = |name: &str, namespace: &str| json!({ "metadata": { "name": name, "namespace": namespace } });
-    assert_eq!(fields(check_metadata(&named("a.b", "n"), true, None)), [""; 0]);
-    assert_eq!(fields(check_metadata(&named("A", "n"), false, None)), ["metadata.name", "metadata.namespace"]);
-    let (old, new) = (named("a", "n"), named("b", "m"));
-    assert_eq!(
-        fields(check_metadata(&new, true, Some(&old))),
-        ["metadata.resourceVersion", "metadata.name", "metadata.namespace"]
-    );
-}
-
 fn deployments() -> Gvr {
     Gvr::new("apps", "v1", "deployments")
 }
@@ -281,7 +268,7 @@ proptest! {
             for mut object in [object.clone(), decoded] {
                 complete(&resource, &mut object);
                 check(&resource, &object, Some(&old));
-                check_metadata(&object, true, None);
+                validate_metadata(&object, Scope::Namespaced, None);
             }
         }
     }

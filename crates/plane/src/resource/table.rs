@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use super::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Scope, Selector};
+use kedge_schema::metadata::Scope;
+
+use super::{Generation, GroupResource, Gvr, Kept, Origin, PutRules, Resource, ScalePaths, Selector};
 
 /// All of them.
 pub(crate) static BUILT_IN: LazyLock<BTreeMap<Gvr, Arc<Resource>>> =

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use kedge_schema::names;
 use serde_json::Value;
 
 use super::parse;
-use crate::builtin::format;
 use crate::error::ApiError;
 
 /// Requirements that all must be met; or none where nothing matches.
@@ -89,13 +89,13 @@ impl Requirement {
     /// Checked as Kubernetes does.
     pub(super) fn new(key: &str, operator: Operator, values: Vec<String>) -> Result<Self, String> {
         let mut problems = Vec::new();
-        let keys = format::key(key);
+        let keys = names::qualified_name(key);
         if !keys.is_empty() {
             problems.push(format!("key: Invalid value: {key:?}: {}", keys.join("; ")));
         }
         problems.extend(bad_values(operator, &values));
         for (index, value) in values.iter().enumerate() {
-            let wrong = format::label_value(value);
+            let wrong = names::label_value(value);
             if !wrong.is_empty() {
                 problems.push(format!("values[{index}][{key}]: Invalid value: {value:?}: {}", wrong.join("; ")));
             }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use kedge_schema::names;
+
 use super::label::{Operator, Requirement};
-use crate::builtin::format;
 
 /// The requirements of a text, in its order.
 pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, String> {
@@ -123,7 +124,7 @@ impl<'a> Reader<'a> {
             return Err(format!("found '{}', expected: identifier", key.literal));
         }
         let key = key.literal.as_str();
-        let problems = format::key(key);
+        let problems = names::qualified_name(key);
         if !problems.is_empty() {
             return Err(format!("<nil>: Invalid value: {key:?}: {}", problems.join("; ")));
         }

@@ -1,11 +1,12 @@
 //! `/scale`: an object seen as a number of replicas, `autoscaling/v1`.
 
+use kedge_schema::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;
 use crate::call::{AsOf, Verb};
 use crate::convert;
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 use crate::labels;
 use crate::meta;
 use crate::patch;
@@ -61,8 +62,7 @@ fn check(ask: &Ask<'_>, wanted: &Value) -> Result<(), ApiError> {
     write::check_name(ask, wanted)?;
     match wanted["spec"]["replicas"].as_i64() {
         Some(replicas) if replicas < 0 && !ask.resource.is_custom() => {
-            let problem =
-                FieldProblem::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+            let problem = FieldError::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
             Err(ApiError::invalid("autoscaling", "Scale", ask.name(), &[problem]))
         }
         _ => Ok(()),
@@ -79,7 +79,7 @@ fn check_readable(ask: &Ask<'_>, paths: &ScalePaths, object: &Value) -> Result<(
 }
 
 /// What is wrong with the replicas of a custom resource, whichever way they are written.
-pub(crate) fn check_custom(paths: &ScalePaths, object: &Value) -> Vec<FieldProblem> {
+pub(crate) fn check_custom(paths: &ScalePaths, object: &Value) -> Vec<FieldError> {
     let problem = |path: &String| {
         let replicas = at(object, path)?.as_i64()?;
         let detail = match replicas {
@@ -87,7 +87,7 @@ pub(crate) fn check_custom(paths: &ScalePaths, object: &Value) -> Vec<FieldProbl
             replicas if replicas > i64::from(i32::MAX) => format!("should be less than or equal to {}", i32::MAX),
             _ => return None,
         };
-        Some(FieldProblem::invalid(path.clone(), &json!(replicas), &detail))
+        Some(FieldError::invalid(path.clone(), &json!(replicas), &detail))
     };
     [&paths.spec_replicas, &paths.status_replicas].into_iter().filter_map(problem).collect()
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kedge_schema::FieldError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, ItemNaming, List};
 use crate::call::{AsOf, Call};
 use crate::convert;
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 use crate::http::json;
 use crate::plane::Plane;
 use crate::resource::Resource;
@@ -191,7 +192,7 @@ fn too_old(token: Option<&Continue>) -> ApiError {
 pub(crate) fn version(text: Option<&str>) -> Result<u64, ApiError> {
     let Some(text) = text else { return Ok(0) };
     text.parse().map_err(|_| {
-        let problem = FieldProblem::invalid(
+        let problem = FieldError::invalid(
             "resourceVersion",
             &json!(text),
             &format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
@@ -222,7 +223,7 @@ fn check_options(call: &Call) -> Result<(), ApiError> {
     }
     let mut problems = Vec::new();
     if let Some(matching) = call.param("resourceVersionMatch") {
-        let mut forbid = |detail: &str| problems.push(FieldProblem::forbidden("resourceVersionMatch", detail));
+        let mut forbid = |detail: &str| problems.push(FieldError::forbidden("resourceVersionMatch", detail));
         if call.param("resourceVersion").is_none() {
             forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
         }
@@ -235,11 +236,11 @@ fn check_options(call: &Call) -> Result<(), ApiError> {
         if !matches!(matching, "Exact" | "NotOlderThan") {
             let message =
                 format!("Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\"");
-            problems.push(FieldProblem::new("FieldValueNotSupported", "resourceVersionMatch", message));
+            problems.push(FieldError::new("FieldValueNotSupported", "resourceVersionMatch", message));
         }
     }
     if call.param("sendInitialEvents").is_some() {
-        problems.push(FieldProblem::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        problems.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
     }
     match problems.is_empty() {
         true => Ok(()),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, unfold};
 use hyper::body::Frame;
+use kedge_schema::FieldError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -15,7 +16,7 @@ use crate::answer::{ItemNaming, Shape, ShapedObject};
 use crate::call::Call;
 use crate::convert;
 use crate::crd;
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 use crate::meta;
 use crate::plane::Plane;
 use crate::resource::Resource;
@@ -245,7 +246,7 @@ fn line(kind: &str, object: &impl serde::Serialize) -> Bytes {
 fn check_options(call: &Call) -> Result<(), ApiError> {
     let mut problems = Vec::new();
     let (matching, initial) = (call.param("resourceVersionMatch"), call.flag("sendInitialEvents"));
-    let mut forbid = |detail: &str| problems.push(FieldProblem::forbidden("resourceVersionMatch", detail));
+    let mut forbid = |detail: &str| problems.push(FieldError::forbidden("resourceVersionMatch", detail));
     if initial.is_some() && matching != Some("NotOlderThan") {
         forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
     }
@@ -254,7 +255,7 @@ fn check_options(call: &Call) -> Result<(), ApiError> {
     }
     if let Some(other) = matching.filter(|matching| *matching != "NotOlderThan") {
         let message = format!("Unsupported value: {other:?}: supported values: \"NotOlderThan\"");
-        problems.push(FieldProblem::new("FieldValueNotSupported", "resourceVersionMatch", message));
+        problems.push(FieldError::new("FieldValueNotSupported", "resourceVersionMatch", message));
     }
     match problems.is_empty() {
         true => Ok(()),

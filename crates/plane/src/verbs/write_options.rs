@@ -1,9 +1,10 @@
 //! The options of writes: who is said to write, whether it is only tried, and what becomes of unknown fields.
 
+use kedge_schema::FieldError;
 use serde_json::json;
 
 use crate::call::{Call, PatchKind, Verb};
-use crate::error::{ApiError, FieldProblem};
+use crate::error::ApiError;
 
 const MANAGER_BYTES_MAX: usize = 128;
 
@@ -42,44 +43,44 @@ pub(crate) fn unknown_fields(call: &Call) -> UnknownFields {
     }
 }
 
-fn patch_problems(call: &Call, kind: PatchKind) -> Vec<FieldProblem> {
+fn patch_problems(call: &Call, kind: PatchKind) -> Vec<FieldError> {
     match (kind, call.param("fieldManager"), call.flag("force")) {
-        (PatchKind::Apply, None, _) => vec![FieldProblem::required("fieldManager", "is required for apply patch")],
+        (PatchKind::Apply, None, _) => vec![FieldError::required("fieldManager", "is required for apply patch")],
         (PatchKind::Apply, ..) | (_, _, None) => Vec::new(),
-        (_, _, Some(_)) => vec![FieldProblem::forbidden("force", "may not be specified for non-apply patch")],
+        (_, _, Some(_)) => vec![FieldError::forbidden("force", "may not be specified for non-apply patch")],
     }
 }
 
-fn delete_problems(call: &Call) -> Vec<FieldProblem> {
+fn delete_problems(call: &Call) -> Vec<FieldError> {
     let policy = call.option("propagationPolicy");
     let mut problems = Vec::new();
     let Some(policy) = policy.as_ref().and_then(|policy| policy.as_str()) else { return problems };
     if call.option("orphanDependents").is_some() {
         let detail = "orphanDependents and deletionPropagation cannot be both set";
-        problems.push(FieldProblem::invalid("propagationPolicy", &json!(policy), detail));
+        problems.push(FieldError::invalid("propagationPolicy", &json!(policy), detail));
     }
     if !["Foreground", "Background", "Orphan"].contains(&policy) {
         let supported = ["Foreground", "Background", "Orphan", "nil"];
-        problems.push(FieldProblem::unsupported("propagationPolicy", &json!(policy), &supported));
+        problems.push(FieldError::unsupported("propagationPolicy", &json!(policy), &supported));
     }
     problems
 }
 
-fn manager_problem(call: &Call) -> Option<FieldProblem> {
+fn manager_problem(call: &Call) -> Option<FieldError> {
     let message = format!("Too long: may not be more than {MANAGER_BYTES_MAX} bytes");
     let too_long = call.param("fieldManager")?.len() > MANAGER_BYTES_MAX;
-    too_long.then(|| FieldProblem::new("FieldValueTooLong", "fieldManager", message))
+    too_long.then(|| FieldError::new("FieldValueTooLong", "fieldManager", message))
 }
 
-fn dry_run_problem(call: &Call) -> Option<FieldProblem> {
+fn dry_run_problem(call: &Call) -> Option<FieldError> {
     let given: Vec<&str> =
         call.params.iter().filter(|(key, _)| key == "dryRun").map(|(_, value)| value.as_str()).collect();
     let unknown = given.iter().any(|value| *value != "All");
-    unknown.then(|| FieldProblem::unsupported("dryRun", &json!(given), &["All"]))
+    unknown.then(|| FieldError::unsupported("dryRun", &json!(given), &["All"]))
 }
 
-fn validation_problem(call: &Call) -> Option<FieldProblem> {
+fn validation_problem(call: &Call) -> Option<FieldError> {
     let supported = ["", "Ignore", "Strict", "Warn"];
     let given = call.param("fieldValidation").filter(|given| !supported.contains(given))?;
-    Some(FieldProblem::unsupported("fieldValidation", &json!(given), &supported))
+    Some(FieldError::unsupported("fieldValidation", &json!(given), &supported))
 }

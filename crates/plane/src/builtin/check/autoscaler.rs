@@ -1,10 +1,10 @@
 //! Horizontal pod autoscalers: bounds, the target, metrics and behaviour.
 
 use kedge_core::quantity::Quantity;
+use kedge_schema::names;
 use serde_json::{Value, json};
 
 use super::{Problems, each, forbidden, invalid, items, required, text, unsupported};
-use crate::builtin::format;
 
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Problems {
     let (spec, old) = (&new["spec"], old.map(|old| &old["spec"]));
@@ -68,7 +68,7 @@ fn reference(reference: &Value, path: &str, version: Version) -> Problems {
         let field = format!("{path}.{name}");
         match text(&reference[name]) {
             "" => problems.push(required(field, "")),
-            text => problems.extend(each(&field, &reference[name], format::path_segment(text))),
+            text => problems.extend(each(&field, &reference[name], names::path_segment(text))),
         }
     }
     let given = text(&reference["apiVersion"]);
@@ -159,7 +159,7 @@ fn resource_name(kind: &str, source: &Value, path: &str) -> Problems {
         let field = format!("{path}.container");
         match text(&source["container"]) {
             "" => problems.push(required(field, "must specify a container")),
-            name => problems.extend(each(&field, &source["container"], format::label(name))),
+            name => problems.extend(each(&field, &source["container"], names::dns1123_label(name))),
         }
     }
     problems
@@ -169,7 +169,7 @@ fn identifier(metric: &Value, path: &str) -> Problems {
     let field = format!("{path}.name");
     match text(&metric["name"]) {
         "" => vec![required(field, "must specify a metric name")],
-        name => each(&field, &metric["name"], format::path_segment(name)),
+        name => each(&field, &metric["name"], names::path_segment(name)),
     }
 }
 

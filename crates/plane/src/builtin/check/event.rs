@@ -1,9 +1,10 @@
 //! Events: what both groups refuse, and what only the newer one does.
 
+use kedge_schema::metadata::{Scope, validate_metadata};
+use kedge_schema::names;
 use serde_json::Value;
 
-use super::{Problems, check_metadata, each, immutable, invalid, required, text};
-use crate::builtin::format;
+use super::{Problems, each, immutable, invalid, required, text};
 
 /// The group in which an event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +20,11 @@ pub(crate) fn check(group: Group, new: &Value, old: Option<&Value>) -> Problems 
     match (group, old) {
         (Group::Core, _) => {}
         (Group::Events, None) => {
-            problems.extend(check_metadata(new, true, None));
+            problems.extend(validate_metadata(new, Scope::Namespaced, None));
             problems.extend(created(new));
         }
         (Group::Events, Some(old)) => {
-            problems.extend(check_metadata(new, true, Some(old)));
+            problems.extend(validate_metadata(new, Scope::Namespaced, Some(old)));
             problems.extend(updated(new, old));
         }
     }
@@ -36,7 +37,7 @@ fn old_style(new: &Value) -> Problems {
     if fits { Vec::new() } else { vec![namespace_problem(new)] }
 }
 
-fn namespace_problem(new: &Value) -> crate::FieldProblem {
+fn namespace_problem(new: &Value) -> kedge_schema::FieldError {
     let given = text(&new["involvedObject"]["namespace"]);
     invalid("involvedObject.namespace", &given.into(), "does not match event.namespace")
 }
@@ -52,7 +53,7 @@ fn new_style(group: Group, new: &Value) -> Problems {
     if given.is_empty() {
         problems.push(required(controller, ""));
     }
-    problems.extend(each(controller, &given.into(), format::key(given)));
+    problems.extend(each(controller, &given.into(), names::qualified_name(given)));
     let texts = [("reportingInstance", 128), ("action", 128), ("reason", 128), ("message", 1024)];
     for (field, length_max) in texts {
         let length = text(&new[field]).len();

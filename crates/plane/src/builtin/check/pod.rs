@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use kedge_schema::metadata::{validate_annotations, validate_labels};
+use kedge_schema::{FieldError, names};
 use serde_json::Value;
 
-use super::{Problems, duplicate, each, forbidden, invalid, items, metadata, required, text, unsupported};
-use crate::builtin::format;
-use crate::error::FieldProblem;
+use super::{Problems, duplicate, each, forbidden, invalid, items, required, text, unsupported};
 
 /// A template; its labels have another path than they should, as the server has it.
 pub(super) fn template(template: &Value, path: &str) -> Problems {
-    let mut problems = metadata::labels(&template["metadata"]["labels"], &format!("{path}.labels"));
-    problems.extend(metadata::annotations(&template["metadata"]["annotations"], &format!("{path}.annotations")));
+    let mut problems = validate_labels(&template["metadata"]["labels"], &format!("{path}.labels"));
+    problems.extend(validate_annotations(&template["metadata"]["annotations"], &format!("{path}.annotations")));
     problems.extend(spec(&template["spec"], &format!("{path}.spec")));
     problems
 }
@@ -57,11 +57,11 @@ pub(super) fn spec(spec: &Value, path: &str) -> Problems {
     ));
     let dns = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     problems.extend(choice(&spec["dnsPolicy"], &format!("{path}.dnsPolicy"), &dns));
-    problems.extend(metadata::labels(&spec["nodeSelector"], &format!("{path}.nodeSelector")));
-    problems.extend(name(&spec["serviceAccountName"], &format!("{path}.serviceAccountName"), format::subdomain));
-    problems.extend(name(&spec["nodeName"], &format!("{path}.nodeName"), format::subdomain));
-    problems.extend(name(&spec["hostname"], &format!("{path}.hostname"), format::label));
-    problems.extend(name(&spec["subdomain"], &format!("{path}.subdomain"), format::label));
+    problems.extend(validate_labels(&spec["nodeSelector"], &format!("{path}.nodeSelector")));
+    problems.extend(name(&spec["serviceAccountName"], &format!("{path}.serviceAccountName"), names::dns1123_subdomain));
+    problems.extend(name(&spec["nodeName"], &format!("{path}.nodeName"), names::dns1123_subdomain));
+    problems.extend(name(&spec["hostname"], &format!("{path}.hostname"), names::dns1123_label));
+    problems.extend(name(&spec["subdomain"], &format!("{path}.subdomain"), names::dns1123_label));
     problems
 }
 
@@ -71,7 +71,7 @@ fn name(value: &Value, field: &str, format: fn(&str) -> Vec<String>) -> Problems
 }
 
 /// One of a few words.
-fn choice(value: &Value, field: &str, supported: &[&str]) -> Option<FieldProblem> {
+fn choice(value: &Value, field: &str, supported: &[&str]) -> Option<FieldError> {
     match text(value) {
         "" => Some(required(field, "")),
         text => (!supported.contains(&text)).then(|| unsupported(field, value, supported)),
@@ -99,7 +99,11 @@ fn volumes<'a>(volumes: &'a Value, path: &str) -> (Problems, BTreeSet<&'a str>) 
 
 /// A name that must be given.
 fn required_label(value: &Value, field: &str) -> Problems {
-    if text(value).is_empty() { vec![required(field, "")] } else { each(field, value, format::label(text(value))) }
+    if text(value).is_empty() {
+        vec![required(field, "")]
+    } else {
+        each(field, value, names::dns1123_label(text(value)))
+    }
 }
 
 fn containers<'a>(list: &'a Value, path: &str, volumes: &BTreeSet<&str>, names: &mut BTreeSet<&'a str>) -> Problems {
@@ -136,7 +140,7 @@ fn ports(ports: &Value, path: &str) -> Problems {
     for (index, port) in items(ports) {
         let path = format!("{path}[{index}]");
         let name = text(&port["name"]);
-        let bad = if name.is_empty() { Vec::new() } else { format::port_name(name) };
+        let bad = if name.is_empty() { Vec::new() } else { names::port_name(name) };
         if bad.is_empty() && !name.is_empty() && !names.insert(name) {
             problems.push(duplicate(format!("{path}.name"), &port["name"]));
         }
@@ -152,10 +156,10 @@ fn port_numbers(port: &Value, path: &str) -> Problems {
     let field = |name: &str| format!("{path}.{name}");
     let mut problems = match number("containerPort") {
         0 => vec![required(field("containerPort"), "")],
-        number => each(&field("containerPort"), &port["containerPort"], format::port_number(number)),
+        number => each(&field("containerPort"), &port["containerPort"], names::port_number(number)),
     };
     if number("hostPort") != 0 {
-        problems.extend(each(&field("hostPort"), &port["hostPort"], format::port_number(number("hostPort"))));
+        problems.extend(each(&field("hostPort"), &port["hostPort"], names::port_number(number("hostPort"))));
     }
     problems
 }
@@ -189,7 +193,7 @@ fn mounts(mounts: &Value, path: &str, volumes: &BTreeSet<&str>) -> Problems {
         }
         if !volumes.contains(name) {
             let message = format!("Not found: {:?}", name);
-            problems.push(FieldProblem::new("FieldValueNotFound", field("name"), message));
+            problems.push(FieldError::new("FieldValueNotFound", field("name"), message));
         }
         if place.is_empty() {
             problems.push(required(field("mountPath"), ""));

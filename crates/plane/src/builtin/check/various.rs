@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kedge_schema::FieldError;
+use kedge_schema::names;
 use serde_json::{Value, json};
 
 use super::{
     Problems, duplicate, each, entries, forbidden, immutable, invalid, invalid_as, items, required, shown, text,
 };
 use super::{unsupported, workload};
-use crate::builtin::format;
-use crate::error::FieldProblem;
 
 const DATA_BYTES_MAX: usize = 1024 * 1024;
 
@@ -19,7 +19,7 @@ pub(super) fn config_map(new: &Value, old: Option<&Value>) -> Problems {
     let mut problems = frozen(new, old, &["data", "binaryData"]);
     for field in ["data", "binaryData"] {
         for (key, _) in entries(&new[field]) {
-            problems.extend(each(&format!("{field}[{key}]"), &json!(key), format::config_key(key)));
+            problems.extend(each(&format!("{field}[{key}]"), &json!(key), names::config_map_key(key)));
             if field == "data" && !new["binaryData"][key].is_null() {
                 problems.push(invalid(format!("data[{key}]"), &json!(key), "duplicate of key present in binaryData"));
             }
@@ -38,7 +38,7 @@ pub(super) fn secret(new: &Value, old: Option<&Value>) -> Problems {
     problems.extend(old.and_then(|old| immutable(&new["type"], &old["type"], "type")));
     problems.extend(frozen(new, old, &["data"]));
     for (key, _) in entries(&new["data"]) {
-        problems.extend(each(&format!("data[{key}]"), &json!(key), format::config_key(key)));
+        problems.extend(each(&format!("data[{key}]"), &json!(key), names::config_map_key(key)));
     }
     problems.extend(too_long(decoded_size(&new["data"]), "data"));
     let wanted: &[&str] = match text(&new["type"]) {
@@ -67,9 +67,9 @@ fn decoded_size(data: &Value) -> usize {
     entries(data).filter_map(|(_, value)| STANDARD.decode(text(value)).ok()).map(|bytes| bytes.len()).sum()
 }
 
-fn too_long(size: usize, field: &str) -> Option<FieldProblem> {
+fn too_long(size: usize, field: &str) -> Option<FieldError> {
     let message = format!("Too long: may not be more than {DATA_BYTES_MAX} bytes");
-    (size > DATA_BYTES_MAX).then(|| FieldProblem::new("FieldValueTooLong", field, message))
+    (size > DATA_BYTES_MAX).then(|| FieldError::new("FieldValueTooLong", field, message))
 }
 
 pub(super) fn lease(spec: &Value) -> Problems {
@@ -134,22 +134,22 @@ fn service_port<'a>(port: &'a Value, path: &str, names: &mut BTreeSet<&'a str>) 
     match text(&port["name"]) {
         "" => {}
         name => {
-            problems.extend(each(&field("name"), &port["name"], format::label(name)));
+            problems.extend(each(&field("name"), &port["name"], names::dns1123_label(name)));
             if !names.insert(name) {
                 problems.push(duplicate(field("name"), &port["name"]));
             }
         }
     }
     let number = port["port"].as_i64().unwrap_or_default();
-    problems.extend(each(&field("port"), &json!(number), format::port_number(number)));
+    problems.extend(each(&field("port"), &json!(number), names::port_number(number)));
     let protocols = ["SCTP", "TCP", "UDP"];
     if !protocols.contains(&text(&port["protocol"])) {
         problems.push(unsupported(field("protocol"), &port["protocol"], &protocols));
     }
     let target = &port["targetPort"];
     let sentences = match target {
-        Value::String(name) => format::port_name(name),
-        other => format::port_number(other.as_i64().unwrap_or_default()),
+        Value::String(name) => names::port_name(name),
+        other => names::port_number(other.as_i64().unwrap_or_default()),
     };
     problems.extend(each(&field("targetPort"), target, sentences));
     problems

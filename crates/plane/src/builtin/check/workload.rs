@@ -1,13 +1,14 @@
 //! Workloads: selectors that fit their templates, and how they are updated.
 
+use kedge_schema::FieldError;
+use kedge_schema::metadata::validate_labels;
+use kedge_schema::names;
 use serde_json::{Value, json};
 
 use super::{
     Problems, each, entries, forbidden, invalid, invalid_as, items, none_negative, not_negative, required, text,
 };
-use super::{metadata, pod, shown, shown_selector, unsupported, unsupported_as};
-use crate::builtin::format;
-use crate::error::FieldProblem;
+use super::{pod, shown, shown_selector, unsupported, unsupported_as};
 use crate::selector::LabelSelector;
 
 pub(super) fn deployment(new: &Value, old: Option<&Value>) -> Problems {
@@ -56,7 +57,7 @@ pub(super) fn replica_set(new: &Value, old: Option<&Value>) -> Problems {
     problems
 }
 
-fn same_selector(new: &Value, old: Option<&Value>) -> Option<FieldProblem> {
+fn same_selector(new: &Value, old: Option<&Value>) -> Option<FieldError> {
     let (new, old) = (&new["spec"]["selector"], &old?["spec"]["selector"]);
     (new != old).then(|| invalid_as("spec.selector", &shown_selector(new), "field is immutable"))
 }
@@ -82,7 +83,11 @@ pub(super) fn stateful_set(new: &Value, old: Option<&Value>) -> Problems {
     problems.extend(update_strategy(&spec["updateStrategy"]));
     problems.extend(none_negative(spec, "spec", &["replicas", "minReadySeconds"]));
     if old.is_none() && !text(&spec["serviceName"]).is_empty() {
-        problems.extend(each("spec.serviceName", &spec["serviceName"], format::label(text(&spec["serviceName"]))));
+        problems.extend(each(
+            "spec.serviceName",
+            &spec["serviceName"],
+            names::dns1123_label(text(&spec["serviceName"])),
+        ));
     }
     problems.extend(selected_template(&with_claims_mounted(spec), "statefulset", "StatefulSet"));
     if old.is_some_and(|old| fixed_part(spec) != fixed_part(&old["spec"])) {
@@ -168,13 +173,13 @@ pub(super) fn share(value: &Value, field: &str) -> Problems {
 
 fn int_or_percent(value: &Value, field: &str) -> Problems {
     match value {
-        Value::String(text) => each(field, value, format::percent(text)),
+        Value::String(text) => each(field, value, names::percent(text)),
         other => not_negative(other, field),
     }
 }
 
-fn at_most_all(value: &Value, field: &str) -> Option<FieldProblem> {
-    let percent = value.as_str().filter(|text| format::percent(text).is_empty());
+fn at_most_all(value: &Value, field: &str) -> Option<FieldError> {
+    let percent = value.as_str().filter(|text| names::percent(text).is_empty());
     percent.filter(|_| amount(value) > 100).map(|_| invalid(field, value, "must not be greater than 100%"))
 }
 
@@ -227,7 +232,7 @@ fn template(template: &Value, selector: &LabelSelector, owner: &str) -> Problems
 
 /// What is wrong within a label selector.
 pub(super) fn label_selector(selector: &Value, path: &str) -> Problems {
-    let mut problems = metadata::labels(&selector["matchLabels"], &format!("{path}.matchLabels"));
+    let mut problems = validate_labels(&selector["matchLabels"], &format!("{path}.matchLabels"));
     for (index, expression) in items(&selector["matchExpressions"]) {
         let path = format!("{path}.matchExpressions[{index}]");
         let values = expression["values"].as_array().is_some_and(|values| !values.is_empty());
@@ -242,9 +247,13 @@ pub(super) fn label_selector(selector: &Value, path: &str) -> Problems {
             ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => None,
             _ => Some(invalid(format!("{path}.operator"), &expression["operator"], "not a valid selector operator")),
         });
-        problems.extend(each(&format!("{path}.key"), &expression["key"], format::key(text(&expression["key"]))));
+        problems.extend(each(
+            &format!("{path}.key"),
+            &expression["key"],
+            names::qualified_name(text(&expression["key"])),
+        ));
         for (index, value) in items(&expression["values"]) {
-            problems.extend(each(&format!("{path}.values[{index}]"), value, format::label_value(text(value))));
+            problems.extend(each(&format!("{path}.values[{index}]"), value, names::label_value(text(value))));
         }
     }
     problems

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOTHING, list, section};
-use crate::error::FieldProblem;
-use crate::schema::node::{flag, text};
-use crate::schema::pattern;
-use crate::schema::words::{child, forbidden, index, invalid, key};
+use crate::FieldError;
+use crate::messages::{child, forbidden, index, invalid, key};
+use crate::node::{flag, text};
+use crate::pattern;
 
 /// Where a schema stands in the whole.
 #[derive(Clone, Copy, PartialEq)]
@@ -45,7 +45,7 @@ pub(super) fn is_readable(schema: &Value) -> bool {
 }
 
 /// All that keeps a schema from being structural, in the order of the words.
-pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldProblem> {
+pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let root = schema.as_object().unwrap_or(&NOTHING);
     let mut problems = check_node(root, Level::Root, path);
     problems.extend(check_complete(root, root, path, path));
@@ -53,7 +53,7 @@ pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_node(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldProblem> {
+fn check_node(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
     let mut problems = check_below(schema, level, path);
     problems.extend(check_extensions(schema, path));
     problems.extend(check_junctors(schema, path, integer_or_text(schema)));
@@ -63,17 +63,17 @@ fn check_node(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<Fiel
     if embedded && !flag(schema, "x-kubernetes-preserve-unknown-fields") && section(schema, "properties").is_empty() {
         let detail =
             "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-        problems.push(FieldProblem::required(child(path, "properties"), detail));
+        problems.push(FieldError::required(child(path, "properties"), detail));
     }
     problems
 }
 
-fn check_below(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldProblem> {
+fn check_below(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     match schema.get("items").and_then(Value::as_object) {
         Some(items) => problems.extend(check_node(items, Level::Item, &child(path, "items"))),
         None if text(schema, "type") == "array" => {
-            problems.push(FieldProblem::required(child(path, "items"), "must be specified"))
+            problems.push(FieldError::required(child(path, "items"), "must be specified"))
         }
         None => {}
     }
@@ -93,7 +93,7 @@ fn check_below(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<Fie
     problems
 }
 
-fn check_extensions(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_extensions(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let both = |name: &&&str| flag(schema, "x-kubernetes-int-or-string") && flag(schema, name);
     let names = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"];
     let detail = "must be false if x-kubernetes-int-or-string is true";
@@ -119,7 +119,7 @@ fn integer_or_text(schema: &Map<String, Value>) -> IntegerOrText {
     }
 }
 
-fn check_junctors(schema: &Map<String, Value>, path: &str, exception: IntegerOrText) -> Vec<FieldProblem> {
+fn check_junctors(schema: &Map<String, Value>, path: &str, exception: IntegerOrText) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for name in ["anyOf", "allOf", "oneOf"] {
         if name == "anyOf" && exception == IntegerOrText::AnyOf {
@@ -142,7 +142,7 @@ fn check_junctors(schema: &Map<String, Value>, path: &str, exception: IntegerOrT
     problems
 }
 
-fn check_nested(schema: &Value, path: &str, exception: IntegerOrText) -> Vec<FieldProblem> {
+fn check_nested(schema: &Value, path: &str, exception: IntegerOrText) -> Vec<FieldError> {
     let schema = schema.as_object().unwrap_or(&NOTHING);
     let mut problems = check_junctors(schema, path, exception);
     if let Some(items) = schema.get("items") {
@@ -178,7 +178,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-fn check_type(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldProblem> {
+fn check_type(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
     let kind = text(schema, "type");
     let embedded = flag(schema, "x-kubernetes-embedded-resource");
     let typeless = flag(schema, "x-kubernetes-int-or-string") || flag(schema, "x-kubernetes-preserve-unknown-fields");
@@ -187,8 +187,8 @@ fn check_type(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<Fiel
     let embedded_detail = "must be object if x-kubernetes-embedded-resource is true";
     match kind.as_str() {
         "object" => {}
-        "" if embedded => problems.push(FieldProblem::required(&field, embedded_detail)),
-        "" if !typeless => problems.push(FieldProblem::required(&field, empty_type(level))),
+        "" if embedded => problems.push(FieldError::required(&field, embedded_detail)),
+        "" if !typeless => problems.push(FieldError::required(&field, empty_type(level))),
         kind if embedded => problems.push(invalid(&field, &Value::from(kind), embedded_detail)),
         _ => {}
     }
@@ -211,7 +211,7 @@ fn empty_type(level: Level) -> &'static str {
 }
 
 /// What every resource has may be said again, but not otherwise.
-fn check_meta(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldProblem> {
+fn check_meta(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
     let resource = level == Level::Root || flag(schema, "x-kubernetes-embedded-resource");
     let properties = section(schema, "properties");
     let mut problems = Vec::new();
@@ -245,7 +245,7 @@ fn check_complete(
     schema: &Map<String, Value>,
     path: &str,
     nested_path: &str,
-) -> Vec<FieldProblem> {
+) -> Vec<FieldError> {
     let mut problems = Vec::new();
     if let Some(not) = nested.get("not").and_then(Value::as_object) {
         problems.extend(check_complete_below(not, schema, path, &child(nested_path, "not")));
@@ -264,7 +264,7 @@ fn check_complete_below(
     schema: &Map<String, Value>,
     path: &str,
     nested_path: &str,
-) -> Vec<FieldProblem> {
+) -> Vec<FieldError> {
     let mut problems = check_complete(nested, schema, path, nested_path);
     let mut follow = |nested: &Value, schema: Option<&Value>, path: String, nested_path: String| match schema
         .and_then(Value::as_object)
@@ -272,7 +272,7 @@ fn check_complete_below(
         Some(schema) => {
             problems.extend(check_complete_below(nested.as_object().unwrap_or(&NOTHING), schema, &path, &nested_path))
         }
-        None => problems.push(FieldProblem::required(path, &format!("because it is defined in {nested_path}"))),
+        None => problems.push(FieldError::required(path, &format!("because it is defined in {nested_path}"))),
     };
     if let Some(items) = nested.get("items") {
         follow(items, schema.get("items"), child(path, "items"), child(nested_path, "items"));

@@ -22,7 +22,8 @@ static GO: LazyLock<Regex> = LazyLock::new(|| {
 static WORDY: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").expect("a constant pattern compiles"));
 
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+/// Parses a duration; none if the text is not one.
+pub fn parse(text: &str) -> Option<Duration> {
     let nanoseconds = parse_go(text).or_else(|| parse_wordy(text))?;
     Some(Duration::nanoseconds(nanoseconds))
 }

@@ -10,8 +10,8 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use serde_json::{Map, Value};
 
 use super::{Root, root_of};
-use crate::schema::duration;
-use crate::schema::node::Node;
+use crate::duration;
+use crate::node::Node;
 
 /// What rules cannot call a field, and how they escape it.
 const RESERVED: [&str; 21] = [

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 use super::{Flaw, Outcome, limit};
-use crate::schema::format::Format;
-use crate::schema::node::Node;
+use crate::format::Format;
+use crate::node::Node;
 
 /// Whether a number passes for another type than its own: whole ones for integers, all for numbers.
 pub(super) fn fits(types: &[&str], value: &Value) -> bool {

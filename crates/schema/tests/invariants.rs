@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kedge_plane::schema::{Schema, check_definition};
+use kedge_schema::{Schema, validate_definition};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
@@ -139,7 +139,7 @@ fn object() -> impl Strategy<Value = Value> {
 fn schemas() -> Vec<Schema> {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<PathBuf> =
-        ["plain.yaml", "ruled.yaml"].iter().map(|file| crate_folder.join("tests/schema").join(file)).collect();
+        ["plain.yaml", "ruled.yaml"].iter().map(|file| crate_folder.join("tests/cases").join(file)).collect();
     paths.extend(fs::read_dir(crate_folder.join("../../crds")).unwrap().map(|entry| entry.unwrap().path()));
     let read = |path: &PathBuf| -> Value { serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap() };
     let schema =
@@ -177,8 +177,8 @@ fn objects_are_pruned_once_and_for_all_and_never_cause_a_panic() {
 proptest! {
     #[test]
     fn any_schema_is_read_or_refused(schema in tree(&KEYWORDS), object in object()) {
-        check_definition(&definition_of(schema.clone()));
-        check_definition(&schema);
+        validate_definition(&definition_of(schema.clone()));
+        validate_definition(&schema);
         if let Ok(schema) = Schema::compile(&schema) {
             let mut object = object;
             schema.default(&mut object);
@@ -192,7 +192,7 @@ proptest! {
         let rule = json!({ "rule": pieces.concat(), "messageExpression": pieces[0], "optionalOldSelf": true });
         let any = json!({ "x-kubernetes-int-or-string": true, "x-kubernetes-validations": [rule] });
         let schema = json!({ "type": "object", "properties": { "spec": any } });
-        check_definition(&definition_of(schema.clone()));
+        validate_definition(&definition_of(schema.clone()));
         let object = json!({ "spec": spec });
         Schema::compile(&schema).unwrap().validate(&object, Some(&object));
     }

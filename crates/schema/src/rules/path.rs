@@ -1,7 +1,7 @@
 //! The field that a rule blames, `fieldPath`: names after dots, or in brackets and single quotes.
 
-use crate::schema::node::Node;
-use crate::schema::words::{child, key};
+use crate::messages::{child, key};
+use crate::node::Node;
 
 /// The path as refusals write it; none if there is none, or no such field.
 pub(super) fn normalised(path: &str, node: &Node) -> Option<String> {
@@ -22,7 +22,7 @@ pub(super) fn normalised(path: &str, node: &Node) -> Option<String> {
     Some(normalised).filter(|normalised| !normalised.is_empty())
 }
 
-pub(in crate::schema) fn is_valid(path: &str, node: &Node) -> bool {
+pub(crate) fn is_valid(path: &str, node: &Node) -> bool {
     normalised(path, node).is_some()
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use serde_json::json;
 
     use super::normalised;
-    use crate::schema::node::Node;
+    use crate::node::Node;
 
     #[test]
     fn paths_lead_to_fields_that_the_schema_names() {

@@ -4,51 +4,51 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::error::FieldProblem;
+use crate::FieldError;
 
 /// The path of what has none.
 pub(super) const NOWHERE: &str = "<nil>";
 
-pub(super) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldProblem {
+pub(super) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldError {
     invalid_as(field, &shown(value), detail)
 }
 
 /// The same with the value as it is to be shown.
-pub(super) fn invalid_as(field: impl Into<String>, value: &str, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
+pub(super) fn invalid_as(field: impl Into<String>, value: &str, detail: &str) -> FieldError {
+    FieldError::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
 /// The same of something whose value says too much or too little to be shown.
-pub(super) fn invalid_unshown(field: impl Into<String>, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueInvalid", field, format!("Invalid value: {detail}"))
+pub(super) fn invalid_unshown(field: impl Into<String>, detail: &str) -> FieldError {
+    FieldError::new("FieldValueInvalid", field, format!("Invalid value: {detail}"))
 }
 
-pub(super) fn type_invalid(field: impl Into<String>, value: &str, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueTypeInvalid", field, format!("Invalid value: {}: {detail}", quoted(value)))
+pub(super) fn type_invalid(field: impl Into<String>, value: &str, detail: &str) -> FieldError {
+    FieldError::new("FieldValueTypeInvalid", field, format!("Invalid value: {}: {detail}", quoted(value)))
 }
 
-pub(super) fn not_supported<T: AsRef<str>>(field: impl Into<String>, value: &Value, supported: &[T]) -> FieldProblem {
+pub(super) fn not_supported<T: AsRef<str>>(field: impl Into<String>, value: &Value, supported: &[T]) -> FieldError {
     let supported: Vec<String> = supported.iter().map(|one| quoted(one.as_ref())).collect();
     let message = format!("Unsupported value: {}: supported values: {}", shown(value), supported.join(", "));
-    FieldProblem::new("FieldValueNotSupported", field, message)
+    FieldError::new("FieldValueNotSupported", field, message)
 }
 
-pub(super) fn duplicate(field: impl Into<String>, value: &Value) -> FieldProblem {
-    FieldProblem::new("FieldValueDuplicate", field, format!("Duplicate value: {}", shown(value)))
+pub(super) fn duplicate(field: impl Into<String>, value: &Value) -> FieldError {
+    FieldError::new("FieldValueDuplicate", field, format!("Duplicate value: {}", shown(value)))
 }
 
-pub(super) fn forbidden(field: impl Into<String>, detail: &str) -> FieldProblem {
-    FieldProblem::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+pub(super) fn forbidden(field: impl Into<String>, detail: &str) -> FieldError {
+    FieldError::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
 }
 
-pub(super) fn too_long(field: impl Into<String>, most: i64) -> FieldProblem {
+pub(super) fn too_long(field: impl Into<String>, most: i64) -> FieldError {
     let unit = if most == 1 { "byte" } else { "bytes" };
-    FieldProblem::new("FieldValueTooLong", field, format!("Too long: may not be more than {most} {unit}"))
+    FieldError::new("FieldValueTooLong", field, format!("Too long: may not be more than {most} {unit}"))
 }
 
-pub(super) fn too_many(field: impl Into<String>, actual: usize, most: i64) -> FieldProblem {
+pub(super) fn too_many(field: impl Into<String>, actual: usize, most: i64) -> FieldError {
     let unit = if most == 1 { "item" } else { "items" };
-    FieldProblem::new("FieldValueTooMany", field, format!("Too many: {actual}: must have at most {most} {unit}"))
+    FieldError::new("FieldValueTooMany", field, format!("Too many: {actual}: must have at most {most} {unit}"))
 }
 
 /// A path one field deeper.

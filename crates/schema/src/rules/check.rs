@@ -6,7 +6,7 @@ use cel::{IdedExpr, Program};
 
 use super::source::{mistake, position};
 use super::{Root, library, root_of, values};
-use crate::schema::node::Node;
+use crate::node::Node;
 
 /// Longer rules are refused, and those with more levels of brackets or conditions, or more levels in all: each costs stack.
 const LENGTH_MAX: usize = 5_000;

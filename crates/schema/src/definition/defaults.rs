@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::error::FieldProblem;
-use crate::schema::node::Node;
-use crate::schema::rules::{Changes, Place, root_of};
-use crate::schema::words::{child, invalid, key};
-use crate::schema::{embedded, prune, rules, validate};
+use crate::FieldError;
+use crate::messages::{child, invalid, key};
+use crate::node::Node;
+use crate::rules::{Changes, Place, root_of};
+use crate::{embedded, prune, rules, validate};
 
 /// Whether a place belongs to what every resource has.
 #[derive(Clone, Copy, PartialEq)]
@@ -16,7 +16,7 @@ enum Meta {
 }
 
 /// All that is wrong with the defaults of a whole resource.
-pub(super) fn check(node: &Node, path: &str) -> Vec<FieldProblem> {
+pub(super) fn check(node: &Node, path: &str) -> Vec<FieldError> {
     let mut problems = check_whole(node, path);
     let properties = node.properties.iter();
     problems
@@ -25,10 +25,10 @@ pub(super) fn check(node: &Node, path: &str) -> Vec<FieldProblem> {
 }
 
 /// A whole resource says what it is.
-fn check_whole(node: &Node, path: &str) -> Vec<FieldProblem> {
+fn check_whole(node: &Node, path: &str) -> Vec<FieldError> {
     let Some(default) = &node.default else { return Vec::new() };
     let missing = ["apiVersion", "kind"].into_iter().filter(|field| default[*field].as_str().is_none_or(str::is_empty));
-    missing.map(|field| FieldProblem::required(child(&child(path, "default"), field), "")).collect()
+    missing.map(|field| FieldError::required(child(&child(path, "default"), field), "")).collect()
 }
 
 fn property_path(path: &str, name: &str) -> String {
@@ -39,7 +39,7 @@ fn meta_of(name: &str) -> Meta {
     if matches!(name, "apiVersion" | "kind" | "metadata") { Meta::Inside } else { Meta::Outside }
 }
 
-fn check_at(node: &Node, path: &str, meta: Meta) -> Vec<FieldProblem> {
+fn check_at(node: &Node, path: &str, meta: Meta) -> Vec<FieldError> {
     let meta = if node.embedded { Meta::Outside } else { meta };
     let mut problems = Vec::new();
     if let Some(default) = &node.default {
@@ -55,7 +55,7 @@ fn check_at(node: &Node, path: &str, meta: Meta) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_default(node: &Node, default: &Value, path: &str, meta: Meta) -> Vec<FieldProblem> {
+fn check_default(node: &Node, default: &Value, path: &str, meta: Meta) -> Vec<FieldError> {
     let mut problems = Vec::new();
     if meta == Meta::Outside && !prune::unknown(default, node).is_empty() {
         problems.push(invalid(path, default, "must not have unknown fields"));
@@ -70,7 +70,7 @@ fn check_default(node: &Node, default: &Value, path: &str, meta: Meta) -> Vec<Fi
 }
 
 /// The rules hold both for a value that was there and for one that is new.
-fn check_rules(node: &Node, default: &Value, path: &str) -> Vec<FieldProblem> {
+fn check_rules(node: &Node, default: &Value, path: &str) -> Vec<FieldError> {
     let kept = Place { node, root: root_of(node), value: default, old: None, path };
     let broken_by = |old| rules::check(Place { old, ..kept }, Changes::default(), rules::depth(node));
     Some(broken_by(Some(default))).filter(|broken| !broken.is_empty()).unwrap_or_else(|| broken_by(None))

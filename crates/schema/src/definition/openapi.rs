@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOTHING, defaults, list, section, structural};
-use crate::error::FieldProblem;
-use crate::schema::node::{self, Node, flag, text, texts};
-use crate::schema::rules;
-use crate::schema::words::{child, forbidden, index, invalid, invalid_as, json, key, not_supported};
+use crate::FieldError;
+use crate::messages::{child, forbidden, index, invalid, invalid_as, json, key, not_supported};
+use crate::node::{self, Node, flag, text, texts};
+use crate::rules;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -24,8 +24,8 @@ struct Above {
 /// What is wrong with a schema, and with its rules, which are looked at only where the schema is right.
 #[derive(Default)]
 struct Found {
-    of_schema: Vec<FieldProblem>,
-    of_rules: Vec<FieldProblem>,
+    of_schema: Vec<FieldError>,
+    of_rules: Vec<FieldError>,
 }
 
 impl Found {
@@ -36,7 +36,7 @@ impl Found {
 }
 
 /// All that is wrong with the schema of a version.
-pub(super) fn check_whole(schema: &Value, path: &str) -> Vec<FieldProblem> {
+pub(super) fn check_whole(schema: &Value, path: &str) -> Vec<FieldError> {
     if node::depth(schema) > 2 * node::DEPTH_MAX {
         return vec![forbidden(path, "the schema is nested too deeply")];
     }
@@ -85,7 +85,7 @@ fn check(schema: &Value, path: &str, above: &Above, level: Level, node: Option<&
     found
 }
 
-fn check_said(schema: &Map<String, Value>, path: &str, above: &Above) -> Vec<FieldProblem> {
+fn check_said(schema: &Map<String, Value>, path: &str, above: &Above) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let kind = text(schema, "type");
     if !kind.is_empty() && !TYPES.contains(&kind.as_str()) {
@@ -179,7 +179,7 @@ fn check_items(schema: &Map<String, Value>, path: &str, above: &Above, node: Opt
 }
 
 /// The kinds of lists and maps.
-fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
         let field = child(path, "x-kubernetes-preserve-unknown-fields");
@@ -194,7 +194,7 @@ fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
         let kind = text(schema, "type");
         let detail = format!("must be {of} if {name} is specified");
         match kind.as_str() {
-            "" => problems.push(FieldProblem::required(child(path, "type"), &detail)),
+            "" => problems.push(FieldError::required(child(path, "type"), &detail)),
             kind if kind != of => problems.push(invalid(child(path, "type"), &Value::from(kind), &detail)),
             _ if value == "set" => problems.extend(check_set(section(schema, "items"), &child(path, "items"))),
             _ => {}
@@ -207,7 +207,7 @@ fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
 }
 
 /// The items of a set are compared as wholes.
-fn check_set(items: &Map<String, Value>, path: &str) -> Option<FieldProblem> {
+fn check_set(items: &Map<String, Value>, path: &str) -> Option<FieldError> {
     const DETAIL: &str = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let list_type = items.get("x-kubernetes-list-type").cloned().unwrap_or_default();
     match text(items, "type").as_str() {
@@ -222,14 +222,14 @@ fn check_set(items: &Map<String, Value>, path: &str) -> Option<FieldProblem> {
 }
 
 /// The keys of lists that are maps.
-fn check_keys(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_keys(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let keys = texts(schema, "x-kubernetes-list-map-keys");
     let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
     let field = child(path, "x-kubernetes-list-type");
     let must_be_map = "must be map if x-kubernetes-list-map-keys is non-empty";
     match list_type {
-        None if !keys.is_empty() => problems.push(FieldProblem::required(field, must_be_map)),
+        None if !keys.is_empty() => problems.push(FieldError::required(field, must_be_map)),
         Some(other) if !keys.is_empty() && other != "map" => {
             problems.push(invalid(field, &Value::from(other), must_be_map))
         }
@@ -240,13 +240,11 @@ fn check_keys(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
     }
     if keys.is_empty() {
         let detail = "must not be empty if x-kubernetes-list-type is map";
-        problems.push(FieldProblem::required(child(path, "x-kubernetes-list-map-keys"), detail));
+        problems.push(FieldError::required(child(path, "x-kubernetes-list-map-keys"), detail));
     }
     let items_path = child(path, "items");
     match schema.get("items").map(|items| (items, items["type"].as_str().unwrap_or_default())) {
-        None => {
-            problems.push(FieldProblem::required(items_path, "must have a schema if x-kubernetes-list-type is map"))
-        }
+        None => problems.push(FieldError::required(items_path, "must have a schema if x-kubernetes-list-type is map")),
         Some((items, "object")) => problems.extend(check_each_key(&keys, items, path)),
         Some((_, kind)) => {
             let detail = "must be object if parent array's x-kubernetes-list-type is map";
@@ -256,7 +254,7 @@ fn check_keys(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_each_key(keys: &[String], items: &Value, path: &str) -> Vec<FieldProblem> {
+fn check_each_key(keys: &[String], items: &Value, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let field = child(path, "x-kubernetes-list-map-keys");
     for (at, name) in keys.iter().enumerate() {
@@ -277,7 +275,7 @@ fn check_each_key(keys: &[String], items: &Value, path: &str) -> Vec<FieldProble
 }
 
 /// Keys must be there, and so must items.
-fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let list_type = text(schema, "x-kubernetes-list-type");
     let Some(items) =
@@ -297,7 +295,7 @@ fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem
         let reason = "this property is in x-kubernetes-list-map-keys, so it";
         if !texts(items, "required").contains(&name) && !property.contains_key("default") {
             let detail = format!("{reason} must have a default or be a required property");
-            problems.push(FieldProblem::required(child(&path, "default"), &detail));
+            problems.push(FieldError::required(child(&path, "default"), &detail));
         }
         if flag(property, "nullable") {
             problems.push(forbidden(child(&path, "nullable"), &format!("{reason} cannot be nullable")));
@@ -307,19 +305,19 @@ fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldProblem
 }
 
 /// What is said of a rule, beside the rule itself.
-fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>) -> Vec<FieldProblem> {
+fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let (said, message) = (text(rule, "rule"), text(rule, "message"));
     let has_lines = |text: &str| text.trim().contains(['\n', '\r']);
     let wrong_message = |detail: &str| invalid(child(path, "message"), &Value::from(message.as_str()), detail);
     if said.trim().is_empty() {
-        problems.push(FieldProblem::required(child(path, "rule"), "rule is not specified"));
+        problems.push(FieldError::required(child(path, "rule"), "rule is not specified"));
     } else if !message.is_empty() && message.trim().is_empty() {
         problems.push(wrong_message("must be non-empty if specified"));
     } else if has_lines(&message) {
         problems.push(wrong_message("must not contain line breaks"));
     } else if has_lines(&said) && message.is_empty() {
-        problems.push(FieldProblem::required(
+        problems.push(FieldError::required(
             child(path, "message"),
             "message must be specified if rule contains line breaks",
         ));
@@ -327,7 +325,7 @@ fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>
     let expression = text(rule, "messageExpression");
     if !expression.is_empty() && expression.trim().is_empty() {
         let detail = "messageExpression must be non-empty if specified";
-        problems.push(FieldProblem::required(child(path, "messageExpression"), detail));
+        problems.push(FieldError::required(child(path, "messageExpression"), detail));
     }
     if let Some(reason) = rule.get("reason").filter(|reason| !REASONS.iter().any(|known| *reason == known)) {
         problems.push(not_supported(child(path, "reason"), reason, &REASONS));
@@ -339,7 +337,7 @@ fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>
     problems
 }
 
-fn check_compiled(said: &Map<String, Value>, rule: &rules::Rule, path: &str, above: &Above) -> Vec<FieldProblem> {
+fn check_compiled(said: &Map<String, Value>, rule: &rules::Rule, path: &str, above: &Above) -> Vec<FieldError> {
     let (of_rule, of_message) = rule.flaws();
     let mut problems = Vec::new();
     problems.extend(of_rule.map(|flaw| invalid_as(child(path, "rule"), &shown(said), flaw)));

@@ -4,10 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOTHING, list, openapi, section};
-use crate::error::FieldProblem;
-use crate::schema::names::label_flaw;
-use crate::schema::node::{flag, text, texts};
-use crate::schema::words::{child, forbidden, index, invalid, invalid_as};
+use crate::FieldError;
+use crate::messages::{child, forbidden, index, invalid, invalid_as};
+use crate::names::{dns1035_label, joined};
+use crate::node::{flag, text, texts};
 
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
@@ -26,11 +26,11 @@ fn has_status(subresources: Option<&Value>) -> bool {
     subresources.and_then(|subresources| subresources.get("status")).is_some_and(|status| !status.is_null())
 }
 
-pub(super) fn check(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+pub(super) fn check(spec: &Map<String, Value>) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for (at, version) in versions(spec).enumerate() {
         if !section(version, "schema").contains_key("openAPIV3Schema") {
-            problems.push(FieldProblem::required(child(&index("spec.versions", at), "schema.openAPIV3Schema"), ""));
+            problems.push(FieldError::required(child(&index("spec.versions", at), "schema.openAPIV3Schema"), ""));
         }
     }
     for (at, version) in versions(spec).enumerate() {
@@ -40,10 +40,10 @@ pub(super) fn check(spec: &Map<String, Value>) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_version(spec: &Map<String, Value>, version: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_version(spec: &Map<String, Value>, version: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let name = text(version, "name");
-    let flaw = label_flaw(&name);
-    let mut problems: Vec<FieldProblem> =
+    let flaw = joined(&dns1035_label(&name));
+    let mut problems: Vec<FieldError> =
         flaw.map(|flaw| invalid(child(path, "name"), &Value::from(name), &flaw)).into_iter().collect();
     if let Some(warning) = version.get("deprecationWarning").filter(|_| !flag(version, "deprecated")) {
         problems.push(invalid(child(path, "deprecationWarning"), warning, "can only be set for deprecated versions"));
@@ -64,7 +64,7 @@ fn check_version(spec: &Map<String, Value>, version: &Map<String, Value>, path: 
     problems
 }
 
-pub(super) fn check_common(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+pub(super) fn check_common(spec: &Map<String, Value>) -> Vec<FieldError> {
     let status = versions(spec).any(|version| has_status(version.get("subresources")));
     let mut problems = Vec::new();
     if let Some(schema) = common(spec, "schema") {
@@ -79,7 +79,7 @@ pub(super) fn check_common(spec: &Map<String, Value>) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_schema(schema: &Value, status: bool, path: &str) -> Vec<FieldProblem> {
+fn check_schema(schema: &Value, status: bool, path: &str) -> Vec<FieldError> {
     let Some(schema) = schema.get("openAPIV3Schema") else { return Vec::new() };
     let path = child(path, "openAPIV3Schema");
     let mut problems = Vec::new();
@@ -94,7 +94,7 @@ fn check_schema(schema: &Value, status: bool, path: &str) -> Vec<FieldProblem> {
 }
 
 /// A status that is written by itself is checked by itself: what is said at the root must not reach it.
-fn check_root_beside_status(schema: &Value, path: &str) -> Option<FieldProblem> {
+fn check_root_beside_status(schema: &Value, path: &str) -> Option<FieldError> {
     const ALLOWED: [&str; 22] = [
         "description",
         "type",
@@ -127,7 +127,7 @@ fn check_root_beside_status(schema: &Value, path: &str) -> Option<FieldProblem> 
     other.then(|| invalid(path, schema, &detail))
 }
 
-fn check_storage(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+fn check_storage(spec: &Map<String, Value>) -> Vec<FieldError> {
     let names: Vec<String> = versions(spec).map(|version| text(version, "name")).collect();
     let mut problems = Vec::new();
     if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
@@ -140,7 +140,7 @@ fn check_storage(spec: &Map<String, Value>) -> Vec<FieldProblem> {
             "must have exactly one version marked as storage version",
         ));
     }
-    if let Some(flaw) = names.first().and_then(|name| label_flaw(name)) {
+    if let Some(flaw) = names.first().and_then(|name| joined(&dns1035_label(name))) {
         problems.push(invalid("spec.version", &Value::from(names[0].as_str()), &flaw));
     }
     problems
@@ -169,7 +169,7 @@ fn shown(spec: &Map<String, Value>) -> String {
 }
 
 /// Versions that objects are stored in; a new definition has the one that it names.
-pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldProblem> {
+pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldError> {
     const FIELD: &str = "status.storedVersions";
     let names: Vec<String> = versions(spec).map(|version| text(version, "name")).collect();
     let storage: Vec<String> =
@@ -180,7 +180,7 @@ pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value
         return vec![invalid(FIELD, &Value::Null, "must have at least one stored version")];
     }
     let unstored = storage.iter().filter(|name| !stored.contains(name));
-    let mut problems: Vec<FieldProblem> =
+    let mut problems: Vec<FieldError> =
         unstored.map(|name| invalid(FIELD, &json!(stored), &format!("must have the storage version {name}"))).collect();
     for (at, name) in stored.iter().enumerate().filter(|(_, name)| !names.contains(name)) {
         let detail = format!(
@@ -192,7 +192,7 @@ pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value
     problems
 }
 
-fn check_scale(subresources: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_scale(subresources: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let Some(scale) = subresources.get("scale").and_then(Value::as_object) else { return Vec::new() };
     let spec = ("specReplicasPath", [".spec."].as_slice(), "should be a json path under .spec");
     let status = ("statusReplicasPath", [".status."].as_slice(), "should be a json path under .status");
@@ -203,7 +203,7 @@ fn check_scale(subresources: &Map<String, Value>, path: &str) -> Vec<FieldProble
         let field = child(path, &format!("scale.{name}"));
         match value.as_str() {
             "" if name == "labelSelectorPath" => None,
-            "" => Some(FieldProblem::required(field, "")),
+            "" => Some(FieldError::required(field, "")),
             _ => simple_path(&value, &field).or_else(|| {
                 let right = under.iter().any(|start| value.starts_with(start));
                 (!right).then(|| invalid(field, &Value::from(value.as_str()), detail))
@@ -213,24 +213,24 @@ fn check_scale(subresources: &Map<String, Value>, path: &str) -> Vec<FieldProble
     [spec, status, selector].into_iter().filter_map(check).collect()
 }
 
-fn simple_path(path: &str, field: &str) -> Option<FieldProblem> {
+fn simple_path(path: &str, field: &str) -> Option<FieldError> {
     (!path.starts_with('.')).then(|| invalid(field, &Value::from(path), "must be a simple json path starting with ."))
 }
 
-fn check_columns(columns: &[Value], path: &str) -> Vec<FieldProblem> {
+fn check_columns(columns: &[Value], path: &str) -> Vec<FieldError> {
     let check = |(at, column): (usize, &Value)| check_column(column.as_object().unwrap_or(&NOTHING), &index(path, at));
     columns.iter().enumerate().flat_map(check).collect()
 }
 
-fn check_column(column: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_column(column: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let (kind, format, json_path) = (text(column, "type"), text(column, "format"), text(column, "jsonPath"));
     let types = format!("must be one of {}", COLUMN_TYPES.join(","));
     if text(column, "name").is_empty() {
-        problems.push(FieldProblem::required(child(path, "name"), ""));
+        problems.push(FieldError::required(child(path, "name"), ""));
     }
     match kind.as_str() {
-        "" => problems.push(FieldProblem::required(child(path, "type"), &types)),
+        "" => problems.push(FieldError::required(child(path, "type"), &types)),
         kind if !COLUMN_TYPES.contains(&kind) => {
             problems.push(invalid(child(path, "type"), &Value::from(kind), &types))
         }
@@ -242,7 +242,7 @@ fn check_column(column: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
     }
     let field = child(path, "JSONPath");
     match json_path.as_str() {
-        "" => problems.push(FieldProblem::required(field, "")),
+        "" => problems.push(FieldError::required(field, "")),
         _ => problems.extend(simple_path(&json_path, &field)),
     }
     problems

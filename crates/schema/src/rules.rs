@@ -3,8 +3,8 @@
 mod check;
 mod library;
 mod path;
-mod room;
 mod source;
+mod stack;
 mod values;
 
 use cel::Context;
@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 
 use check::Compiled;
 pub(super) use path::is_valid as path_is_valid;
-pub(super) use room::with_room;
+pub(super) use stack::with_deep_stack;
 
+use super::messages::{child, duplicate, forbidden, index, invalid, invalid_unshown, key, place};
 use super::node::{Node, flag, text};
-use super::validate::Past;
-use super::words::{child, duplicate, forbidden, index, invalid, invalid_unshown, key, place};
-use crate::error::FieldProblem;
+use super::validate::OldValue;
+use crate::FieldError;
 
 /// Deeper rules run on a stack of their own.
 const DEPTH_INLINE_MAX: usize = 12;
@@ -110,12 +110,12 @@ pub(super) fn are_in(schema: &Value) -> bool {
 /// What of an update has changed: what has not, is not held against the new object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Changes<'a> {
-    here: Option<Past<'a>>,
+    here: Option<OldValue<'a>>,
     nothing_above: bool,
 }
 
 impl<'a> Changes<'a> {
-    pub(super) fn since(past: Option<Past<'a>>) -> Self {
+    pub(super) fn since(past: Option<OldValue<'a>>) -> Self {
         Self { here: past, nothing_above: false }
     }
 
@@ -123,7 +123,7 @@ impl<'a> Changes<'a> {
         self.here.map_or(self.nothing_above, |past| past.value == value)
     }
 
-    fn below(self, value: &Value, step: impl FnOnce(Past<'a>) -> Option<Past<'a>>) -> Self {
+    fn below(self, value: &Value, step: impl FnOnce(OldValue<'a>) -> Option<OldValue<'a>>) -> Self {
         match self.here {
             Some(past) => Self { here: step(past), nothing_above: past.value == value },
             None => self,
@@ -142,11 +142,11 @@ pub(super) struct Place<'a> {
 }
 
 /// All rules of a place and of those below it that do not hold; the deepest of them has so many levels.
-pub(super) fn check(at: Place<'_>, changes: Changes<'_>, depth: usize) -> Vec<FieldProblem> {
-    if depth > DEPTH_INLINE_MAX { with_room(|| check_at(at, changes)) } else { check_at(at, changes) }
+pub(super) fn check(at: Place<'_>, changes: Changes<'_>, depth: usize) -> Vec<FieldError> {
+    if depth > DEPTH_INLINE_MAX { with_deep_stack(|| check_at(at, changes)) } else { check_at(at, changes) }
 }
 
-fn check_at(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
+fn check_at(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldError> {
     if at.value.is_null() {
         return Vec::new();
     }
@@ -160,7 +160,7 @@ fn check_at(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_fields(at: Place<'_>, fields: &Map<String, Value>, changes: Changes<'_>) -> Vec<FieldProblem> {
+fn check_fields(at: Place<'_>, fields: &Map<String, Value>, changes: Changes<'_>) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for (name, value) in fields {
         let old = at.old.and_then(|old| old.get(name));
@@ -174,11 +174,11 @@ fn check_fields(at: Place<'_>, fields: &Map<String, Value>, changes: Changes<'_>
     problems
 }
 
-fn check_items(at: Place<'_>, items: &[Value], changes: Changes<'_>) -> Vec<FieldProblem> {
+fn check_items(at: Place<'_>, items: &[Value], changes: Changes<'_>) -> Vec<FieldError> {
     let Some(node) = at.node.items.as_deref() else { return Vec::new() };
     let mut problems = Vec::new();
     for (position, value) in items.iter().enumerate() {
-        let old = at.old.and_then(|old| Past { value: old, node: at.node }.item(value)).map(|past| past.value);
+        let old = at.old.and_then(|old| OldValue { value: old, node: at.node }.item(value)).map(|past| past.value);
         let below = changes.below(at.value, |past| past.item(value));
         let path = index(at.path, position);
         problems.extend(check_at(Place { node, root: root_of(node), value, old, path: &path }, below));
@@ -191,7 +191,7 @@ pub(super) fn root_of(node: &Node) -> Root {
     if node.embedded { Root::Resource } else { Root::Below }
 }
 
-fn check_here(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldProblem> {
+fn check_here(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldError> {
     if at.node.rules.is_empty() {
         return Vec::new();
     }
@@ -208,7 +208,7 @@ fn apply(
     value: &cel::Value,
     old: Option<&cel::Value>,
     changes: Changes<'_>,
-) -> Option<FieldProblem> {
+) -> Option<FieldError> {
     let kind = Value::from(at.node.kind.as_str());
     let program = match &rule.program {
         Ok(compiled) => &compiled.program,
@@ -239,7 +239,7 @@ fn context<'a>(rule: &Rule, value: &cel::Value, old: Option<&cel::Value>) -> Con
 }
 
 /// That a rule does not hold, as its author wants it said.
-fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldProblem {
+fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldError {
     let detail = own_message(rule, context).unwrap_or_else(|| match rule.message.as_str() {
         "" => format!("failed rule: {}", rule.text),
         message => message.to_owned(),
@@ -249,9 +249,9 @@ fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldProblem
     let shown = !matches!(at.node.kind.as_str(), "object" | "array");
     match rule.reason.as_str() {
         "FieldValueForbidden" => forbidden(field, &detail),
-        "FieldValueRequired" => FieldProblem::required(field, &detail),
+        "FieldValueRequired" => FieldError::required(field, &detail),
         "FieldValueDuplicate" if shown => duplicate(field, at.value),
-        "FieldValueDuplicate" => FieldProblem::new("FieldValueDuplicate", field, "Duplicate value"),
+        "FieldValueDuplicate" => FieldError::new("FieldValueDuplicate", field, "Duplicate value"),
         _ if shown => invalid(field, at.value, &detail),
         _ => invalid_unshown(field, &detail),
     }

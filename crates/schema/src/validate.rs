@@ -3,16 +3,16 @@
 //! Of alternatives that all fail, the one that failed latest is reported: for that, each outcome counts what matched.
 
 mod number;
-mod past;
+mod old_value;
 
 use serde_json::{Map, Value};
 
-pub(super) use past::Past;
+pub(super) use old_value::OldValue;
 
 use super::format::Format;
+use super::messages::{bare, child, index, invalid, not_supported, place, quoted, too_long, too_many, type_invalid};
 use super::node::{Additional, Node};
-use super::words::{bare, child, index, invalid, not_supported, place, quoted, too_long, too_many, type_invalid};
-use crate::error::FieldProblem;
+use crate::FieldError;
 
 /// What a check came to.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Outcome {
 /// One thing that is wrong, and the text by which repetitions are known.
 #[derive(Debug)]
 struct Flaw {
-    problem: FieldProblem,
+    problem: FieldError,
     text: String,
 }
 
@@ -70,14 +70,14 @@ impl Flaw {
     }
 
     fn required(path: String) -> Self {
-        Self { text: format!("{path} in body is required"), problem: FieldProblem::required(path, "") }
+        Self { text: format!("{path} in body is required"), problem: FieldError::required(path, "") }
     }
 }
 
 /// All that is wrong with a value that is itself at a path, empty for the root.
-pub(super) fn check(node: &Node, value: &Value, past: Option<Past<'_>>, base: &str) -> Vec<FieldProblem> {
+pub(super) fn check(node: &Node, value: &Value, past: Option<OldValue<'_>>, base: &str) -> Vec<FieldError> {
     let outcome = check_at(node, value, "", past);
-    let mut problems: Vec<FieldProblem> = outcome.flaws.into_iter().map(|flaw| flaw.problem).collect();
+    let mut problems: Vec<FieldError> = outcome.flaws.into_iter().map(|flaw| flaw.problem).collect();
     for problem in &mut problems {
         problem.field = match problem.field.as_str() {
             "" => place(base).to_owned(),
@@ -88,7 +88,7 @@ pub(super) fn check(node: &Node, value: &Value, past: Option<Past<'_>>, base: &s
 }
 
 /// What is wrong with a value that was the same before was accepted then, and is now.
-fn check_at(node: &Node, value: &Value, path: &str, past: Option<Past<'_>>) -> Outcome {
+fn check_at(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = check_all(node, value, path, past);
     if !outcome.is_valid() && past.is_some_and(|past| past.value == value) {
         outcome.flaws.clear();
@@ -96,7 +96,7 @@ fn check_at(node: &Node, value: &Value, path: &str, past: Option<Past<'_>>) -> O
     outcome
 }
 
-fn check_all(node: &Node, value: &Value, path: &str, past: Option<Past<'_>>) -> Outcome {
+fn check_all(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = Outcome::default();
     if value.is_null() {
         outcome.merge(check_type(node, value, path));
@@ -156,7 +156,7 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-fn check_junctors(node: &Node, value: &Value, path: &str, past: Option<Past<'_>>) -> Outcome {
+fn check_junctors(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = Outcome::default();
     let alternatives =
         |nodes: &[Node]| -> Vec<Outcome> { nodes.iter().map(|node| check_all(node, value, path, past)).collect() };
@@ -252,7 +252,7 @@ fn check_length(node: &Node, text: &str, path: &str) -> Outcome {
     Outcome::of(Flaw::at(path, &value, format!("{path} in body should match '{expected}'")))
 }
 
-fn check_items(node: &Node, items: &[Value], path: &str, past: Option<Past<'_>>) -> Outcome {
+fn check_items(node: &Node, items: &[Value], path: &str, past: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = Outcome::default();
     for (at, item) in items.iter().enumerate() {
         if let Some(items_node) = &node.items {
@@ -290,7 +290,7 @@ fn check_enumeration(node: &Node, value: &Value, path: &str) -> Outcome {
     Outcome::of(Flaw { problem: not_supported(path, value, &supported), text })
 }
 
-fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str, past: Option<Past<'_>>) -> Outcome {
+fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str, past: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = check_field_count(node, fields, path);
     for (name, value) in fields.iter().filter(|(name, _)| !node.properties.contains_key(*name)) {
         match &node.additional {

@@ -8,7 +8,7 @@ use cel::common::types::{CelBool, CelInt, CelList, CelString, DYN_TYPE, INT_TYPE
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, extensions};
 
-use crate::schema::pattern;
+use crate::pattern;
 
 static ENVIRONMENT: LazyLock<Arc<Env>> =
     LazyLock::new(|| Arc::new(extended().expect("each function is declared once")));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::messages::{child, duplicate, index, invalid, key};
 use super::node::{List, Node};
-use super::words::{child, duplicate, index, invalid, key};
-use crate::error::FieldProblem;
+use crate::FieldError;
 
-pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldProblem> {
+pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
     match value {
         Value::Array(items) => check_items(node, items, path),
         Value::Object(fields) => check_fields(node, fields, path),
@@ -16,7 +16,7 @@ pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldProblem>
     }
 }
 
-fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     if let Some(additional) = node.additional.node() {
         problems.extend(fields.iter().flat_map(|(name, value)| check(additional, value, &key(path, name))));
@@ -29,7 +29,7 @@ fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str) -> Vec<Fie
     problems
 }
 
-fn check_items(node: &Node, items: &[Value], path: &str) -> Vec<FieldProblem> {
+fn check_items(node: &Node, items: &[Value], path: &str) -> Vec<FieldError> {
     let mut problems = match &node.list {
         List::Atomic => Vec::new(),
         List::Set => repeated(items).into_iter().map(|at| duplicate(index(path, at), &items[at])).collect(),
@@ -41,7 +41,7 @@ fn check_items(node: &Node, items: &[Value], path: &str) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_map(keys: &[String], items: &[Value], path: &str) -> Vec<FieldProblem> {
+fn check_map(keys: &[String], items: &[Value], path: &str) -> Vec<FieldError> {
     if let Some(at) = items.iter().position(|item| !item.is_object() && !item.is_null()) {
         return vec![invalid(index(path, at), &items[at], "must be an object for an array of list-type map")];
     }

@@ -87,7 +87,7 @@ pub(super) struct Pattern {
 }
 
 impl Node {
-    /// Reads what it understands of a schema; what is wrong with the rest, [`super::check_definition`] says.
+    /// Reads what it understands of a schema; what is wrong with the rest, [`super::validate_definition`] says.
     pub(super) fn read(schema: &Value) -> Node {
         let Value::Object(fields) = schema else { return Node::default() };
         let mut node = Node::read_limits(fields);
@@ -106,7 +106,7 @@ impl Node {
     pub(super) fn read_resource(schema: &Value) -> Node {
         let mut node = Node::read(schema);
         if rules::are_in(schema) {
-            rules::with_room(|| node.read_rules(schema, Root::Resource));
+            rules::with_deep_stack(|| node.read_rules(schema, Root::Resource));
         }
         node
     }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::messages::{child, index, invalid, key};
 use super::names;
 use super::node::Node;
-use super::words::{child, index, invalid, key};
-use crate::error::FieldProblem;
+use crate::FieldError;
 
-pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldProblem> {
+pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     match value {
         Value::Object(fields) => {
@@ -33,12 +33,12 @@ pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldProblem>
     problems
 }
 
-fn check_resource(fields: &Map<String, Value>, path: &str) -> Vec<FieldProblem> {
+fn check_resource(fields: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for name in ["apiVersion", "kind"] {
         let field = child(path, name);
         match fields.get(name) {
-            None => problems.push(FieldProblem::required(field, "")),
+            None => problems.push(FieldError::required(field, "")),
             Some(Value::String(text)) if text.is_empty() => {
                 problems.push(invalid(field, &Value::from(""), "must not be empty"))
             }
@@ -52,7 +52,7 @@ fn check_resource(fields: &Map<String, Value>, path: &str) -> Vec<FieldProblem> 
 
 fn check_name(name: &str, text: &str) -> Option<String> {
     match name {
-        "kind" => names::label_flaw(&text.to_lowercase())
+        "kind" => names::joined(&names::dns1035_label(&text.to_lowercase()))
             .map(|flaw| format!("may have mixed case, but should otherwise match: {flaw}")),
         _ => (text.matches('/').count() > 1).then(|| format!("unexpected GroupVersion string: {text}")),
     }

@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::names::{joined, label_flaw, subdomain_flaws};
+use super::messages::{child, index, invalid, key, not_supported};
+use super::names::{dns1035_label, dns1123_subdomain_in_bytes, joined};
 use super::node::{flag, text, texts};
-use super::words::{child, index, invalid, key, not_supported};
-use crate::error::FieldProblem;
+use crate::FieldError;
 
 static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
@@ -29,7 +29,7 @@ fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a [Value] {
 }
 
 /// All that is wrong with a definition, in the API server's order.
-pub(super) fn check(definition: &Value) -> Vec<FieldProblem> {
+pub(super) fn check(definition: &Value) -> Vec<FieldError> {
     let whole = definition.as_object().unwrap_or(&NOTHING);
     let spec = section(whole, "spec");
     let mut problems = check_name(section(whole, "metadata"), spec);
@@ -61,12 +61,12 @@ fn has_defaults(value: &Value) -> bool {
     }
 }
 
-fn check_name(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldProblem> {
+fn check_name(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldError> {
     let name = text(metadata, "name");
     if name.is_empty() {
-        return vec![FieldProblem::required("metadata.name", "name or generateName is required")];
+        return vec![FieldError::required("metadata.name", "name or generateName is required")];
     }
-    let mut flaws = subdomain_flaws(&name);
+    let mut flaws = dns1123_subdomain_in_bytes(&name);
     if name != format!("{}.{}", text(section(spec, "names"), "plural"), text(spec, "group")) {
         flaws.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }
@@ -74,30 +74,30 @@ fn check_name(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<F
     flaws.iter().map(|flaw| invalid("metadata.name", &value, flaw)).collect()
 }
 
-fn check_group_and_scope(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+fn check_group_and_scope(spec: &Map<String, Value>) -> Vec<FieldError> {
     let group = text(spec, "group");
-    let flaw = match joined(&subdomain_flaws(&group)) {
+    let flaw = match joined(&dns1123_subdomain_in_bytes(&group)) {
         None if !group.contains('.') => Some("should be a domain with at least one dot".to_owned()),
         flaw => flaw,
     };
     let of_group = match flaw {
-        _ if group.is_empty() => Some(FieldProblem::required("spec.group", "")),
+        _ if group.is_empty() => Some(FieldError::required("spec.group", "")),
         Some(flaw) => Some(invalid("spec.group", &Value::from(group), &flaw)),
         None => None,
     };
     of_group.into_iter().chain(one_of("spec.scope", &text(spec, "scope"), &["Cluster", "Namespaced"])).collect()
 }
 
-fn one_of(field: &str, value: &str, supported: &[&str]) -> Option<FieldProblem> {
+fn one_of(field: &str, value: &str, supported: &[&str]) -> Option<FieldError> {
     match value {
-        "" => Some(FieldProblem::required(field, "")),
+        "" => Some(FieldError::required(field, "")),
         _ if supported.contains(&value) => None,
         _ => Some(not_supported(field, &Value::from(value), supported)),
     }
 }
 
 /// Two of the names are made from the kind if they are missing.
-fn check_names(names: &Map<String, Value>) -> Vec<FieldProblem> {
+fn check_names(names: &Map<String, Value>) -> Vec<FieldError> {
     let kind = text(names, "kind");
     let or = |name: &str, other: String| Some(text(names, name)).filter(|name| !name.is_empty()).unwrap_or(other);
     let list_kind = or("listKind", if kind.is_empty() { String::new() } else { format!("{kind}List") });
@@ -108,8 +108,8 @@ fn check_names(names: &Map<String, Value>) -> Vec<FieldProblem> {
         ("listKind", list_kind),
     ];
     let missing = all.iter().filter(|(_, value)| value.is_empty());
-    let mut problems: Vec<FieldProblem> =
-        missing.map(|(name, _)| FieldProblem::required(child("spec.names", name), "")).collect();
+    let mut problems: Vec<FieldError> =
+        missing.map(|(name, _)| FieldError::required(child("spec.names", name), "")).collect();
     problems.extend(
         all.iter().filter(|(_, value)| !value.is_empty()).filter_map(|(name, value)| check_one_name(name, value)),
     );
@@ -125,46 +125,47 @@ fn check_names(names: &Map<String, Value>) -> Vec<FieldProblem> {
     problems
 }
 
-fn check_one_name(name: &str, value: &str) -> Option<FieldProblem> {
+fn check_one_name(name: &str, value: &str) -> Option<FieldError> {
     let flaw = match name {
-        "kind" | "listKind" => label_flaw(&value.to_lowercase())
+        "kind" | "listKind" => joined(&dns1035_label(&value.to_lowercase()))
             .map(|flaw| format!("may have mixed case, but should otherwise match: {flaw}")),
-        _ => label_flaw(value),
+        _ => joined(&dns1035_label(value)),
     };
     flaw.map(|flaw| invalid(child("spec.names", name), &Value::from(value), &flaw))
 }
 
-fn check_labels(names: &Map<String, Value>, field: &str) -> Vec<FieldProblem> {
+fn check_labels(names: &Map<String, Value>, field: &str) -> Vec<FieldError> {
     let path = child("spec.names", field);
     let labels = texts(names, field);
-    let flawed = labels.iter().enumerate().filter_map(|(at, label)| label_flaw(label).map(|flaw| (at, label, flaw)));
+    let flawed =
+        labels.iter().enumerate().filter_map(|(at, label)| joined(&dns1035_label(label)).map(|flaw| (at, label, flaw)));
     flawed.map(|(at, label, flaw)| invalid(index(&path, at), &Value::from(label.as_str()), &flaw)).collect()
 }
 
-fn check_conversion(spec: &Map<String, Value>) -> Vec<FieldProblem> {
+fn check_conversion(spec: &Map<String, Value>) -> Vec<FieldError> {
     let Some(conversion) = spec.get("conversion").and_then(Value::as_object) else { return Vec::new() };
     let strategy = text(conversion, "strategy");
-    let mut problems: Vec<FieldProblem> =
+    let mut problems: Vec<FieldError> =
         one_of("spec.conversion.strategy", &strategy, &["None", "Webhook"]).into_iter().collect();
     if strategy == "Webhook" {
         let webhook = section(conversion, "webhook");
         let field = "spec.conversion.webhookClientConfig";
         match webhook.get("clientConfig") {
-            None => problems.push(FieldProblem::required(field, "required when strategy is set to Webhook")),
+            None => problems.push(FieldError::required(field, "required when strategy is set to Webhook")),
             Some(config) if config.get("url").is_some() == config.get("service").is_some() => {
-                problems.push(FieldProblem::required(field, "exactly one of url or service is required"));
+                problems.push(FieldError::required(field, "exactly one of url or service is required"));
             }
             Some(_) => {}
         }
         if texts(webhook, "conversionReviewVersions").is_empty() {
-            problems.push(FieldProblem::required("spec.conversion.conversionReviewVersions", ""));
+            problems.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
         }
     }
     problems
 }
 
 /// Groups that belong to Kubernetes itself ask for a link to who agreed.
-fn check_approval(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Option<FieldProblem> {
+fn check_approval(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Option<FieldError> {
     const ANNOTATION: &str = "api-approved.kubernetes.io";
     let group = text(spec, "group");
     let protected =
@@ -173,5 +174,5 @@ fn check_approval(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> O
     let detail = format!(
         "protected groups must have approval annotation \"{ANNOTATION}\", see https://github.com/kubernetes/enhancements/pull/1111"
     );
-    (protected && missing).then(|| FieldProblem::required(key("metadata.annotations", ANNOTATION), &detail))
+    (protected && missing).then(|| FieldError::required(key("metadata.annotations", ANNOTATION), &detail))
 }

@@ -7,7 +7,7 @@ use std::thread;
 const STACK_BYTES: usize = 256 << 20;
 
 /// Does work on a stack of its own.
-pub(in crate::schema) fn with_room<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+pub(crate) fn with_deep_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("rules".to_owned()).stack_size(STACK_BYTES);
         let handle = builder.spawn_scoped(scope, work).expect("the system has room for a thread");

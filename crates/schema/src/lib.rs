@@ -1,31 +1,38 @@
-//! The schemas of custom resources: what they drop from objects, fill into them and refuse, as the API server does,
-//! and what may be wrong with the definition of a custom resource itself.
+//! The schemas of custom resources, as the API server applies them: structural validation, defaulting, pruning and CEL
+//! rules; and the validation of a `CustomResourceDefinition` and of object metadata. `kedge lint` and the API server in
+//! memory both use it.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `node` | a schema, read |
-//! | `prune`, `defaults` | what is dropped and filled in |
-//! | `validate`, `format`, `duration`, `pattern` | values against types and limits |
-//! | `rules` | values against rules written in CEL |
-//! | `lists`, `embedded` | lists that are sets or maps, resources within resources |
-//! | `definition` | what is wrong with a definition |
-//! | `words`, `names` | how it is said |
+//! | `node` | a structural schema, parsed |
+//! | `prune`, `defaults` | pruning of unknown fields, defaulting |
+//! | `validate`, `format`, `pattern` | values against types, formats and limits |
+//! | [`duration`] | durations, as the format of that name and as Go has them |
+//! | `rules` | values against CEL rules (`x-kubernetes-validations`) |
+//! | `lists`, `embedded` | `x-kubernetes-list-type`, `x-kubernetes-embedded-resource` |
+//! | `definition` | the validation of a `CustomResourceDefinition` |
+//! | [`metadata`], [`names`] | the validation of object metadata, the formats of names |
+//! | `error`, `messages` | field errors, worded as the API server words them |
 //!
-//! Where the API server's order is by chance, that of names is taken.
+//! Where the API server iterates over a Go map in random order, errors are ordered by name here.
 
 mod defaults;
 mod definition;
-pub(crate) mod duration;
+pub mod duration;
 mod embedded;
+mod error;
 mod format;
 mod lists;
-mod names;
+mod messages;
+pub mod metadata;
+pub mod names;
 mod node;
 mod pattern;
 mod prune;
 mod rules;
 mod validate;
-mod words;
+
+pub use error::FieldError;
 
 use std::sync::Arc;
 
@@ -33,10 +40,9 @@ use serde_json::Value;
 
 use self::node::Node;
 use self::rules::{Changes, Place, Root};
-use self::validate::Past;
-use crate::error::FieldProblem;
+use self::validate::OldValue;
 
-/// What must be right before rules are looked at.
+/// Errors that keep CEL rules from being evaluated.
 const BLOCKING: [&str; 5] =
     ["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"];
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
@@ -50,9 +56,9 @@ pub struct Schema {
 
 impl Schema {
     /// Reads the `openAPIV3Schema` of a version.
-    pub fn compile(open_api_v3_schema: &Value) -> Result<Schema, Vec<FieldProblem>> {
+    pub fn compile(open_api_v3_schema: &Value) -> Result<Schema, Vec<FieldError>> {
         if node::depth(open_api_v3_schema) > 2 * node::DEPTH_MAX {
-            return Err(vec![words::forbidden(words::NOWHERE, "the schema is nested too deeply")]);
+            return Err(vec![messages::forbidden(messages::NOWHERE, "the schema is nested too deeply")]);
         }
         let root = Arc::new(Node::read_resource(open_api_v3_schema));
         let rules_depth = rules::depth(&root);
@@ -76,8 +82,8 @@ impl Schema {
     }
 
     /// All that is wrong with an object; on an update, what was wrong already and has not changed is let pass.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldProblem> {
-        let past = old.map(|value| Past { value, node: &self.root });
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let past = old.map(|value| OldValue { value, node: &self.root });
         let mut problems = validate::check(&self.root, new, past, "");
         problems.extend(embedded::check(&self.root, new, ""));
         if old.is_none_or(|old| lists::check(&self.root, old, "").is_empty()) {
@@ -90,11 +96,11 @@ impl Schema {
     }
 
     /// Rules are for values of the right shape.
-    fn check_rules(&self, new: &Value, old: Option<&Value>, problems: &[FieldProblem]) -> Vec<FieldProblem> {
+    fn check_rules(&self, new: &Value, old: Option<&Value>, problems: &[FieldError]) -> Vec<FieldError> {
         if problems.iter().any(|problem| BLOCKING.contains(&problem.reason)) {
-            return vec![words::invalid(words::NOWHERE, &Value::Null, UNCHECKED)];
+            return vec![messages::invalid(messages::NOWHERE, &Value::Null, UNCHECKED)];
         }
-        let past = old.map(|value| Past { value, node: &self.root });
+        let past = old.map(|value| OldValue { value, node: &self.root });
         let root = Place { node: &self.root, root: Root::Resource, value: new, old, path: "" };
         rules::check(root, Changes::since(past), self.rules_depth)
     }
@@ -102,6 +108,6 @@ impl Schema {
 
 /// All that is wrong with a `CustomResourceDefinition` (`apiextensions.k8s.io/v1`): with its names, its versions, and with
 /// their schemas and rules. Rules that call functions that are not to be had here are refused, by name.
-pub fn check_definition(crd: &Value) -> Vec<FieldProblem> {
+pub fn validate_definition(crd: &Value) -> Vec<FieldError> {
     definition::check(crd)
 }

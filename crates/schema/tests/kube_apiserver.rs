@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kedge_plane::FieldProblem;
-use kedge_plane::schema::{Schema, check_definition};
+use kedge_schema::{FieldError, Schema, validate_definition};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,7 +24,7 @@ struct Case {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> T {
@@ -38,7 +37,7 @@ fn schema_of(definition: &Value) -> Schema {
 }
 
 /// A problem as the cases write causes.
-fn cause(problem: &FieldProblem) -> String {
+fn cause(problem: &FieldError) -> String {
     format!("{} {}: {}", problem.reason, problem.field, problem.message)
 }
 
@@ -177,7 +176,7 @@ fn without_engine(cause: &str) -> &str {
 fn definitions_are_refused_as_kube_apiserver_does() {
     let cases: Vec<DefinitionCase> = read(&folder().join("definitions.yaml"));
     let wrong = cases.iter().filter_map(|case| {
-        let mut here: Vec<String> = check_definition(&case.definition()).iter().map(cause).collect();
+        let mut here: Vec<String> = validate_definition(&case.definition()).iter().map(cause).collect();
         here.sort();
         let same =
             here.iter().map(|cause| without_engine(cause)).eq(case.refused.iter().map(|cause| without_engine(cause)));
@@ -190,7 +189,7 @@ fn definitions_are_refused_as_kube_apiserver_does() {
 #[test]
 fn our_own_definitions_are_right() {
     for path in files(&workspace().join("crds")) {
-        assert_eq!(check_definition(&read(&path)), [], "{}", path.display());
+        assert_eq!(validate_definition(&read(&path)), [], "{}", path.display());
     }
 }
 
