@@ -1,6 +1,6 @@
-{{/* Values of KEDA's chart that do nothing here. */}}
+{{/* Values of KEDA's chart that have no effect in Kedge. */}}
 
-{{/* The value at a path of names, as JSON; nothing if it is not set. */}}
+{{/* The value at a dotted path, as JSON; empty if it is not set. */}}
 {{- define "kedge.at" -}}
 {{- $here := .values }}
 {{- range splitList "." .path }}
@@ -13,7 +13,7 @@
 {{- if not (kindIs "string" $here) }}{{ toJson $here }}{{ else if $here }}{{ toJson $here }}{{ end }}
 {{- end }}
 
-{{/* A line for each that is set. Takes root, then: ignored or refused. */}}
+{{/* A line for each value that is set. Takes root, then: ignored or refused. */}}
 {{- define "kedge.kedaValues" -}}
 {{- $asked := .then }}
 {{- range .root.Files.Get "files/keda-values.yaml" | fromYamlArray }}
@@ -26,11 +26,11 @@
 {{- end }}
 {{- if eq $asked "refused" }}
 {{- if contains "kedacore/" .root.Values.image.keda.repository }}
-  image.keda.repository: {{ .root.Values.image.keda.repository }} is KEDA; leave image.keda out, or name a mirror of Kedge's image
+  image.keda.repository: {{ .root.Values.image.keda.repository }} is KEDA; leave image.keda out, or set a mirror of Kedge's image
 {{- end }}
 {{- with .root.Values.webhooks }}
 {{- if and .useHostNetwork (not .ownDeployment) }}
-  webhooks.useHostNetwork: the webhooks are in the operator's pod; set webhooks.ownDeployment too, or operator.useHostNetwork
+  webhooks.useHostNetwork: the webhooks run in the operator's pod; set webhooks.ownDeployment too, or operator.useHostNetwork
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,6 +1,6 @@
-{{/* What pods of the operator and of the webhooks have in common. */}}
+{{/* Parts that the pods of the operator and of the webhooks share. */}}
 
-{{/* Arguments about certificates, the same for all who serve with them. */}}
+{{/* Arguments for certificates, shared by all components that serve TLS. */}}
 {{- define "kedge.certificateArguments" -}}
 {{- if include "kedge.makesCertificates" . }}
 - --enable-cert-rotation=true
@@ -32,7 +32,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Variables of all containers. */}}
+{{/* Environment variables of all containers. */}}
 {{- define "kedge.variables" -}}
 - name: WATCH_NAMESPACE
   value: {{ .Values.watchNamespace | quote }}
@@ -60,7 +60,7 @@ httpGet:
 {{ toYaml .timing }}
 {{- end }}
 
-{{/* The mount of certificates that others make. */}}
+{{/* The mount of certificates that the operator does not generate. */}}
 {{- define "kedge.certificateMount" -}}
 {{- if not (include "kedge.makesCertificates" .) }}
 - name: certificates
@@ -74,7 +74,7 @@ httpGet:
 - name: certificates
   secret:
     secretName: {{ .Values.certificates.secretName }}
-    # 0440: its group may read it.
+    # 0440: readable by the group.
     defaultMode: 288
 {{- end }}
 {{- end }}

@@ -1,15 +1,15 @@
-{{/* Who may do what. Each rule is what the program calls, and no more. */}}
+{{/* RBAC rules. Each rule covers what the operator calls, and no more. */}}
 
-{{/* What the operator does in a namespace that it looks after. */}}
+{{/* Permissions of the operator in a managed namespace. */}}
 {{- define "kedge.watchedRules" -}}
-# ScaledObjects: watched, read live before a target is written, marked with a finalizer and a label.
+# ScaledObjects: watched, read live before a target is written, patched with a finalizer and a label.
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
   verbs: [get, list, watch, patch]
 - apiGroups: [keda.sh]
   resources: [scaledobjects/status, scaledjobs/status, triggerauthentications/status]
   verbs: [patch]
-# An HPA is owned by its ScaledObject and keeps it from going first; some clusters ask for this right then.
+# An HPA blocks the deletion of its owner, the ScaledObject; some clusters require this permission for that.
 - apiGroups: [keda.sh]
   resources: [scaledobjects/finalizers]
   verbs: [update]
@@ -22,7 +22,7 @@
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [get, list, watch, create, update, delete]
-# Targets: watched, and read for the variables of their containers.
+# Targets: watched, and read for the environment variables of their containers.
 - apiGroups: [apps]
   resources: [deployments, statefulsets]
   verbs: [get, list, watch]
@@ -42,14 +42,14 @@
   verbs: [get, update]
 {{- end }}
 {{- end }}
-# Counted, for kubernetes-workload triggers and fallbacks.
+# Pods are counted for kubernetes-workload triggers and fallbacks.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list]
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list]
-# Read for TriggerAuthentications and variables; those that are used are watched one by one, by name.
+# Read for TriggerAuthentications and environment variables; those in use are watched individually, by name.
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts]
   verbs: [get, list, watch]
@@ -65,7 +65,7 @@
   verbs: [create]
 {{- end }}
 {{- if and .Values.webhooks.enabled (not .Values.webhooks.ownDeployment) }}
-# The webhooks look whether a limit range gives requests to containers that state none.
+# The webhooks check whether a limit range sets requests for containers without requests.
 - apiGroups: [""]
   resources: [limitranges]
   verbs: [list, watch]
@@ -81,7 +81,7 @@
   verbs: [get, list, watch]
 {{- end }}
 
-{{/* What the webhooks read. */}}
+{{/* Permissions of the webhooks. */}}
 {{- define "kedge.webhooksRules" -}}
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
@@ -97,7 +97,7 @@
   verbs: [list, watch]
 {{- end }}
 
-{{/* Reading the Secret of the certificates that the operator makes. */}}
+{{/* Permissions to read the Secret of the certificates that the operator generates. */}}
 {{- define "kedge.certificateReadRules" -}}
 - apiGroups: [""]
   resources: [secrets]
