@@ -13,8 +13,6 @@
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
 
-#[path = "conformance/compare.rs"]
-mod compare;
 #[path = "conformance/exchange.rs"]
 mod exchange;
 #[path = "conformance/listed.rs"]

@@ -4,6 +4,8 @@
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
 
+#[path = "golden/crate_graph.rs"]
+mod crate_graph;
 #[path = "golden/crds.rs"]
 mod crds;
 #[path = "golden/cron.rs"]

@@ -4,12 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kedge_test_cluster::Cluster;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::files;
 use serde_json::{Value, json};
 
@@ -116,7 +115,7 @@ async fn the_program_of_the_image_needs_nothing_beside_it() {
     let operator = jailed(root.path(), &arguments);
     let client = cluster.client().await.unwrap();
     let leases: kube::Api<k8s_openapi::api::coordination::v1::Lease> = kube::Api::namespaced(client, "default");
-    let led = wait_for("it leads", Duration::from_secs(30), async || match leases.get_opt("operator.keda.sh").await {
+    let led = wait_for("it leads", DEADLINE, async || match leases.get_opt("operator.keda.sh").await {
         Ok(Some(_)) => Ok(()),
         other => Err(format!("{other:?}")),
     });

@@ -59,7 +59,7 @@ impl Stage {
 
     fn uninstall(&self, release: &str) -> String {
         let namespace = format!("--namespace={release}");
-        self.helm(&["uninstall", release, &namespace, "--wait", "--timeout=60s"]).unwrap()
+        self.helm(&["uninstall", release, &namespace, "--wait", "--timeout=180s"]).unwrap()
     }
 
     fn migrate(&self, arguments: &[&str]) -> Said {

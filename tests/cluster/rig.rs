@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_test_cluster::tools::{self, Tool};
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, StateFolder};
 use kedge_tests::programs::{run_xtask, xtask};
 use serde_json::json;
@@ -16,7 +16,7 @@ use serde_json::json;
 async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
     let cluster = Cluster::builder("rig-hpa").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
     cluster.kubectl(["create", "deployment", "web", "--image=web", "--replicas=3"]).unwrap();
-    cluster.kubectl(["wait", "deployment/web", "--for=condition=Available", "--timeout=60s"]).unwrap();
+    cluster.kubectl(["wait", "deployment/web", "--for=condition=Available", "--timeout=180s"]).unwrap();
 
     let hpas: kube::Api<HorizontalPodAutoscaler> = kube::Api::namespaced(cluster.client().await.unwrap(), "default");
     let hpa = serde_json::from_value(json!({
@@ -29,7 +29,7 @@ async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
     }));
     hpas.create(&Default::default(), &hpa.unwrap()).await.unwrap();
     // Above the maximum, so the controller scales though it has no metric; then it says what it lacks.
-    let conditions = wait_for("the controller has judged the HPA", Duration::from_secs(30), async || {
+    let conditions = wait_for("the controller has judged the HPA", DEADLINE, async || {
         let status = hpas.get("web").await.unwrap().status.unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         let able = conditions.iter().any(|condition| condition.type_ == "AbleToScale" && condition.status == "True");
@@ -109,7 +109,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     kill_owner(&state);
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + DEADLINE;
     while !state.processes().unwrap().is_empty() {
         assert!(Instant::now() < deadline, "the guardian did not act: {:?}", state.processes());
         std::thread::sleep(Duration::from_millis(20));
@@ -201,7 +201,7 @@ fn signal(signal: &str, pid: u32) {
 /// Kills the owner of a cluster, and waits until the kernel has taken everything back from it: its threads end one by one.
 fn kill_owner(state: &StateFolder) {
     kill(state.owner().unwrap().expect("an owner").pid);
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + DEADLINE;
     while state.owner().unwrap().is_some() {
         assert!(Instant::now() < deadline, "the lock of a dead owner stays");
         std::thread::sleep(Duration::from_millis(5));
@@ -210,7 +210,7 @@ fn kill_owner(state: &StateFolder) {
 
 fn kill(pid: u32) {
     signal("KILL", pid);
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + DEADLINE;
     while is_running(pid) {
         assert!(Instant::now() < deadline, "process {pid} does not end");
         std::thread::sleep(Duration::from_millis(5));

@@ -18,8 +18,8 @@ use crate::server::Server;
 /// The events of a watch.
 pub(crate) type Lines = BoxStream<'static, Value>;
 
-/// What is done at all is done within this time.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// The deadline of a single request.
+pub(crate) const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Sends the request of a step, and answers with the whole answer.
 pub(crate) async fn ask(
@@ -31,7 +31,7 @@ pub(crate) async fn ask(
 ) -> anyhow::Result<Value> {
     let request = request(step, method, path, body)?;
     let answered = async { whole(server.send(request).await?).await };
-    timeout(SOON, answered).await.with_context(|| format!("no answer to {method} {path}"))?
+    timeout(REQUEST_DEADLINE, answered).await.with_context(|| format!("no answer to {method} {path}"))?
 }
 
 /// The request of a step.

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::exchange::{Lines, SOON, ask, head, lines, request, whole};
+use crate::exchange::{Lines, REQUEST_DEADLINE, ask, head, lines, request, whole};
 use crate::normal::Normaliser;
 use crate::script::{Script, Step, base};
 use crate::server::Server;
@@ -109,7 +109,7 @@ impl Stage<'_> {
         body: Option<String>,
         wanted: &Value,
     ) -> anyhow::Result<Value> {
-        let deadline = Instant::now() + self.server.patience();
+        let deadline = Instant::now() + self.server.deadline();
         loop {
             let mut answer = ask(self.server, step, method, path, body.clone()).await?;
             if wanted.as_object().into_iter().flatten().all(|(path, value)| find(&answer, path) == Some(value)) {
@@ -140,7 +140,7 @@ impl Stage<'_> {
 
     async fn open_watch(&mut self, name: &str, step: &Step, path: &str) -> anyhow::Result<()> {
         let path = self.words.text(path)?;
-        let answer = timeout(SOON, self.server.send(request(step, "GET", &path, None)?)).await??;
+        let answer = timeout(REQUEST_DEADLINE, self.server.send(request(step, "GET", &path, None)?)).await??;
         if answer.status().is_success() {
             let head = head(&answer);
             self.note(name, step, &format!("GET {path}"), head);
@@ -153,7 +153,7 @@ impl Stage<'_> {
     }
 
     async fn collect_events(&mut self, name: &str, step: &Step, watch: &str) -> anyhow::Result<()> {
-        let deadline = Instant::now() + self.server.patience();
+        let deadline = Instant::now() + self.server.deadline();
         let lines = self.watches.get_mut(watch).with_context(|| format!("no watch is called {watch}"))?;
         let mut events = Vec::new();
         let mut end = "";

@@ -43,11 +43,11 @@ impl Server {
         }
     }
 
-    /// How long to wait for what controllers do, or for an event. The plane does at once what it does at all.
-    pub(crate) fn patience(&self) -> Duration {
+    /// The longest wait for the work of a controller, or for an event. The plane does its work at once, unless the machine is busy.
+    pub(crate) fn deadline(&self) -> Duration {
         match self {
-            Self::Real(_) => Duration::from_secs(30),
-            Self::Plane(_) => Duration::from_secs(5),
+            Self::Real(_) => Duration::from_secs(60),
+            Self::Plane(_) => Duration::from_secs(20),
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) async fn wait_until_served(server: &Server, crd: &Value) -> anyhow::R
     let served = versions.iter().find(|version| version["served"] == json!(true)).context("no version is served")?;
     let texts = [&spec["group"], &served["name"], &spec["names"]["plural"]].map(|value| value.as_str().unwrap_or("?"));
     let path = format!("/apis/{}", texts.join("/"));
-    wait_for(&format!("{path} is served"), server.patience(), async || {
+    wait_for(&format!("{path} is served"), server.deadline(), async || {
         match ask(server, &Step::default(), "GET", &path, None).await {
             Ok(answer) if answer["code"] == json!(200) => Ok(()),
             other => Err(other),

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use kedge_tests::compare::{Difference, differences};
 use serde_json::{Value, json};
 
-use crate::compare::{Difference, differences};
 use crate::listed::{Listed, Row};
 use crate::play::Answer;
 
@@ -42,6 +42,13 @@ impl Verdict {
     }
 }
 
+/// A difference for a reader: the value of the real API server, and the plane's.
+fn describe(difference: &Difference) -> String {
+    let text = |value: &Option<Value>| value.as_ref().map_or("(absent)".to_owned(), Value::to_string);
+    let Difference { path, expected, found } = difference;
+    format!("    @ {path}\n    - {}\n    + {}", text(expected), text(found))
+}
+
 fn said(answer: &Answer) -> Value {
     answer.said.clone()
 }
@@ -70,7 +77,7 @@ impl Tally {
                 let is_it = |row: &&Row| row.is(&verdict.script, &pair.step, &difference.path);
                 let rows: Vec<&Row> = listed.0.iter().filter(is_it).collect();
                 if rows.is_empty() {
-                    unlisted.push(difference.to_string());
+                    unlisted.push(describe(difference));
                 }
                 self.met.extend(rows.into_iter().cloned());
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::files;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +17,9 @@ use tokio::time::Instant;
 
 use crate::api::{Answer, Kube, path_of};
 use crate::case::{Entry, filled};
-use crate::compare::{Difference, differences};
+use kedge_tests::compare::Difference;
+
+use crate::compare::differences;
 use crate::listed::{Listed, Row};
 use crate::verdict::{Outcome, Verdict};
 
@@ -25,7 +27,7 @@ use crate::verdict::{Outcome, Verdict};
 const LABEL: &str = "parity.example.com/admission";
 
 /// How long the webhooks may take to see what was made a moment before.
-const SIGHT: Duration = Duration::from_secs(5);
+const SIGHT: Duration = Duration::from_secs(20);
 
 /// Triggers without parameters are no mistake to KEDA's webhooks, and stand in many cases that are about something else. This
 /// case is put as it is written; in all others such triggers get what they need.
@@ -118,7 +120,7 @@ pub(crate) async fn register(kube: &Kube, port: u16, authority: &str) -> anyhow:
     let namespace = create_namespace(kube, "admission").await?;
     let bad = json!({ "so": { "idleReplicaCount": 0, "triggers": [{ "type": "cron", "metadata": {} }] } });
     let bad: Entry = serde_json::from_value(bad)?;
-    wait_for("the webhooks are asked", Duration::from_secs(60), async || {
+    wait_for("the webhooks are asked", DEADLINE, async || {
         let path = format!("{}?dryRun=All", path_of("ScaledObject", &namespace));
         let answer = kube.call(Method::POST, &path, Some(&bad.with_defaults(json!({})))).await;
         match answer.map_err(|error| error.to_string())? {

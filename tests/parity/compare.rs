@@ -1,26 +1,15 @@
 //! The difference between two captures, path by path.
 
-use std::collections::BTreeSet;
-use std::fmt;
-
+use kedge_tests::compare::{Difference, differences_at, differences_by};
 use serde_json::{Value, json};
 
 use crate::case::Free;
 
-/// One value that differs. None: there is no such value.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Difference {
-    /// Names with dots between them; `[Ready]` is the condition of that type, `[0]` an element.
-    pub(crate) path: String,
-    pub(crate) keda: Option<Value>,
-    pub(crate) kedge: Option<Value>,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |value: &Option<Value>| value.as_ref().map_or("(absent)".to_owned(), written);
-        write!(out, "{}\n  KEDA:  {}\n  Kedge: {}", self.path, text(&self.keda), text(&self.kedge))
-    }
+/// A difference for a reader: the value of KEDA, and ours.
+pub(crate) fn describe(difference: &Difference) -> String {
+    let text = |value: &Option<Value>| value.as_ref().map_or("(absent)".to_owned(), written);
+    let Difference { path, expected, found } = difference;
+    format!("{path}\n  KEDA:  {}\n  Kedge: {}", text(expected), text(found))
 }
 
 /// A value as it is written for a reader: text as it is, unless it would be taken for something else.
@@ -64,55 +53,41 @@ pub(crate) fn freed(capture: &Value, free: &Free) -> Value {
 
 /// All differences between what KEDA did and what Kedge does.
 pub(crate) fn differences(keda: &Value, kedge: &Value) -> Vec<Difference> {
-    let mut found = Vec::new();
-    compare("", Some(keda), Some(kedge), &mut found);
-    found
+    differences_by(keda, kedge, compare_list)
 }
 
-fn compare(path: &str, keda: Option<&Value>, kedge: Option<&Value>, found: &mut Vec<Difference>) {
-    if keda == kedge {
-        return;
-    }
-    match (keda, kedge) {
-        (Some(Value::Object(old)), Some(Value::Object(new))) => {
-            for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
-                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                compare(&below, old.get(key), new.get(key), found);
-            }
-        }
-        (Some(Value::Array(old)), Some(Value::Array(new))) if path == "events" => compare_events(old, new, found),
-        (Some(Value::Array(old)), Some(Value::Array(new))) if path.ends_with(".conditions") => {
-            compare_conditions(path, old, new, found);
-        }
-        (Some(Value::Array(old)), Some(Value::Array(new))) => {
-            for index in 0..old.len().max(new.len()) {
-                compare(&format!("{path}[{index}]"), old.get(index), new.get(index), found);
-            }
-        }
-        _ => found.push(Difference { path: path.into(), keda: keda.cloned(), kedge: kedge.cloned() }),
+/// Events and conditions are named by what they are, not by their place in the list.
+fn compare_list(path: &str, keda: &[Value], kedge: &[Value]) -> Option<Vec<Difference>> {
+    match path {
+        "events" => Some(compare_events(keda, kedge)),
+        path if path.ends_with(".conditions") => Some(compare_conditions(path, keda, kedge)),
+        _ => None,
     }
 }
 
 /// Conditions are compared by their type, and then their order.
-fn compare_conditions(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
+fn compare_conditions(path: &str, old: &[Value], new: &[Value]) -> Vec<Difference> {
+    let mut found = Vec::new();
     let kinds = |list: &[Value]| list.iter().map(|condition| condition["type"].clone()).collect::<Vec<_>>();
     let of = |list: &[Value], kind: &Value| list.iter().find(|condition| condition["type"] == *kind).cloned();
     let (old_kinds, new_kinds) = (kinds(old), kinds(new));
     let added = new_kinds.iter().filter(|kind| !old_kinds.contains(kind));
     for kind in old_kinds.iter().chain(added) {
         let below = format!("{path}[{}]", kind.as_str().unwrap_or_default());
-        compare(&below, of(old, kind).as_ref(), of(new, kind).as_ref(), found);
+        found.extend(differences_at(&below, of(old, kind).as_ref(), of(new, kind).as_ref(), compare_list));
     }
     let common = |list: &[Value], other: &[Value]| -> Value {
         let common = list.iter().filter(|kind| other.contains(kind)).filter_map(Value::as_str);
         common.collect::<Vec<_>>().join(", ").into()
     };
     let (before, now) = (common(&old_kinds, &new_kinds), common(&new_kinds, &old_kinds));
-    compare(&format!("{path}[order]"), Some(&before), Some(&now), found);
+    found.extend(differences_at(&format!("{path}[order]"), Some(&before), Some(&now), compare_list));
+    found
 }
 
 /// Events are a set. Two that differ only in their note are one difference.
-fn compare_events(old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
+fn compare_events(old: &[Value], new: &[Value]) -> Vec<Difference> {
+    let mut found = Vec::new();
     let path = |event: &Value| {
         let [on, kind, reason] = ["on", "type", "reason"].map(|key| event[key].as_str().unwrap_or_default());
         format!("events[{on} {kind} {reason}]")
@@ -120,29 +95,30 @@ fn compare_events(old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
     let mut added: Vec<&Value> = new.iter().filter(|event| !old.contains(event)).collect();
     for lost in old.iter().filter(|event| !new.contains(event)) {
         let instead = added.iter().position(|event| path(event) == path(lost)).map(|index| added.remove(index));
-        let kedge = instead.map(|event| event["note"].clone());
-        found.push(Difference { path: path(lost), keda: Some(lost["note"].clone()), kedge });
+        let note = instead.map(|event| event["note"].clone());
+        found.push(Difference { path: path(lost), expected: Some(lost["note"].clone()), found: note });
     }
     found.extend(added.into_iter().map(|event| Difference {
         path: path(event),
-        keda: None,
-        kedge: Some(event["note"].clone()),
+        expected: None,
+        found: Some(event["note"].clone()),
     }));
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(keda: Value, kedge: Value) -> Vec<String> {
-        let line = |difference: &Difference| difference.to_string().replace("\n  ", " | ");
+    fn described(keda: Value, kedge: Value) -> Vec<String> {
+        let line = |difference: &Difference| describe(difference).replace("\n  ", " | ");
         differences(&keda, &kedge).iter().map(line).collect()
     }
 
     #[test]
     fn what_is_the_same_is_no_difference() {
         let capture = json!({ "events": [{ "reason": "A" }], "targets": { "Deployment/web": 3 } });
-        assert_eq!(told(capture.clone(), capture), Vec::<String>::new());
+        assert_eq!(described(capture.clone(), capture), Vec::<String>::new());
     }
 
     #[test]
@@ -160,7 +136,7 @@ mod tests {
             ("a text like a number", json!({ "v": "3" }), json!({ "v": 3 }), "v | KEDA:  \"3\" | Kedge: 3"),
         ];
         for (name, keda, kedge, expected) in rows {
-            assert_eq!(told(keda, kedge), [expected], "{name}");
+            assert_eq!(described(keda, kedge), [expected], "{name}");
         }
     }
 
@@ -174,7 +150,7 @@ mod tests {
             "status.conditions[Ready].status | KEDA:  True | Kedge: False",
             "status.conditions[order] | KEDA:  Ready, Active | Kedge: Active, Ready",
         ];
-        assert_eq!(told(keda, kedge), expected);
+        assert_eq!(described(keda, kedge), expected);
     }
 
     #[test]
@@ -187,7 +163,7 @@ mod tests {
             "events[ScaledObject/so Normal C] | KEDA:  z | Kedge: (absent)",
             "events[ScaledObject/so Normal D] | KEDA:  (absent) | Kedge: new",
         ];
-        assert_eq!(told(keda, kedge), expected);
+        assert_eq!(described(keda, kedge), expected);
     }
 
     #[test]

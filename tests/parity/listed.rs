@@ -9,11 +9,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use kedge_tests::compare::Difference;
 use kedge_tests::files;
 use kedge_tests::page::{cells, code};
 use serde_json::Value;
 
-use crate::compare::{Difference, written};
+use crate::compare::written;
 
 const HEAD: &str = "| case | step | where | KEDA | Kedge |";
 const RULE: &str = "|---|---|---|---|---|";
@@ -48,7 +49,7 @@ pub(crate) enum Cell {
 impl Row {
     /// Whether this is the difference that is meant.
     pub(crate) fn is(&self, found: &Difference) -> bool {
-        self.path == found.path && self.keda.is(found.keda.as_ref()) && self.kedge.is(found.kedge.as_ref())
+        self.path == found.path && self.keda.is(found.expected.as_ref()) && self.kedge.is(found.found.as_ref())
     }
 }
 

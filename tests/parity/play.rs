@@ -10,7 +10,9 @@ use tokio::time::Instant;
 
 use crate::api::{Kube, path_of};
 use crate::case::{Case, Step};
-use crate::compare::{Difference, differences, freed};
+use kedge_tests::compare::Difference;
+
+use crate::compare::{differences, freed};
 use crate::listed::{Listed, Row};
 use crate::normal::Words;
 use crate::sources::Sources;
@@ -20,9 +22,9 @@ use crate::{capture, steps, wishes};
 /// How long nothing may change before a capture, unless a step says otherwise.
 const SETTLE: Duration = Duration::from_secs(5);
 /// How long the wishes of a step may take.
-const DEADLINE: Duration = Duration::from_secs(75);
+const DEADLINE: Duration = Duration::from_secs(180);
 /// How long what has settled may take to become what KEDA did: events, above all, may come late.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the cluster is looked at meanwhile.
 const PAUSE: Duration = Duration::from_secs(1);
 

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use crate::compare::Difference;
+use kedge_tests::compare::Difference;
+
+use crate::compare::describe;
 use crate::listed::Row;
 
 /// What came of one case.
@@ -32,7 +34,7 @@ impl Outcome {
         for (step, found, listed) in steps {
             let is_listed = |difference: &&Difference| listed.iter().any(|row| row.is(difference));
             for difference in found.iter().filter(|difference| !is_listed(difference)) {
-                problems.push(format!("{step}: {difference}"));
+                problems.push(format!("{step}: {}", describe(difference)));
             }
             for row in listed {
                 if found.iter().any(|difference| row.is(difference)) {
@@ -120,7 +122,7 @@ mod tests {
     use crate::listed::Cell;
 
     fn difference(path: &str) -> Difference {
-        Difference { path: path.into(), keda: Some(json!(1)), kedge: Some(json!(2)) }
+        Difference { path: path.into(), expected: Some(json!(1)), found: Some(json!(2)) }
     }
 
     fn row(id: &str, path: &str) -> Row {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 /// How soon a scaler listens, on a busy machine.
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// A scaler that authors are shown. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
+use kedge_test_cluster::cargo;
+
 use crate::files::workspace;
 
 /// The path of `kedge`.
@@ -26,7 +28,8 @@ pub fn run_xtask(arguments: &[&str]) -> (bool, String) {
 
 /// The path of the external scaler in Rust that authors are shown.
 pub fn rust_scaler() -> PathBuf {
-    once("examples/scaler", |_| cargo_build(&["--package", "kedge-proto", "--example", "scaler"]))
+    // Cargo builds the example beside every program.
+    once("examples/scaler", |_| cargo_build("kedge"))
 }
 
 /// The path of the external scaler in Go that authors are shown.
@@ -40,9 +43,9 @@ pub fn go_scaler() -> PathBuf {
     })
 }
 
-/// The path of the program of a package, built once.
-fn built(package: &'static str) -> PathBuf {
-    once(package, |_| cargo_build(&["--package", package]))
+/// The path of a program of the workspace, built once.
+fn built(program: &'static str) -> PathBuf {
+    once(program, |_| cargo_build(program))
 }
 
 /// The path of a program below the folder that programs are built into. It is built at the first call.
@@ -59,9 +62,6 @@ fn once(name: &'static str, build: impl FnOnce(&Path)) -> PathBuf {
     built.entry(name).or_insert_with(make).clone()
 }
 
-fn cargo_build(what: &[&str]) {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet"]).args(what).current_dir(workspace());
-    kedge_test_cluster::process::forget_own_package(&mut cargo);
-    assert!(cargo.status().expect("cargo starts").success(), "cargo build {what:?} fails");
+fn cargo_build(program: &str) {
+    cargo::run(&cargo::build_arguments(program)).expect("the program builds");
 }

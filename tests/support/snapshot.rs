@@ -5,6 +5,8 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use serde_json::{Map, Value, json};
 
+use crate::compare::{self, Difference};
+
 /// ScaledObjects.
 pub fn scaled_objects() -> ApiResource {
     resource("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects")
@@ -86,22 +88,11 @@ fn hpa(object: &Value) -> Value {
     json!({ "spec": object["spec"], "owners": names, "labels": object["metadata"]["labels"] })
 }
 
-/// Where two snapshots differ, one line a place.
+/// The differences between two snapshots, one line each.
 pub fn differences(wanted: &Value, seen: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    compare(String::new(), wanted, seen, &mut found);
-    found
-}
-
-fn compare(path: String, wanted: &Value, seen: &Value, found: &mut Vec<String>) {
-    match (wanted, seen) {
-        (Value::Object(one), Value::Object(other)) => {
-            let all: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-            for key in all {
-                compare(format!("{path}.{key}"), &wanted[key], &seen[key], found);
-            }
-        }
-        _ if wanted == seen => {}
-        _ => found.push(format!("{path}: {seen}, not {wanted}")),
-    }
+    let text = |value: &Option<Value>| value.as_ref().map_or("(absent)".to_owned(), Value::to_string);
+    let line = |difference: Difference| {
+        format!("{}: {}, not {}", difference.path, text(&difference.found), text(&difference.expected))
+    };
+    compare::differences(wanted, seen).into_iter().map(line).collect()
 }

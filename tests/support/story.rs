@@ -1,14 +1,10 @@
 //! A namespace of its own in which a test tells a story: builders that say only what matters, and waiting for what must come.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use kedge_test_cluster::Cluster;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use serde_json::{Value, json};
-
-/// Longer than any single step takes on a busy machine.
-const STEP_LIMIT: Duration = Duration::from_secs(60);
 
 /// One story.
 #[derive(Debug)]
@@ -48,8 +44,22 @@ impl<'a> Story<'a> {
 
     /// An object as JSON; null if it is not there.
     pub fn get(&self, kind: &str, name: &str) -> Value {
+        if let Some(plural) = api_path(kind) {
+            return self.read(&format!("{plural}/{name}"));
+        }
         let text = self.kubectl(["get", kind, name, "--ignore-not-found", "--output=json"]);
         serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// All objects of a kind, as a list.
+    pub fn list(&self, kind: &str) -> Value {
+        self.read(api_path(kind).unwrap_or_else(|| panic!("the path of {kind} is not known")))
+    }
+
+    /// Reads a path with `{}` in place of this namespace.
+    fn read(&self, path: &str) -> Value {
+        let path = path.replace("{}", &self.namespace);
+        self.cluster.read(&path).expect("the API server answers").unwrap_or_default()
     }
 
     /// The replicas that a workload asks for.
@@ -77,8 +87,7 @@ impl<'a> Story<'a> {
 
     /// The notes of all events on an object with this reason.
     pub fn events(&self, reason: &str) -> Vec<String> {
-        let all: Value =
-            serde_json::from_str(&self.kubectl(["get", "events.events.k8s.io", "--output=json"])).expect("events");
+        let all = self.list("event");
         let of = |event: &&Value| event["reason"] == reason;
         all["items"]
             .as_array()
@@ -91,17 +100,31 @@ impl<'a> Story<'a> {
 
     /// Waits until a look at the cluster gives this.
     pub async fn until<T: PartialEq + std::fmt::Debug>(&self, what: &str, wanted: T, look: impl Fn(&Self) -> T) {
-        let seen = wait_for(what, STEP_LIMIT, async || {
+        let seen = wait_for(what, DEADLINE, async || {
             let seen = look(self);
-            if seen == wanted { Ok(()) } else { Err((seen, self.kubectl(["get", "so,hpa,deploy"]))) }
+            if seen == wanted { Ok(()) } else { Err(seen) }
         });
-        seen.await.unwrap_or_else(|error| panic!("{}: {error}", self.namespace));
+        if let Err(error) = seen.await {
+            panic!("{}: {error}\n{}", self.namespace, self.kubectl(["get", "so,hpa,deploy"]));
+        }
     }
 
     /// Waits until a Deployment asks for this many replicas.
     pub async fn until_replicas(&self, name: &str, wanted: i64) {
         self.until(&format!("{name} has {wanted} replicas"), Some(wanted), |story| story.replicas("deployment", name))
             .await;
+    }
+}
+
+/// The path of the objects of a kind that is read often, with `{}` in place of the namespace.
+fn api_path(kind: &str) -> Option<&'static str> {
+    match kind {
+        "so" | "scaledobject" => Some("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects"),
+        "hpa" => Some("/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"),
+        "deployment" => Some("/apis/apps/v1/namespaces/{}/deployments"),
+        "statefulset" => Some("/apis/apps/v1/namespaces/{}/statefulsets"),
+        "event" => Some("/apis/events.k8s.io/v1/namespaces/{}/events"),
+        _ => None,
     }
 }
 

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::stream::{self, BoxStream, StreamExt};
 use kedge_proto::externalscaler::external_scaler_server::{ExternalScaler, ExternalScalerServer};
@@ -13,6 +12,7 @@ use kedge_proto::externalscaler::{
     GetMetricSpecResponse, GetMetricsRequest, GetMetricsResponse, IsActiveResponse, MetricSpec, MetricValue,
     ScaledObjectRef,
 };
+use kedge_test_cluster::wait::DEADLINE;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -127,7 +127,7 @@ impl Unruly {
         let mut asked = self.said.asked.subscribe();
         let wanted = *asked.borrow() + times;
         let waiting = asked.wait_for(|count| *count >= wanted);
-        tokio::time::timeout(Duration::from_secs(60), waiting).await??;
+        tokio::time::timeout(DEADLINE, waiting).await??;
         Ok(())
     }
 }

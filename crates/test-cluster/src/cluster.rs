@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -18,13 +19,11 @@ use crate::embedded;
 use crate::nodes;
 use crate::ports::Port;
 use crate::process::Group;
+use crate::reader::Reader;
 use crate::real;
 use crate::state::StateFolder;
 use crate::tools::{self, Tool};
-use crate::wait::wait_for;
-
-/// Longer than any component takes to start on a busy machine; a dead one is noticed at once.
-const START_LIMIT: Duration = Duration::from_secs(120);
+use crate::wait::{DEADLINE, wait_for};
 
 /// A running cluster. It is stopped when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -35,6 +34,7 @@ pub struct Cluster {
     control_plane: ControlPlane,
     apiserver_port: u16,
     kubectl: PathBuf,
+    reader: OnceLock<Reader>,
     // Held until the processes are gone: fields are dropped in this order, after `group`.
     pub(crate) reserved: Vec<Port>,
     _lock: File,
@@ -121,6 +121,7 @@ impl ClusterBuilder {
             control_plane,
             apiserver_port: port.number,
             kubectl: tools::path(Tool::Kubectl)?,
+            reader: OnceLock::new(),
             reserved: vec![port],
             _lock: lock,
         })
@@ -168,9 +169,12 @@ impl Cluster {
 
     /// A client with the rights of the administrator.
     pub async fn client(&self) -> anyhow::Result<kube::Client> {
-        let kubeconfig = Kubeconfig::read_from(self.kubeconfig())?;
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok(kube::Client::try_from(config)?)
+        connect(&self.kubeconfig()).await
+    }
+
+    /// The object or list at a path of the API; `None` if there is none. Blocks, and costs far less than [`Cluster::kubectl`].
+    pub fn read(&self, path: &str) -> anyhow::Result<Option<serde_json::Value>> {
+        self.reader.get_or_init(|| Reader::start(self.kubeconfig())).read(path)
     }
 
     /// Runs the real kubectl as the administrator, and answers what it printed.
@@ -188,7 +192,7 @@ impl Cluster {
     pub fn install_crds(&self, folder: &Path) -> anyhow::Result<()> {
         self.kubectl(["apply", "--server-side", "--filename", &folder.display().to_string()])?;
         // A CRD that is a moment old has no conditions, and kubectl takes that for an error.
-        let wait = || self.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]);
+        let wait = || self.kubectl(["wait", "--for=condition=Established", "--timeout=180s", "crd", "--all"]);
         let mut waited = wait();
         for _ in 0..50 {
             if waited.is_ok() {
@@ -262,10 +266,17 @@ impl Cluster {
         mut look: impl AsyncFnMut() -> Result<T, String>,
     ) -> anyhow::Result<T> {
         let group = &mut self.group;
-        wait_for(what, START_LIMIT, async || match group.check() {
+        wait_for(what, DEADLINE, async || match group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => look().await.map(Ok),
         })
         .await?
     }
+}
+
+/// A client with the rights that a kubeconfig gives.
+pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
 }

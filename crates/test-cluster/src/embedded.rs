@@ -1,15 +1,15 @@
 //! The API in memory, as a process of its own: one program in place of the six of a real control plane.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+use crate::cargo;
 use crate::cluster::{Cluster, ClusterBuilder};
 use crate::components;
-use crate::process::forget_own_package;
 
 const PROGRAM: &str = "kedge-plane";
 
@@ -39,13 +39,8 @@ fn program() -> anyhow::Result<PathBuf> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args(["build", "--quiet", "--package", "kedge-plane", "--features", "serve", "--bin", PROGRAM])
-        .arg("--message-format=json-render-diagnostics")
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stderr(Stdio::inherit());
-    forget_own_package(&mut cargo);
+    let mut cargo = cargo::command(&cargo::build_arguments(PROGRAM));
+    cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     let output = cargo.output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("{PROGRAM} does not build ({})", output.status);

@@ -1,13 +1,11 @@
 //! A process beside a cluster, registered with it as its external metrics API.
 
-use std::time::Duration;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 /// The name of the API, as an `APIService`.
 pub const METRICS_API: &str = "v1beta1.external.metrics.k8s.io";
@@ -66,7 +64,7 @@ pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
 /// Returns when the API server reads metrics from where it was told to; fails when `check` does.
 pub async fn until_available(cluster: &Cluster, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
-    wait_for("the metrics API is available", Duration::from_secs(30), async || {
+    wait_for("the metrics API is available", DEADLINE, async || {
         check().map_err(|error| error.to_string())?;
         let asked = cluster.kubectl(["get", "apiservice", METRICS_API, "--output", available]);
         match asked.as_deref() {

@@ -22,30 +22,37 @@
 //! | [`running_keda`] | the real KEDA beside a cluster, as processes |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
+//! | `reader` | reads of the API server from synchronous code |
 //! | `metrics_server` | a real metrics-server beside a cluster |
 //! | `components` | the command line of each program |
 //! | [`keda`] | KEDA's CRDs from its source, and a chart that owns them as KEDA's does |
+//! | [`cargo`] | running cargo on this workspace |
 //! | [`process`] | child processes that end when their owner ends, however it ends |
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
 //! | [`ports`] | ports that no other cluster on this machine gets |
 //! | `plain_http` | one request, for probes and metrics |
 //! | `certificates` | keys, certificates and kubeconfigs |
 //! | [`http`] | asking a server over plain HTTP |
+//! | [`http_source`] | a metric source over HTTP whose responses a test sets |
+//! | [`slowdown`] | how much other work slows this machine down |
 //! | [`wait`] | waiting for a condition with a deadline |
 //!
 //! Linux only: clearing up after a killed owner reads `/proc`.
 
 pub mod balancer;
+pub mod cargo;
 pub mod cluster;
 pub mod control_plane;
 pub mod external_metrics;
 pub mod http;
+pub mod http_source;
 pub mod keda;
 pub mod operator;
 pub mod ports;
 pub mod process;
 pub mod prometheus;
 pub mod running_keda;
+pub mod slowdown;
 pub mod tools;
 pub mod wait;
 
@@ -56,6 +63,7 @@ mod embedded;
 mod metrics_server;
 mod nodes;
 mod plain_http;
+mod reader;
 mod real;
 mod state;
 

@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use k8s_openapi::api::authentication::v1::TokenRequest;
@@ -17,7 +16,7 @@ use crate::external_metrics::{self, Certificate, METRICS_API};
 use crate::http::get;
 use crate::ports::Port;
 use crate::process::Group;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 /// Who the operator is to the API server, in the audit log.
 pub const IDENTITY: &str = "system:serviceaccount:kedge:kedge";
@@ -115,7 +114,7 @@ impl RunningOperator {
     /// Returns when it says that it is ready.
     pub async fn until_ready(&mut self) -> anyhow::Result<()> {
         let probe = SocketAddr::from(([127, 0, 0, 1], self.ports[1].number));
-        wait_for("the operator is ready", Duration::from_secs(60), async || {
+        wait_for("the operator is ready", DEADLINE, async || {
             self.group.check().map_err(|error| error.to_string())?;
             match get(probe, "/readyz").await {
                 Ok(answer) if answer.starts_with("HTTP/1.1 200") => Ok(()),
@@ -146,7 +145,7 @@ impl RunningOperator {
 
     /// Asks it to end, and waits until it has, with success.
     pub async fn terminate(mut self) -> anyhow::Result<()> {
-        self.group.terminate(Duration::from_secs(20)).await.with_context(|| self.log())
+        self.group.terminate(DEADLINE).await.with_context(|| self.log())
     }
 
     /// Where `external.metrics.k8s.io` is served.

@@ -167,15 +167,6 @@ impl Drop for Group {
     }
 }
 
-/// Keeps from a cargo that is to be started what another cargo told this program about its own package: it would look like a
-/// change to build scripts that watch it, and everything above them would be built again, here and in the next build outside.
-pub fn forget_own_package(cargo: &mut Command) {
-    let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this_package)) {
-        cargo.env_remove(name);
-    }
-}
-
 fn log_path(folder: &Path, name: &str) -> PathBuf {
     folder.join("logs").join(name).with_extension("log")
 }

@@ -15,7 +15,7 @@ use crate::state::StateFolder;
 use crate::tools::{self, Tool};
 use crate::wait::wait_for;
 
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// A running Prometheus. It is stopped when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]

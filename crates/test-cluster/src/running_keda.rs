@@ -14,7 +14,7 @@ use crate::plain_http;
 use crate::ports::Port;
 use crate::process::Group;
 use crate::tools::{self, Tool};
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 /// The namespace that KEDA is told to be in: that of its Lease.
 pub const NAMESPACE: &str = "keda";
@@ -65,7 +65,7 @@ impl RunningKeda {
             kube::Config::new(format!("https://127.0.0.1:{}", self.ports.metrics_api.number).parse::<http::Uri>()?);
         config.accept_invalid_certs = true;
         let adapter = Client::try_from(config)?;
-        wait_for("KEDA's adapter is ready", Duration::from_secs(120), async || {
+        wait_for("KEDA's adapter is ready", DEADLINE, async || {
             self.group.check().map_err(|error| error.to_string())?;
             let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
             adapter.request_text(request).await.map(drop).map_err(|error| error.to_string())

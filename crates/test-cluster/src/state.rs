@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) const MARK: &str = "KEDGE_TEST_CLUSTER";
 
 /// How long killed processes may take to disappear.
-const GONE_WITHIN: Duration = Duration::from_secs(10);
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The folder in which one cluster keeps its data, certificates and logs. Logs stay until the name is used again.
 #[derive(Clone, Debug)]

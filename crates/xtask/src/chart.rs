@@ -14,7 +14,7 @@ use kedge_test_cluster::tools::{self, Tool};
 use serde::Deserialize;
 
 use crate::generate::Generated;
-use crate::workspace;
+use kedge_test_cluster::cargo::workspace;
 
 const CHART: &str = "config/helm/kedge";
 

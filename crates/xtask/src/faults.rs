@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::cargo;
+use kedge_test_cluster::cargo;
 
 /// How many runs CI plays.
 pub(crate) const RUNS: u64 = 10_500;
 
 /// The profile that is built sooner than it costs time to run.
-const QUICKLY_BUILT: &str = "faults";
+pub(crate) const QUICKLY_BUILT: &str = "faults";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -28,6 +28,10 @@ pub(crate) struct Args {
     #[arg(long)]
     release: bool,
 
+    /// Build a copy of the operator with deliberate defects, and check that the suite detects each of them
+    #[arg(long, conflicts_with_all = ["runs", "from", "resume", "one"])]
+    mutants: bool,
+
     /// Play only the run of this number, and show every request and answer of it
     #[arg(long, conflicts_with_all = ["runs", "from", "resume"])]
     one: Option<u64>,
@@ -36,6 +40,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = |number: u64| number.to_string();
     let profile = if args.release { "release" } else { QUICKLY_BUILT };
+    if args.mutants {
+        return suite(profile, &["mutants"]);
+    }
     if let Some(number) = args.one {
         return suite(profile, &["one", &text(number)]);
     }
@@ -46,11 +53,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     suite(profile, &arguments)
 }
 
-fn suite(profile: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    cargo(&[&["run", "--quiet", "--profile", profile, "--package", "kedge-faults", "--"], arguments].concat())
+fn suite(profile: &str, command: &[&str]) -> anyhow::Result<()> {
+    cargo::run(&arguments(profile, command))
 }
 
-/// The runs of CI.
-pub(crate) fn in_ci() -> anyhow::Result<()> {
-    suite(QUICKLY_BUILT, &["run", "--runs", &RUNS.to_string()])
+/// The arguments of the cargo that builds the suite and runs a command of it.
+pub(crate) fn arguments<'a>(profile: &'a str, command: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "--quiet", "--profile", profile, "--package", "kedge-faults", "--"], command].concat()
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use crate::{cargo, chart, workspace};
+use kedge_test_cluster::cargo::{self, workspace};
+
+use crate::chart;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -38,12 +40,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.check {
         return check();
     }
-    cargo(&["run", "--quiet", "--package", "kedge", "--", "crds", "--out-dir", "crds"])?;
+    cargo::run(&["run", "--quiet", "--package", "kedge", "--", "crds", "--out-dir", "crds"])?;
     let registration = "webhooks/registration.yaml";
-    cargo(&["run", "--quiet", "--package", "kedge", "--", "registration", "--out-file", registration])?;
+    cargo::run(&["run", "--quiet", "--package", "kedge", "--", "registration", "--out-file", registration])?;
     for page in ["operator", "lint"] {
         let file = format!("docs/reference/{page}.md");
-        cargo(&["run", "--quiet", "--package", "kedge", "--", "reference", page, "--out-file", &file])?;
+        cargo::run(&["run", "--quiet", "--package", "kedge", "--", "reference", page, "--out-file", &file])?;
     }
     chart::clear()?;
     chart::parts()?.iter().try_for_each(Generated::write)?;

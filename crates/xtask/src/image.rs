@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use kedge_test_cluster::process::forget_own_package;
-
-use crate::workspace;
+use kedge_test_cluster::cargo::{forget_own_package, workspace};
 
 /// Builds it, and answers where it is.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {

@@ -6,14 +6,12 @@ mod cluster;
 mod faults;
 mod generate;
 mod image;
-mod peer;
 mod test;
 
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
+use kedge_test_cluster::cargo;
 use kedge_test_cluster::tools::{self, Tool};
 
 /// The tasks of this repository
@@ -26,24 +24,29 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: unit, golden, and on a real cluster, building what they need the first time
+    /// Run all tests: unit, golden, faults, and on a real cluster. Builds what they need the first time; runs every step, then lists
+    /// what failed
     Test(test::Args),
-    /// Run the operator in virtual time on a Kubernetes API in memory, while something goes wrong
+    /// Run the operator in virtual time on a Kubernetes API in memory while faults are injected
     Faults(faults::Args),
-    /// Measure what the documents tell about speed and weight
+    /// Measure the latency and memory that the documentation states
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Start, look at and stop a real Kubernetes control plane on this machine
+    /// Start, list and stop real Kubernetes control planes on this machine
     #[command(subcommand)]
     Cluster(cluster::Command),
-    /// Build the programs that clusters and tests are made of, without starting anything
+    /// Build the programs of the test cluster (etcd, kube-apiserver, …) without starting them
     Tools,
-    /// Write again what is generated and committed: crds/, docs/reference/, webhooks/registration.yaml, and what is made of
-    /// the Helm chart
+    /// Write the generated files that are committed: crds/, docs/reference/, webhooks/registration.yaml, and the parts of the Helm
+    /// chart
     Generate(generate::Args),
-    /// Measure Kedge beside the real KEDA, which is built the first time; that takes a quarter of an hour
-    #[command(subcommand)]
-    Peer(peer::Command),
+    /// Measure Kedge beside the real KEDA, which is built the first time; the build takes a quarter of an hour
+    #[command(disable_help_flag = true)]
+    Peer {
+        /// What to measure, with its options; `--help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -54,7 +57,7 @@ fn main() -> ExitCode {
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate(args) => generate::run(&args),
-        Task::Peer(command) => peer::run(&command),
+        Task::Peer { arguments } => run_peer(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,30 +68,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
-fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep")
-}
-
-/// Runs cargo in the workspace.
-fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
-    run(&mut cargo_command(arguments))
-}
-
-/// A cargo that works in the workspace, yet to be started.
-fn cargo_command(arguments: &[&str]) -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(arguments).current_dir(workspace());
-    kedge_test_cluster::process::forget_own_package(&mut command);
-    command
-}
-
-fn run(cargo: &mut Command) -> anyhow::Result<()> {
-    let status = cargo.status().context("cannot start cargo")?;
-    if !status.success() {
-        let arguments: Vec<_> = cargo.get_args().map(|argument| argument.to_string_lossy()).collect();
-        bail!("`cargo {}` failed ({status})", arguments.join(" "));
-    }
-    Ok(())
+/// Runs the package that measures Kedge beside KEDA.
+fn run_peer(arguments: &[String]) -> anyhow::Result<()> {
+    let arguments = arguments.iter().map(String::as_str);
+    cargo::run(&["run", "--quiet", "--package", "kedge-peer", "--"].into_iter().chain(arguments).collect::<Vec<_>>())
 }

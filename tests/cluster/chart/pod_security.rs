@@ -1,10 +1,9 @@
 //! The pods of the chart in a namespace that enforces the restricted pod security standard.
 
 use std::fs;
-use std::time::Duration;
 
 use kedge_test_cluster::Cluster;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::helm::Document;
 use serde_json::{Value, json};
 
@@ -40,7 +39,7 @@ async fn pods_satisfy_the_restricted_standard() {
     let namespace =
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "restricted", "labels": labels } });
     cluster.apply(&namespace).unwrap();
-    wait_for("the namespace has its account", Duration::from_secs(30), async || {
+    wait_for("the namespace has its account", DEADLINE, async || {
         cluster.kubectl(["get", "serviceaccount", "default", "--namespace=restricted"])
     })
     .await

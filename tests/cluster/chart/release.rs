@@ -1,9 +1,7 @@
 //! A release on a real API server, from installation to removal, in a namespace that enforces the restricted standard.
 
-use std::time::Duration;
-
 use kedge_test_cluster::Cluster;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::story::{cron_open, scaled_object};
 use kedge_tests::{files, helm};
 use serde_json::{Value, json};
@@ -43,9 +41,15 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     assert!(said.contains("STATUS: deployed") && said.contains("is installed in the namespace keda"), "{said}");
     // The pods are real to the API server, which holds them to the standard of the namespace.
     cluster
-        .kubectl(["wait", "deployment/keda-operator", "--namespace=keda", "--for=condition=Available", "--timeout=60s"])
+        .kubectl([
+            "wait",
+            "deployment/keda-operator",
+            "--namespace=keda",
+            "--for=condition=Available",
+            "--timeout=180s",
+        ])
         .unwrap();
-    wait_for("ScaledObjects can be made", Duration::from_secs(30), async || {
+    wait_for("ScaledObjects can be made", DEADLINE, async || {
         let mut object = scaled_object("web", [cron_open(1)], json!({}));
         object["metadata"]["namespace"] = json!("default");
         cluster.apply(&object).map_err(|error| error.to_string())
@@ -66,7 +70,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     assert_eq!((operator(&cluster)["spec"]["replicas"].clone(), note_of_crd(&cluster)), (json!(1), Value::Null));
     assert!(get(&cluster, &["pdb", "keda-operator", "--namespace=keda"]).is_null());
 
-    let said = helm_on(&cluster, &["uninstall", "keda", "--wait", "--timeout=60s"]);
+    let said = helm_on(&cluster, &["uninstall", "keda", "--wait", "--timeout=180s"]);
     assert!(said.contains("uninstalled"), "{said}");
     let gone = [
         &["deployment", "keda-operator", "--namespace=keda"][..],
@@ -105,7 +109,13 @@ async fn the_plain_manifests_are_applied_as_they_are() {
         assert!(said.contains("deployment.apps/keda-operator serverside-applied"), "{said}");
     }
     cluster
-        .kubectl(["wait", "deployment/keda-operator", "--namespace=keda", "--for=condition=Available", "--timeout=60s"])
+        .kubectl([
+            "wait",
+            "deployment/keda-operator",
+            "--namespace=keda",
+            "--for=condition=Available",
+            "--timeout=180s",
+        ])
         .unwrap();
     assert_eq!(operator(&cluster)["metadata"]["generation"], 1);
     let labels = &operator(&cluster)["metadata"]["labels"];

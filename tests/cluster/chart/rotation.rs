@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Request;
 use kedge_test_cluster::Cluster;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
 use kube::api::{Api, DynamicObject};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -127,11 +127,9 @@ async fn shake_hands(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>
 /// Waits until the webhooks answer: objects that they do not answer for are refused.
 async fn until_judged(cluster: &Cluster) {
     let object = scaled_object("first", [cron_open(2)], json!({}));
-    wait_for("objects are judged", Duration::from_secs(60), async || {
-        cluster.apply(&object).map_err(|error| error.to_string())
-    })
-    .await
-    .unwrap();
+    wait_for("objects are judged", DEADLINE, async || cluster.apply(&object).map_err(|error| error.to_string()))
+        .await
+        .unwrap();
     cluster.kubectl(["delete", "scaledobject", "first"]).unwrap();
 }
 
@@ -149,7 +147,7 @@ async fn until_changed(cluster: &Cluster, name: &str, from: &[&str]) {
         now if now.is_empty() || from.contains(&now.as_str()) => Err(now.len()),
         _ => Ok(()),
     };
-    wait_for(&what, Duration::from_secs(180), look).await.unwrap();
+    wait_for(&what, 2 * DEADLINE, look).await.unwrap();
 }
 
 #[tokio::test]
@@ -177,7 +175,7 @@ async fn certificates_are_renewed_under_load_and_no_caller_fails() {
 
     let first = part(&cluster, "ca.key");
     until_changed(&cluster, "ca.key", &[&first]).await;
-    wait_for("three renewals", Duration::from_secs(180), async || match seen.lock().unwrap().leaves.len() {
+    wait_for("three renewals", 2 * DEADLINE, async || match seen.lock().unwrap().leaves.len() {
         few @ 0..4 => Err(few),
         _ => Ok(()),
     })

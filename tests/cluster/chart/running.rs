@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +11,7 @@ use kedge_test_cluster::balancer::Balancer;
 use kedge_test_cluster::external_metrics::METRICS_API;
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::process::Group;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::{helm, programs};
 use serde_json::{Value, json};
 
@@ -101,7 +100,7 @@ impl<'a> Release<'a> {
                 self.start(&mut pods, deployment, replica);
             }
         }
-        wait_for("the metrics API is available", Duration::from_secs(60), async || {
+        wait_for("the metrics API is available", DEADLINE, async || {
             pods.group.check().map_err(|error| error.to_string())?;
             // The API server looks again when it is touched; by itself it would wait for up to half a minute.
             let touched = format!("touched={}", std::process::id());
@@ -211,10 +210,7 @@ pub(super) struct Pods {
 impl Pods {
     /// Asks all to end, and waits until they have.
     pub(super) async fn terminate(mut self) {
-        self.group
-            .terminate(Duration::from_secs(20))
-            .await
-            .unwrap_or_else(|error| panic!("{error:#}\n{}", self.logs()));
+        self.group.terminate(DEADLINE).await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.logs()));
     }
 
     /// What they have logged.

@@ -1,8 +1,6 @@
 //! Objects that have Kedge do all it does: wake, sleep, count pods, judge, read what credentials are taken from, and clean up.
 
-use std::time::Duration;
-
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::story::{
     Story, authentication, cron_closed, cron_open, deployment, scaled_object, signed_in, workload,
 };
@@ -176,7 +174,7 @@ async fn until_judged(story: &Story<'_>, wishes: &Wishes) {
         Ok(()) => "nothing".to_owned(),
         Err(error) => error.to_string(),
     };
-    let judged = wait_for("a bad object is refused", Duration::from_secs(60), async || {
+    let judged = wait_for("a bad object is refused", DEADLINE, async || {
         let said = refused(&bad);
         let is_judged = said.contains("admission webhook \"vscaledobject.kb.io\" denied") && said.contains("at noon");
         // What is written before the webhooks serve must not stay: writing it again would change nothing.

@@ -9,12 +9,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use kedge_metrics_api::source::MetricFuture;
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
+use kedge_test_cluster::slowdown;
 use tokio::time::{Instant, sleep};
 
 use super::script::{Answer, Deed, Step, Timeline};
 use super::stage::Scene;
 
-/// How long the controller may take to act on an answer. Where it took longer, the record knows.
+/// How long the controller takes at most to act on an answer, on an idle machine. Where it took longer, the record shows it.
 const REACTION_MAX: Duration = Duration::from_millis(300);
 
 /// How long after the last write of a pass somebody may do something: it is over, and the next has not begun.
@@ -83,15 +84,24 @@ struct Progress {
     passes: Vec<(Instant, Instant)>,
     step_began_at: Instant,
     quiet_until: Instant,
+    /// How long the controller takes at most to act on an answer.
+    reaction_max: Duration,
 }
 
 impl Board {
     pub(super) fn new(timelines: &[Timeline], scene: Scene) -> Self {
-        let now = Instant::now();
+        let (now, reaction_max) = (Instant::now(), REACTION_MAX.mul_f64(slowdown::measure()));
         let progress = |timeline: &Timeline| {
             let story = Story { timeline: timeline.clone(), happened: Vec::new() };
-            let progress =
-                Progress { story, step: 0, told: Vec::new(), passes: Vec::new(), step_began_at: now, quiet_until: now };
+            let progress = Progress {
+                story,
+                step: 0,
+                told: Vec::new(),
+                passes: Vec::new(),
+                step_began_at: now,
+                quiet_until: now,
+                reaction_max,
+            };
             (timeline.name.to_owned(), progress)
         };
         Self { scene, progress: Mutex::new(timelines.iter().map(progress).collect()) }
@@ -147,7 +157,7 @@ impl Board {
                 return None;
             }
             let now = Instant::now();
-            progress.passes.push((now, now + REACTION_MAX));
+            progress.passes.push((now, now + progress.reaction_max));
         }
         let (_, answer) = answers.iter().find(|(known, _)| *known == metric)?;
         progress.told.push(metric.to_owned());
@@ -199,7 +209,7 @@ impl Progress {
         let is_known =
             |write: &Instant| self.passes.iter().any(|(told_at, over_at)| write > told_at && write <= over_at);
         let strays: Vec<_> = writes.iter().copied().filter(|write| !is_known(write)).collect();
-        self.passes.extend(strays.into_iter().map(|write| (write - REACTION_MAX, write)));
+        self.passes.extend(strays.into_iter().map(|write| (write - self.reaction_max, write)));
         self.passes.sort();
     }
 
@@ -211,7 +221,8 @@ impl Progress {
         }
         let lengths = self.story.timeline.lengths();
         let lengths: Vec<Duration> = lengths.iter().filter_map(|length| length.to_std().ok()).collect();
-        let mut ages = self.passes.iter().map(|(told_at, over_at)| (now - *over_at, now + REACTION_MAX - *told_at));
+        let mut ages =
+            self.passes.iter().map(|(told_at, over_at)| (now - *over_at, now + self.reaction_max - *told_at));
         !ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }

@@ -13,6 +13,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Pod;
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
 use kedge_serving::ServingCertificate;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, external_metrics};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use serde::de::DeserializeOwned;
@@ -34,7 +35,7 @@ const QUIET: Duration = Duration::from_millis(250);
 const STAGGER: Duration = Duration::from_millis(100);
 
 /// Longer than any story takes.
-const STORY_LIMIT: Duration = Duration::from_secs(90);
+const STORY_LIMIT: Duration = Duration::from_secs(300);
 
 /// What the audit log holds: everything that the controller reads and writes of scales, and its statuses.
 const AUDIT_POLICY: &str = r#"
@@ -183,7 +184,7 @@ fn version(object: &impl kube::Resource) -> u64 {
 
 async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
     let look = async || if is_so() { Ok(()) } else { Err("it is not so yet") };
-    kedge_test_cluster::wait::wait_for(what, Duration::from_secs(60), look).await
+    wait_for(what, DEADLINE, look).await
 }
 
 /// What is known of the Deployments and pods, kept by watches.

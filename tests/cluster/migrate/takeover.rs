@@ -1,8 +1,6 @@
 //! From KEDA to Kedge and back. Objects keep their identity all the way.
 
-use std::time::Duration;
-
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -111,7 +109,7 @@ async fn without_it_helm_deletes_the_crds_and_every_object() {
     }
     stage.helm(&["uninstall", "keda", "--namespace=keda"]).unwrap();
     // The API server deletes every object of a kind before the kind is gone, in its own time.
-    wait_for("the CRDs are gone", Duration::from_secs(180), async || {
+    wait_for("the CRDs are gone", DEADLINE, async || {
         let left: Vec<&str> = crds.into_iter().filter(|crd| !stage.get(&["crd", crd]).is_null()).collect();
         if left.is_empty() { Ok(()) } else { Err(left.join(", ")) }
     })

@@ -1,6 +1,6 @@
 //! Credentials on a real cluster: taken from where they are, taken up when they change, named when they are missing.
 
-use kedge_tests::guarded::Guarded;
+use kedge_test_cluster::http_source::HttpSource;
 use kedge_tests::leak::{assert_nowhere, marker};
 use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn from_secret(name: &str, secret: &str) -> Value {
 }
 
 /// A trigger with the value of this source, which asks for a bearer token.
-fn guarded(source: &Guarded, reference: &str) -> Value {
+fn guarded(source: &HttpSource, reference: &str) -> Value {
     let mut trigger = prometheus(&source.url(), "q", 10);
     trigger["metadata"]["authModes"] = json!("bearer");
     trigger["authenticationRef"] = json!({ "name": reference });
@@ -54,7 +54,7 @@ fn message(story: &Story<'_>) -> String {
 #[tokio::test]
 async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
     let story = Story::begin(cluster().await, "rotation");
-    let source = Guarded::start(20.0, &bearer("first")).await.unwrap();
+    let source = HttpSource::start_protected(20.0, &bearer("first")).await.unwrap();
     // Looked at every minute: whatever happens sooner is because the Secret changed.
     let slow = json!({ "minReplicaCount": 1, "pollingInterval": 60 });
     story.apply([deployment("web", 1), secret("creds", "wrong"), from_secret("prom", "creds")]);
@@ -64,7 +64,7 @@ async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
     story.until("it signs in", ("True".into(), "ScaledObjectReady".into()), ready).await;
     story.until_replicas("web", 2).await;
     let hpa = |story: &Story<'_>| story.condition("web", "HPAActive").0;
-    source.ask_for(&bearer("second"));
+    source.protect_all(&bearer("second"));
     story.until("the old token is refused", "False".to_owned(), hpa).await;
     story.apply([secret("creds", "second")]);
     story.until("the new token is used", "True".to_owned(), hpa).await;
@@ -77,7 +77,7 @@ async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
 #[tokio::test]
 async fn what_is_missing_is_named_until_it_appears() {
     let story = Story::begin(cluster().await, "missing");
-    let source = Guarded::start(20.0, &bearer("t")).await.unwrap();
+    let source = HttpSource::start_protected(20.0, &bearer("t")).await.unwrap();
     let slow = json!({ "minReplicaCount": 1, "pollingInterval": 60 });
     story.apply([deployment("web", 1), scaled_object("web", [guarded(&source, "prom")], slow)]);
     let says = |part: String| move |story: &Story<'_>| message(story).contains(&part);
@@ -103,7 +103,7 @@ async fn what_is_missing_is_named_until_it_appears() {
 #[tokio::test]
 async fn a_variable_of_the_target_signs_in() {
     let story = Story::begin(cluster().await, "variable");
-    let source = Guarded::start(20.0, &bearer("from-env")).await.unwrap();
+    let source = HttpSource::start_protected(20.0, &bearer("from-env")).await.unwrap();
     let mut web = deployment("web", 1);
     web["spec"]["template"]["spec"]["containers"][0]["env"] =
         json!([{ "name": "TOKEN", "valueFrom": { "secretKeyRef": { "name": "creds", "key": "token" } } }]);
@@ -117,7 +117,7 @@ async fn a_variable_of_the_target_signs_in() {
 #[tokio::test]
 async fn the_list_of_users_follows_them_and_the_object_can_go() {
     let story = Story::begin(cluster().await, "users");
-    let source = Guarded::start(0.0, &bearer("t")).await.unwrap();
+    let source = HttpSource::start_protected(0.0, &bearer("t")).await.unwrap();
     story.apply([deployment("web", 1), secret("creds", "t"), from_secret("one", "creds"), from_secret("two", "creds")]);
     let users =
         |name: &'static str| move |story: &Story<'_>| story.get("triggerauthentication", name)["status"].clone();
@@ -136,7 +136,7 @@ async fn the_list_of_users_follows_them_and_the_object_can_go() {
 #[tokio::test]
 async fn a_rotation_under_load_moves_nobody() {
     let story = Story::begin(cluster().await, "turns");
-    let source = Guarded::start(20.0, &bearer("turn-0")).await.unwrap();
+    let source = HttpSource::start_protected(20.0, &bearer("turn-0")).await.unwrap();
     let names: Vec<String> = (0..12).map(|index| format!("web-{index}")).collect();
     story.apply([secret("creds", "turn-0"), from_secret("prom", "creds")]);
     story.apply(names.iter().map(|name| deployment(name, 0)));
@@ -151,7 +151,7 @@ async fn a_rotation_under_load_moves_nobody() {
     story.until("all are awake", awake.clone(), |_| all("deployments", ".spec.replicas")).await;
     for turn in 1..=5 {
         // For a moment the Secret is behind the source, as it is in life.
-        source.ask_for(&bearer(&format!("turn-{turn}")));
+        source.protect_all(&bearer(&format!("turn-{turn}")));
         story.apply([secret("creds", &format!("turn-{turn}"))]);
         let ready = ".status.conditions[?(@.type==\"Ready\")].status";
         let wanted = vec!["True".to_owned(); names.len()];

@@ -1,6 +1,6 @@
 //! Fallback: what counts in place of a source that keeps failing.
 
-use kedge_tests::guarded::Guarded;
+use kedge_test_cluster::http_source::HttpSource;
 use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ async fn a_trigger_that_cannot_be_built_falls_back_too() {
 }
 
 /// A trigger for a source that can be made to fail: it asks for a header, and which one can be changed.
-fn guarded(source: &Guarded) -> Value {
+fn guarded(source: &HttpSource) -> Value {
     let mut trigger = prometheus(&source.url(), "load", 10);
     trigger["metadata"]["customHeaders"] = json!("Authorization=open");
     trigger
@@ -51,7 +51,7 @@ fn guarded(source: &Guarded) -> Value {
 #[tokio::test]
 async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
     let story = Story::begin(cluster().await, "behaviors");
-    let source = Guarded::start(50.0, "open").await.unwrap();
+    let source = HttpSource::start_protected(50.0, "open").await.unwrap();
     // Name, behavior, replicas of the fallback, and what five replicas become.
     let rows = [
         ("plain", None, 3, 3),
@@ -72,7 +72,7 @@ async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
     for (name, ..) in rows {
         story.until_replicas(name, 5).await;
     }
-    source.ask_for("closed");
+    source.protect_all("closed");
     let says = |name: &'static str, status: &str, reason: &str| {
         let wanted = (status.to_owned(), reason.to_owned());
         story.until(name, wanted, move |story| story.condition(name, "Fallback"))
@@ -84,7 +84,7 @@ async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
         assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }), "{name}");
         assert_eq!(story.condition(name, "Ready").0, "True", "{name}: a fallback is a plan, and it is followed");
     }
-    source.ask_for("open");
+    source.protect_all("open");
     for (name, ..) in rows {
         says(name, "False", "NoFallbackFound").await;
         story.until_replicas(name, 5).await;

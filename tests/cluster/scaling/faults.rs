@@ -1,10 +1,8 @@
 //! An API server that refuses a write.
 
-use std::time::Duration;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::denier::Denier;
 use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
 use serde_json::json;
@@ -33,7 +31,7 @@ async fn a_refused_hpa_stops_no_awakening() {
         "metadata": { "name": "probe", "namespace": story.namespace },
         "spec": { "maxReplicas": 1, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "none" } },
     });
-    wait_for("the webhook is asked", Duration::from_secs(30), async || match story.cluster.apply(&hpa) {
+    wait_for("the webhook is asked", DEADLINE, async || match story.cluster.apply(&hpa) {
         Err(error) if error.to_string().contains("no HPAs today") => Ok(()),
         other => {
             story.kubectl(["delete", "hpa", "probe", "--ignore-not-found"]);

@@ -66,10 +66,7 @@ async fn until(story: &Story<'_>, what: &str, expected: &Expected) {
         })
         .collect();
     let look = |story: &Story<'_>| -> BTreeMap<String, (Option<i64>, String)> {
-        let list = |kind: &str| -> serde_json::Value {
-            serde_json::from_str(&story.kubectl(["get", kind, "--output=json"])).expect("a list")
-        };
-        let (objects, targets) = (list("scaledobjects"), list("deployments"));
+        let (objects, targets) = (story.list("so"), story.list("deployment"));
         let find = |list: &serde_json::Value, name: &str| {
             let items = list["items"].as_array().cloned().unwrap_or_default();
             items.into_iter().find(|item| item["metadata"]["name"] == name).unwrap_or_default()

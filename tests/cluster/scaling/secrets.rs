@@ -1,9 +1,9 @@
 //! Credentials that fail in every way, with an operator that logs all it can: they are told nowhere.
 
+use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::{Launch, RunningOperator};
 use kedge_tests::leak::{assert_nowhere, marker, places};
 use kedge_tests::programs;
-use kedge_tests::source::{Answer, Source};
 use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
@@ -12,11 +12,11 @@ struct Case {
     name: &'static str,
     modes: &'static str,
     secret: Vec<(&'static str, String)>,
-    answer: Answer,
+    answer: SourceResponse,
 }
 
 impl Case {
-    fn new(name: &'static str, modes: &'static str, secret: &[(&'static str, &str)], answer: Answer) -> Self {
+    fn new(name: &'static str, modes: &'static str, secret: &[(&'static str, &str)], answer: SourceResponse) -> Self {
         let secret = secret.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
         Self { name, modes, secret, answer }
     }
@@ -46,23 +46,26 @@ fn authentication(name: &str, spec: Value) -> Value {
 /// Sources that refuse a credential or say it back, and credentials that cannot be used.
 fn cases(token: &str) -> Vec<Case> {
     let bearer = |name, answer| Case::new(name, "bearer", &[("bearerToken", token)], answer);
-    let says = |text: String| Answer::raw("400 Bad Request", text);
+    let says = |text: String| SourceResponse::raw("400 Bad Request", text);
     let gives = |value: &str| {
         let vector = json!({ "status": "success", "data": { "resultType": "vector", "result": [{ "metric": {}, "value": [0, value] }] } });
-        Answer::raw("200 OK", vector.to_string())
+        SourceResponse::raw("200 OK", vector.to_string())
     };
-    let elsewhere =
-        |place: String| Answer::Raw { status: "302 Found", headers: vec![("location", place)], body: String::new() };
+    let elsewhere = |place: String| SourceResponse::Raw {
+        status: "302 Found",
+        headers: vec![("location", place)],
+        body: String::new(),
+    };
     let pem = |kind: &str| format!("-----BEGIN {kind}-----\n{token}\n-----END {kind}-----\n");
-    let refused = || Answer::raw("401 Unauthorized", format!("who is {token}?"));
+    let refused = || SourceResponse::raw("401 Unauthorized", format!("who is {token}?"));
     vec![
         bearer("refused", refused()),
         bearer(
             "explained",
             says(json!({ "status": "error", "errorType": "auth", "error": format!("no {token}") }).to_string()),
         ),
-        bearer("broken", Answer::raw("500 Internal Server Error", format!("panic: {token}"))),
-        bearer("prose", Answer::raw("200 OK", format!("welcome, {token}"))),
+        bearer("broken", SourceResponse::raw("500 Internal Server Error", format!("panic: {token}"))),
+        bearer("prose", SourceResponse::raw("200 OK", format!("welcome, {token}"))),
         bearer("no-number", gives(token)),
         bearer("sent-on", elsewhere(format!("http://user:{token}@127.0.0.1:9/?token={token}"))),
         bearer("sent-nowhere", elsewhere(format!("http://[::{token}"))),
@@ -156,7 +159,7 @@ async fn credentials_that_fail_are_told_nowhere() {
     };
     let operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
     let story = Story::begin(&cluster, "secrets");
-    let source = Source::start().await.unwrap();
+    let source = HttpSource::start().await.unwrap();
     let cases = cases(&token);
     for case in &cases {
         source.set(case.name, case.answer.clone());
@@ -164,7 +167,7 @@ async fn credentials_that_fail_are_told_nowhere() {
     story.apply(cases.iter().flat_map(|case| case.objects(&source.url())));
     story.apply(others(&source.url(), &token));
     let unsettled = |story: &Story<'_>| -> Vec<String> {
-        let all: Value = serde_json::from_str(&story.kubectl(["get", "so", "--output=json"])).unwrap();
+        let all = story.list("so");
         let ready = |object: &Value| {
             let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let ready = conditions.iter().find(|condition| condition["type"] == "Ready").cloned().unwrap_or_default();

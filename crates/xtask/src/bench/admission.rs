@@ -16,7 +16,9 @@ use kedge_test_cluster::Cluster;
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::{image, workspace};
+use kedge_test_cluster::cargo::workspace;
+
+use crate::image;
 use caller::Caller;
 use waits::Waits;
 use webhooks::Webhooks;

@@ -6,7 +6,7 @@ use anyhow::bail;
 use kedge_test_cluster::StateFolder;
 
 /// Longer than an owner needs to kill its processes.
-const GONE_WITHIN: Duration = Duration::from_secs(20);
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

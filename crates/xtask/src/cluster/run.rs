@@ -9,7 +9,7 @@ use kedge_test_cluster::{RunningOperator, StateFolder};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Choices, print_usage, ready_file};
-use crate::{cargo, workspace};
+use kedge_test_cluster::cargo::{self, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -59,6 +59,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The operator's program, built and lying beside this one.
 fn kedge() -> anyhow::Result<PathBuf> {
-    cargo(&["build", "--quiet", "--package", "kedge"])?;
+    cargo::run(&cargo::build_arguments("kedge"))?;
     Ok(std::env::current_exe()?.with_file_name("kedge"))
 }

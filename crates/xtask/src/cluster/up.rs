@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use kedge_test_cluster::StateFolder;
+use kedge_test_cluster::cargo;
 use kedge_test_cluster::tools::{self, Tool};
-
-use crate::cargo;
 
 use super::{Choices, print_usage, ready_file};
 
@@ -24,7 +23,7 @@ pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
     tools::build(&Tool::CLUSTER)?;
     if choices.with_operator {
         eprintln!("building the operator");
-        cargo(&["build", "--quiet", "--package", "kedge"])?;
+        cargo::run(&cargo::build_arguments("kedge"))?;
     }
     let started = Instant::now();
     eprintln!("starting cluster `{}`", choices.name);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use kedge_tests::source::Answer;
+use kedge_test_cluster::http_source::SourceResponse;
 use kedge_tests::story::{deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) struct Step {
     /// ScaledObjects that are deleted.
     pub(super) deleted: Vec<&'static str>,
     /// What queries are answered with from now on.
-    pub(super) answers: Vec<(&'static str, Answer)>,
+    pub(super) answers: Vec<(&'static str, SourceResponse)>,
     /// What those who ask must show from now on.
     pub(super) authorizations: Vec<(&'static str, &'static str)>,
     /// How many replicas everybody has in the end.
@@ -50,10 +50,10 @@ fn queries() -> impl Iterator<Item = &'static str> {
 }
 
 /// Everybody gets this much work, but for `but`.
-fn work(amount: f64, but: &[(&'static str, Answer)]) -> Vec<(&'static str, Answer)> {
+fn work(amount: f64, but: &[(&'static str, SourceResponse)]) -> Vec<(&'static str, SourceResponse)> {
     let half = |query: &str| if query.starts_with("summed-") { amount / 2.0 } else { amount };
     let all = queries().filter(|query| but.iter().all(|(other, _)| other != query));
-    all.map(|query| (query, Answer::Value(half(query)))).chain(but.iter().cloned()).collect()
+    all.map(|query| (query, SourceResponse::Value(half(query)))).chain(but.iter().cloned()).collect()
 }
 
 /// Everybody has this many replicas, but for `but`.
@@ -118,7 +118,7 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
     let with = |name: &str, annotations: &[(&str, &str)]| annotated(plain(url, name), annotations);
     let mut renamed = plain(url, "renamed");
     renamed["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["name"] = json!("another");
-    let broken = |query: &'static str| (query, Answer::broken());
+    let broken = |query: &'static str| (query, SourceResponse::broken());
     let step = |name, objects, answers, replicas| Step {
         name,
         objects,
@@ -160,7 +160,7 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
                     secret("second"),
                     renamed.clone(),
                 ],
-                vec![("fallen", Answer::Value(0.0)), ("signed", Answer::Value(25.0))],
+                vec![("fallen", SourceResponse::Value(0.0)), ("signed", SourceResponse::Value(25.0))],
                 replicas(
                     0,
                     &[("paused", 3), ("held", 2), ("kept-up", 3), ("forced", 1), ("signed", 3), ("renamed", 1)],
@@ -187,7 +187,7 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
             ..step(
                 "all is over",
                 Vec::new(),
-                work(0.0, &[("renamed", Answer::Value(45.0))]),
+                work(0.0, &[("renamed", SourceResponse::Value(45.0))]),
                 replicas(0, &[("restored", ORIGINAL), ("renamed", 5)]),
             )
         },

@@ -3,13 +3,12 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context;
 use kedge_test_cluster::external_metrics::Certificate;
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::process::Group;
-use kedge_test_cluster::wait::wait_for;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, http};
 use serde_json::json;
 
@@ -44,7 +43,7 @@ impl Webhooks {
             format!("--cert-dir={}", folder.display()),
         ];
         group.spawn(PROGRAM, program, flags)?;
-        wait_for("the webhooks are ready", Duration::from_secs(60), async || {
+        wait_for("the webhooks are ready", DEADLINE, async || {
             group.check().map_err(|error| error.to_string())?;
             match http::get(address, "/readyz").await {
                 Ok(answer) if answer.starts_with("HTTP/1.1 200") => Ok(()),

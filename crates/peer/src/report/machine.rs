@@ -6,8 +6,8 @@ use std::process::Command;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::tools::KEDA_VERSION;
 
-use crate::peer::takeover::Profile;
-use crate::workspace;
+use crate::takeover::Profile;
+use kedge_test_cluster::cargo::workspace;
 
 pub(super) struct Machine {
     pub(super) date: String,

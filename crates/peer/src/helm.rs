@@ -8,7 +8,7 @@ use kedge_test_cluster::running_keda::NAMESPACE;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, keda};
 
-use crate::workspace;
+use kedge_test_cluster::cargo::workspace;
 
 /// The release that takes over, and its namespace.
 pub(crate) const KEDGE: &str = "kedge";

@@ -12,12 +12,12 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
 use super::say;
-use crate::peer::fleet::{self, Member};
-use crate::peer::helm;
-use crate::peer::prober::{Metric, Prober};
-use crate::peer::recorder::{Facet, Kind, Recorder};
-use crate::peer::regime::{Ground, Peer, Regime};
-use crate::peer::source::{Answer, Source};
+use crate::fleet::{self, Member};
+use crate::helm;
+use crate::prober::{Metric, Prober};
+use crate::recorder::{Facet, Kind, Recorder};
+use crate::regime::{Ground, Peer, Regime};
+use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 
 /// Longer than anything takes that is waited for.
 pub(crate) const LIMIT: Duration = Duration::from_secs(300);
@@ -27,7 +27,7 @@ const PROBED: [&str; 4] = ["guarded-0", "cron-0", "counting", "formula-1"];
 
 pub(crate) struct Stage<'a> {
     pub(crate) ground: Ground<'a>,
-    pub(crate) source: Source,
+    pub(crate) source: HttpSource,
     pub(crate) recorder: Recorder,
     pub(crate) prober: Prober,
     pub(crate) members: Vec<Member>,
@@ -40,7 +40,7 @@ impl<'a> Stage<'a> {
     pub(crate) async fn set(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<(Self, Regime)> {
         helm::install_keda(cluster)?;
         cluster.apply(&fleet::ground())?;
-        let source = Source::start().await?;
+        let source = HttpSource::start().await?;
         let ground = Ground::prepare(cluster, kedge).await?;
         say("KEDA starts");
         let mut keda = ground.start(Peer::Keda, "first", NAMESPACE).await?;
@@ -62,9 +62,8 @@ impl<'a> Stage<'a> {
     }
 }
 
-fn create(cluster: &Cluster, source: &Source, members: &[Member]) -> anyhow::Result<()> {
-    let answers = members.iter().flat_map(|member| member.answers());
-    answers.for_each(|(query, answer)| source.set(query, answer.clone()));
+fn create(cluster: &Cluster, source: &HttpSource, members: &[Member]) -> anyhow::Result<()> {
+    members.iter().for_each(|member| member.set_up(source));
     let items: Vec<Value> = members.iter().flat_map(|member| member.objects().to_vec()).collect();
     cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": items }))
 }
@@ -94,10 +93,10 @@ async fn until_settled(recorder: &Recorder, members: &[Member], regime: &mut Reg
 }
 
 /// Takes the work from those that are to wait for the end of their cooldown.
-async fn cool_down(source: &Source, recorder: &Recorder, members: &[Member]) -> anyhow::Result<()> {
+async fn cool_down(source: &HttpSource, recorder: &Recorder, members: &[Member]) -> anyhow::Result<()> {
     for index in 0..2 {
         let name = fleet::cooling(index);
-        source.set(&name, Answer::Value(0.0));
+        source.set(&name, SourceResponse::Value(0.0));
         let member =
             members.iter().find(|member| member.name == name).with_context(|| format!("there is no {name}"))?;
         wait_for(&format!("{name} cools down"), LIMIT, async || {

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::stage::{LIMIT, Stage};
 use super::{SYNC_PERIOD, say};
-use crate::peer::fleet::{LEAVING, Member, ORIGINAL};
-use crate::peer::recorder::{Change, Facet, Kind};
-use crate::peer::source::Answer;
+use crate::fleet::{LEAVING, Member, ORIGINAL};
+use crate::recorder::{Change, Facet, Kind};
+use kedge_test_cluster::http_source::SourceResponse;
 
 /// Who gets more work, and who is woken, in each round.
 const ROUNDS: [(&str, u32, &str); 4] = [
@@ -105,7 +105,7 @@ pub(crate) async fn delete(stage: &mut Stage<'_>, index: usize) -> anyhow::Resul
     })
     .await?;
     say(&format!("{name} was deleted, and its target has {ORIGINAL} replicas, after {:.1?}", asked.elapsed()));
-    stage.source.set(name, Answer::Value(0.0));
+    stage.source.set(name, SourceResponse::Value(0.0));
     Ok(asked.elapsed())
 }
 

@@ -8,6 +8,7 @@ mod steps;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kedge_test_cluster::cargo;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane};
 
@@ -17,7 +18,6 @@ use self::stage::Stage;
 pub(crate) use self::steps::Followed;
 use super::regime::Peer;
 use super::report::{Report, say};
-use crate::cargo;
 
 /// How often the HPA controller looks at each HPA.
 pub(crate) const SYNC_PERIOD: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ fn build(profile: Profile) -> anyhow::Result<PathBuf> {
             Profile::Dev => &[],
             Profile::Release => &["--release"],
         };
-        cargo(&[&["build", "--quiet", "--package", "kedge"], flags].concat())?;
+        cargo::run(&[&["build", "--quiet", "--package", "kedge"], flags].concat())?;
         let target = beside.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
         Ok(target.join(folder).join("kedge"))
     })

@@ -7,7 +7,7 @@ use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
-use crate::peer::fleet::NAMESPACES;
+use crate::fleet::NAMESPACES;
 
 /// The kinds that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Member, SHARE};
-use crate::peer::source::Answer;
+use kedge_test_cluster::http_source::SourceResponse;
 
 pub(super) struct Draft {
     member: Member,
@@ -23,7 +23,8 @@ impl Draft {
             ready: "True",
             polled: true,
             objects: Vec::new(),
-            answers: Vec::new(),
+            responses: Vec::new(),
+            authorization: None,
         };
         Self { member, before: 0, annotations: json!({}), spec: json!({}), triggers: Vec::new() }
     }
@@ -33,13 +34,19 @@ impl Draft {
         self
     }
 
-    pub(super) fn answer(mut self, query: &str, answer: Answer) -> Self {
-        self.member.answers.push((query.to_owned(), answer));
+    pub(super) fn answer(mut self, query: &str, response: SourceResponse) -> Self {
+        self.member.responses.push((query.to_owned(), response));
         self
     }
 
     pub(super) fn broken(mut self) -> Self {
-        self.member.answers = vec![(self.member.name.clone(), Answer::Broken)];
+        self.member.responses = vec![(self.member.name.clone(), SourceResponse::broken())];
+        self
+    }
+
+    /// Requires this `Authorization` of those who query the source.
+    pub(super) fn protected(mut self, authorization: &'static str) -> Self {
+        self.member.authorization = Some(authorization);
         self
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::peer::recorder::{Change, Facet, Kind};
-use crate::peer::takeover::Handover;
+use crate::recorder::{Change, Facet, Kind};
+use crate::takeover::Handover;
 
 /// What was found.
 pub(super) struct Verdict {

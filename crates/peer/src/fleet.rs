@@ -6,7 +6,7 @@ mod draft;
 use serde_json::{Value, json};
 
 use self::draft::{Draft, cron, prometheus, workload};
-use super::source::Answer;
+use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 
 /// How many are handed over.
 pub(crate) const SIZE: usize = 50;
@@ -38,7 +38,9 @@ pub(crate) struct Member {
     /// A paused one is not polled.
     pub(crate) polled: bool,
     objects: Vec<Value>,
-    answers: Vec<(String, Answer)>,
+    responses: Vec<(String, SourceResponse)>,
+    /// The `Authorization` that its source requires.
+    authorization: Option<&'static str>,
 }
 
 impl Member {
@@ -52,14 +54,19 @@ impl Member {
         &self.objects
     }
 
-    /// What its source is to say at first.
-    pub(crate) fn answers(&self) -> &[(String, Answer)] {
-        &self.answers
+    /// Sets the responses of its source as they are at first.
+    pub(crate) fn set_up(&self, source: &HttpSource) {
+        for (query, response) in &self.responses {
+            source.set(query, response.clone());
+            if let Some(authorization) = self.authorization {
+                source.protect(query, authorization);
+            }
+        }
     }
 
     /// The value that is work for this many replicas.
-    pub(crate) fn work_for(replicas: u32) -> Answer {
-        Answer::Value(f64::from(replicas) * SHARE)
+    pub(crate) fn work_for(replicas: u32) -> SourceResponse {
+        SourceResponse::Value(f64::from(replicas) * SHARE)
     }
 }
 
@@ -179,7 +186,11 @@ fn guarded(url: &str) -> Vec<Draft> {
         let mut trigger = prometheus(url, name);
         trigger["metadata"]["authModes"] = json!("bearer");
         trigger["authenticationRef"] = json!({ "name": authentication, "kind": kind });
-        Draft::new(name).triggers([trigger]).answer(name, Answer::Guarded(3.0 * SHARE, TOKEN)).settles_at(3)
+        Draft::new(name)
+            .triggers([trigger])
+            .answer(name, SourceResponse::Value(3.0 * SHARE))
+            .protected(TOKEN)
+            .settles_at(3)
     };
     let own = |name: &str| {
         let authentication = json!({

@@ -9,11 +9,11 @@ use kedge_test_cluster::wait::wait_for;
 
 use super::stage::{LIMIT, Stage, unsettled};
 use super::{SYNC_PERIOD, say};
-use crate::peer::audit::{Mark, Writes};
-use crate::peer::helm;
-use crate::peer::prober::Gap;
-use crate::peer::recorder::{Change, Facet, Kind};
-use crate::peer::regime::{Peer, Regime};
+use crate::audit::{Mark, Writes};
+use crate::helm;
+use crate::prober::Gap;
+use crate::recorder::{Change, Facet, Kind};
+use crate::regime::{Peer, Regime};
 
 /// How long it is watched after the new one has looked at everything: four looks of the HPA controller.
 const HOLD: Duration = Duration::from_secs(4 * SYNC_PERIOD.as_secs());

@@ -8,8 +8,8 @@ use anyhow::Context;
 
 use super::Report;
 use super::judge::{self, Verdict};
-use crate::peer::fleet::SIZE;
-use crate::peer::takeover::{Handover, How};
+use crate::fleet::SIZE;
+use crate::takeover::{Handover, How};
 
 const BEGIN: &str = "<!-- The result: written by `cargo xtask peer takeover --write`. -->";
 const END: &str = "<!-- The end of the result. -->";

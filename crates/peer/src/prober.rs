@@ -22,7 +22,7 @@ pub(crate) struct Metric {
     pub(crate) name: String,
 }
 
-struct Answer {
+struct Response {
     metric: Metric,
     at: Instant,
     value: Result<String, String>,
@@ -46,7 +46,7 @@ pub(crate) struct Gap {
     pub(crate) last_failure: Option<String>,
 }
 
-type Answers = Arc<Mutex<Vec<Answer>>>;
+type Answers = Arc<Mutex<Vec<Response>>>;
 
 /// Asks until it is dropped.
 pub(crate) struct Prober {
@@ -66,7 +66,7 @@ impl Prober {
     /// What was seen of each metric since a moment, where the new one was started at another.
     pub(crate) fn since(&self, moment: Instant, started_at: Instant) -> Vec<Gap> {
         let answers = lock(&self.answers);
-        let mut by_metric = BTreeMap::<&Metric, Vec<&Answer>>::new();
+        let mut by_metric = BTreeMap::<&Metric, Vec<&Response>>::new();
         for answer in answers.iter().filter(|answer| answer.at >= moment) {
             by_metric.entry(&answer.metric).or_default().push(answer);
         }
@@ -81,8 +81,8 @@ impl Drop for Prober {
 }
 
 /// Nothing, if there was no good answer before or after the start of the new one.
-fn gap(metric: &Metric, answers: &[&Answer], started_at: Instant) -> Option<Gap> {
-    let good: Vec<&&Answer> = answers.iter().filter(|answer| answer.value.is_ok()).collect();
+fn gap(metric: &Metric, answers: &[&Response], started_at: Instant) -> Option<Gap> {
+    let good: Vec<&&Response> = answers.iter().filter(|answer| answer.value.is_ok()).collect();
     let longest = good.windows(2).map(|pair| pair[1].at - pair[0].at).max()?;
     let answered_at = good.iter().find(|answer| answer.at > started_at)?.at;
     let last_before = good.iter().rfind(|answer| answer.at <= started_at)?.at;
@@ -112,7 +112,7 @@ async fn ask_again_and_again(client: kube::Client, metric: Metric, answers: Answ
                 Ok(answered) => answered.map_err(|error| format!("{error:#}")),
                 Err(_) => Err(format!("no answer within {PATIENCE:?}")),
             };
-            lock(&answers).push(Answer { metric, at: Instant::now(), value });
+            lock(&answers).push(Response { metric, at: Instant::now(), value });
         });
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     fn the_gap_is_the_longest_time_without_a_good_answer() {
         let metric = Metric { namespace: "n".into(), object: "o".into(), name: "m".into() };
         let begin = Instant::now();
-        let answer = |millis: u64, value: Result<&str, &str>| Answer {
+        let answer = |millis: u64, value: Result<&str, &str>| Response {
             metric: metric.clone(),
             at: begin + Duration::from_millis(millis),
             value: value.map(str::to_owned).map_err(str::to_owned),

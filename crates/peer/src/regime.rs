@@ -15,7 +15,7 @@ use kedge_test_cluster::{Cluster, Launch, RunningKeda, RunningOperator, operator
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::workspace;
+use kedge_test_cluster::cargo::workspace;
 
 /// The name of the webhooks' registration, which is KEDA's.
 const WEBHOOKS: &str = "keda-admission";
