@@ -21,11 +21,11 @@ mod prometheus;
 mod quickstart;
 #[path = "cluster/rbac.rs"]
 mod rbac;
-#[path = "cluster/rig.rs"]
-mod rig;
 #[path = "cluster/scaling.rs"]
 mod scaling;
 #[path = "cluster/shared.rs"]
 mod shared;
+#[path = "cluster/test_cluster.rs"]
+mod test_cluster;
 #[path = "cluster/users_see.rs"]
 mod users_see;

@@ -1,7 +1,7 @@
 //! The plane held against the real API server: the same scripts of requests to both, and every answer compared.
 //!
 //! `conformance/scripts/SUBJECT/NAME.yaml` is a script. What the plane answers otherwise must stand in
-//! `docs/plane-differences.md`, and what stands there must be so.
+//! `docs/plane-differences.md`, and what is listed there must differ.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -27,10 +27,10 @@ mod script;
 mod server;
 #[path = "conformance/setup.rs"]
 mod setup;
+#[path = "conformance/variables.rs"]
+mod variables;
 #[path = "conformance/verdict.rs"]
 mod verdict;
-#[path = "conformance/words.rs"]
-mod words;
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -49,7 +49,7 @@ use crate::verdict::{Tally, Verdict};
 
 /// How many scripts are played at once.
 const AT_ONCE: usize = 8;
-/// Of the controllers, only those whose work the plane does as well: nobody else may write into what scripts look at.
+/// Of the controllers, only those whose work the plane does as well: nothing else may write into what scripts read.
 const CONTROLLERS: &str = "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller";
 /// So that a script may see a version that is too old.
 const COMPACTION: &str = "--etcd-compaction-interval=10s";

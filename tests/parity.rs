@@ -1,7 +1,7 @@
 //! The operator held against KEDA: stories that KEDA v2.21.0 was seen to play on a real control plane, played again.
 //!
 //! `parity/keda/cases/NAME.yaml` is a story, `parity/keda/golden/NAME.json` what KEDA did at each step. What Kedge does
-//! otherwise must stand in `docs/differences-from-keda.md`, and what stands there must be so.
+//! otherwise must be listed in `docs/differences-from-keda.md`, and what is listed there must differ.
 //! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the answers.
 //! `KEDGE_PARITY_ONLY='fallback-*,admission/*'` plays some.
 
@@ -18,6 +18,8 @@ mod capture;
 mod case;
 #[path = "parity/compare.rs"]
 mod compare;
+#[path = "parity/expectations.rs"]
+mod expectations;
 #[path = "parity/listed.rs"]
 mod listed;
 #[path = "parity/normal.rs"]
@@ -30,8 +32,6 @@ mod sources;
 mod steps;
 #[path = "parity/verdict.rs"]
 mod verdict;
-#[path = "parity/wishes.rs"]
-mod wishes;
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ async fn kedge_does_what_keda_is_seen_to_do() {
 
     let mut tally = play_all(&stage, &cases).await;
     if !admissions.is_empty() {
-        admission::register(&stage.kube, port.number, &operator.authority()).await.unwrap();
+        admission::register(&stage.kube, port.number, &operator.ca_pem()).await.unwrap();
         put_all(&stage, &admissions, &mut tally).await;
     }
     say(&tally.to_string());

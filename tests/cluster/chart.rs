@@ -3,32 +3,32 @@
 //! | module | what is tested |
 //! |---|---|
 //! | [`rendered`] | what each set of values gives, against golden files |
-//! | [`refused`] | values that must not be accepted, and what is said of them |
-//! | [`rights`] | that no role allows more than its set of values asks for |
-//! | [`used_rights`] | that the operator works with the rights it gets, and uses them |
-//! | [`running`], [`stories`] | a release whose pods run, and what it is given to do |
+//! | [`rejected`] | values that the chart rejects, with their messages |
+//! | [`rbac`] | that no role allows more than its set of values asks for |
+//! | [`used_rbac`] | that the operator works with the rights it gets, and uses them |
+//! | [`running`], [`scenarios`] | a release whose pods run, and what it is given to do |
 //! | [`rotation`] | certificates that are renewed while metrics are read and objects are judged |
 //! | [`release`] | a release from installation to removal |
 //! | [`pod_security`] | pods under the restricted pod security standard |
 
 #[path = "chart/pod_security.rs"]
 mod pod_security;
-#[path = "chart/refused.rs"]
-mod refused;
+#[path = "chart/rbac.rs"]
+mod rbac;
+#[path = "chart/rejected.rs"]
+mod rejected;
 #[path = "chart/release.rs"]
 mod release;
 #[path = "chart/rendered.rs"]
 mod rendered;
-#[path = "chart/rights.rs"]
-mod rights;
 #[path = "chart/rotation.rs"]
 mod rotation;
 #[path = "chart/running.rs"]
 mod running;
-#[path = "chart/stories.rs"]
-mod stories;
-#[path = "chart/used_rights.rs"]
-pub(crate) mod used_rights;
+#[path = "chart/scenarios.rs"]
+mod scenarios;
+#[path = "chart/used_rbac.rs"]
+pub(crate) mod used_rbac;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -93,7 +93,7 @@ fn check(path: &Path, verdict: &Verdict) -> Option<String> {
 /// What is lost when a stored object is read into our types and written again.
 fn survives_our_types(stored: &Value) -> Option<String> {
     let written = match stored["kind"].as_str().unwrap() {
-        // KEDA: one without a spec is let in; it is not a ScaledJob that anybody could run, and our type says so.
+        // KEDA: one without a spec is let in; it cannot run, and our type says so.
         "ScaledJob" if stored.get("spec").is_none() => return None,
         "ScaledJob" => rewrite::<ScaledJob>(stored),
         "ScaledObject" => rewrite::<ScaledObject>(stored),

@@ -32,7 +32,7 @@ const ROUNDS_MAX: usize = 12;
 /// How many timelines play at once after the first round: a busy machine is quick enough for a few.
 const FEW: usize = 8;
 
-/// How many timelines must have been told to their end.
+/// How many timelines must have been played to their end.
 const CLEAR_MIN: usize = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,10 +46,10 @@ async fn the_planes_autoscalers_write_what_the_real_controller_writes() {
     let clear = records.iter().filter(|record| record.is_clear()).count();
     eprintln!("{passes} passes of {} timelines compared, {clear} of them to their end", records.len());
     assert_eq!(differences, []);
-    assert!(clear >= CLEAR_MIN, "the machine was too busy to tell: {clear} timelines are clear");
+    assert!(clear >= CLEAR_MIN, "the machine was too busy: {clear} timelines are clear");
 }
 
-/// Every timeline as it went, as far as it could be told.
+/// Every timeline as it went, as far as it is unambiguous.
 async fn record_timelines() -> Vec<Record> {
     let stage = Stage::open("hpa-timelines").await.unwrap();
     let (mut records, mut left) = (Vec::new(), table::timelines());

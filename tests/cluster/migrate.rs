@@ -11,7 +11,7 @@ mod takeover;
 use std::process::Command;
 
 use kedge_test_cluster::{Cluster, keda};
-use kedge_tests::story::{cron_open, scaled_object};
+use kedge_tests::namespace::{cron_open, scaled_object};
 use kedge_tests::{helm, programs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -44,7 +44,7 @@ impl Stage {
         self.helm(&["install", "keda", &chart, "--namespace=keda", "--create-namespace"]).unwrap()
     }
 
-    /// Nobody runs the image here, and so nobody answers for the webhooks.
+    /// No pod runs the image here, so the webhooks do not respond.
     fn install_kedge(&self) -> Result<String, String> {
         let chart = helm::chart().display().to_string();
         let names = ["--set=operator.name=kedge-operator", "--set=webhooks.timeoutSeconds=1"];
@@ -97,7 +97,7 @@ impl Stage {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// Who our objects are: they stay the same as long as nobody deletes and makes them again.
+    /// Who our objects are: they stay the same as long as they are not deleted and created again.
     fn identities(&self) -> Vec<Value> {
         let kinds = ["scaledobjects.keda.sh", "triggerauthentications.keda.sh", "cloudeventsources.eventing.keda.sh"];
         let objects = kinds.map(|kind| self.get(&[kind, "web", "--namespace=default"])["metadata"]["uid"].clone());

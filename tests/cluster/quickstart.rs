@@ -19,7 +19,7 @@ impl Drop for CleanUp {
     }
 }
 
-/// Runs a line of the page as it stands, but on a cluster of its own name.
+/// Runs a line of the page as it is written, but on a cluster of its own name.
 fn follow(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut command = match &words[..] {
@@ -42,7 +42,7 @@ fn follow(line: &str) -> String {
     said
 }
 
-/// The commands of a page, each with the lines that it is said to print.
+/// The commands of a page, each with the lines that the page shows.
 fn commands(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     let mut inside = false;

@@ -6,14 +6,14 @@ use std::fs;
 use std::process::Command;
 
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
-use kedge_tests::story::{
-    Story, authentication, cron_closed, cron_open, deployment, scaled_object, signed_in, workload,
+use kedge_tests::namespace::{
+    TestNamespace, authentication, cron_closed, cron_open, deployment, scaled_object, with_authentication, workload,
 };
 use kedge_tests::{files, programs};
 use serde_json::{Value, json};
 
 use crate::chart::kubeconfig_of;
-use crate::chart::used_rights::{checking_cluster, log};
+use crate::chart::used_rbac::{checking_cluster, log};
 
 const ACCOUNT: &str = "system:serviceaccount:keda:keda-operator";
 
@@ -36,11 +36,15 @@ fn manifests() -> Vec<Value> {
         authentication("TriggerAuthentication", "cloud", of_workload),
         authentication("ClusterTriggerAuthentication", "shared", json!({ "secretTargetRef": from("shared") })),
         awake,
-        scaled_object("awake", [signed_in(cron_open(2), "TriggerAuthentication", "own")], json!({})),
+        scaled_object("awake", [with_authentication(cron_open(2), "TriggerAuthentication", "own")], json!({})),
         deployment("asleep", 1),
-        scaled_object("asleep", [signed_in(cron_closed(2), "ClusterTriggerAuthentication", "shared")], json!({})),
+        scaled_object(
+            "asleep",
+            [with_authentication(cron_closed(2), "ClusterTriggerAuthentication", "shared")],
+            json!({}),
+        ),
         deployment("of-a-cloud", 1),
-        scaled_object("of-a-cloud", [signed_in(cron_closed(1), "TriggerAuthentication", "cloud")], json!({})),
+        scaled_object("of-a-cloud", [with_authentication(cron_closed(1), "TriggerAuthentication", "cloud")], json!({})),
         deployment("counted", 2),
         workload("StatefulSet", "counting", 0),
         scaled_object("counting", [pods], of_set),
@@ -77,14 +81,14 @@ async fn start(cluster: &Cluster, namespace: &str) -> RunningOperator {
 }
 
 /// What is printed for manifests.
-fn roles(story: &Story<'_>, manifests: &[Value]) -> String {
-    let file = story.cluster.folder().join("manifests.yaml");
+fn roles(namespace: &TestNamespace<'_>, manifests: &[Value]) -> String {
+    let file = namespace.cluster.folder().join("manifests.yaml");
     let documents: Vec<String> = manifests.iter().map(ToString::to_string).collect();
     fs::write(&file, documents.join("\n---\n")).unwrap();
-    let arguments = ["rbac", "--given-certificates", "--namespace", &story.namespace, "--from"];
+    let arguments = ["rbac", "--given-certificates", "--namespace", &namespace.name, "--from"];
     let output = Command::new(programs::kedge()).args(arguments).arg(&file).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "everything is known");
-    let printed = story.cluster.folder().join("roles.yaml");
+    let printed = namespace.cluster.folder().join("roles.yaml");
     fs::write(&printed, &output.stdout).unwrap();
     printed.display().to_string()
 }
@@ -99,29 +103,31 @@ async fn the_printed_roles_are_enough_and_no_more() {
     let cluster = checking_cluster("rbac").await;
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     cluster.kubectl(["create", "serviceaccount", "keda-operator", "--namespace=keda"]).unwrap();
-    let story = Story::begin(&cluster, "smallest");
+    let namespace = TestNamespace::create(&cluster, "smallest");
     let manifests = [manifests(), fleet().to_vec()].concat();
-    cluster.kubectl(["apply", "--filename", &roles(&story, &manifests)]).unwrap();
-    story.apply(["own", "variable", "other"].map(|name| credential("Secret", name)));
-    story.apply([credential("ConfigMap", "map")]);
+    cluster.kubectl(["apply", "--filename", &roles(&namespace, &manifests)]).unwrap();
+    namespace.apply(["own", "variable", "other"].map(|name| credential("Secret", name)));
+    namespace.apply([credential("ConfigMap", "map")]);
     let mut shared = credential("Secret", "shared");
     shared["metadata"]["namespace"] = json!("keda");
     cluster.apply(&shared).unwrap();
 
-    let operator = start(&cluster, &story.namespace).await;
+    let operator = start(&cluster, &namespace.name).await;
     let (of_cluster, of_namespace): (Vec<Value>, Vec<Value>) =
         manifests.into_iter().partition(|object| object["kind"].as_str().is_some_and(|kind| kind.starts_with("C")));
     of_cluster.iter().for_each(|object| cluster.apply(object).unwrap());
-    story.kubectl(["wait", "--for=condition=Established", "crd/navies.example.com"]);
-    story.apply(of_namespace);
-    story.until_replicas("awake", 2).await;
-    story.until_replicas("asleep", 0).await;
-    story.until("pods are counted", Some(2), |story| story.replicas("statefulset", "counting")).await;
-    story
-        .until("its user is known", json!("awake"), |story| story.get("ta", "own")["status"]["scaledobjects"].clone())
+    namespace.kubectl(["wait", "--for=condition=Established", "crd/navies.example.com"]);
+    namespace.apply(of_namespace);
+    namespace.until_replicas("awake", 2).await;
+    namespace.until_replicas("asleep", 0).await;
+    namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
+    namespace
+        .until("its user is known", json!("awake"), |namespace| {
+            namespace.get("ta", "own")["status"]["scaledobjects"].clone()
+        })
         .await;
-    story.kubectl(["delete", "scaledobject", "awake", "counting"]);
-    story.until("its HPA is gone", true, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
+    namespace.kubectl(["delete", "scaledobject", "awake", "counting"]);
+    namespace.until("its HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-awake").is_null()).await;
     operator.terminate().await.unwrap();
 
     let (done, refused) = log(&cluster, 0);
@@ -134,7 +140,7 @@ async fn the_printed_roles_are_enough_and_no_more() {
         let (account, namespace) = (format!("--as={ACCOUNT}"), format!("--namespace={namespace}"));
         cluster.kubectl(["auth", "can-i", verb, what, &account, &namespace]).is_ok()
     };
-    let own = story.namespace.as_str();
+    let own = namespace.name.as_str();
     assert!(can("get", "secrets/own", own));
     for (verb, what, namespace) in [
         ("get", "secrets/other", own),

@@ -13,7 +13,7 @@ use crate::normal::Normaliser;
 use crate::script::{Script, Step, base};
 use crate::server::Server;
 use crate::setup;
-use crate::words::{Words, find, lay_over, method_and_path};
+use crate::variables::{Variables, find, lay_over, method_and_path};
 
 /// How often a request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
 /// A script being played on one side.
 struct Stage<'a> {
     server: &'a Server,
-    words: Words,
+    variables: Variables,
     normaliser: Normaliser,
     watches: BTreeMap<String, Lines>,
     answers: Vec<Answer>,
@@ -43,7 +43,7 @@ struct Stage<'a> {
 pub(crate) async fn play(server: &Server, script: &Script, namespace: &str) -> Vec<Answer> {
     let mut stage = Stage {
         server,
-        words: Words::new(namespace),
+        variables: Variables::new(namespace),
         normaliser: Normaliser::new(namespace),
         watches: BTreeMap::new(),
         answers: Vec::new(),
@@ -66,8 +66,8 @@ impl Stage<'_> {
             None => self.play_once(name, step).await,
             Some(each) => {
                 for word in each {
-                    let filled = self.words.text(word)?;
-                    self.words.keep("each", json!(filled));
+                    let filled = self.variables.text(word)?;
+                    self.variables.keep("each", json!(filled));
                     self.play_once(&format!("{name}.{word}"), step).await?;
                 }
                 Ok(())
@@ -86,13 +86,13 @@ impl Stage<'_> {
     }
 
     async fn play_call(&mut self, name: &str, step: &Step, call: &str) -> anyhow::Result<()> {
-        let call = self.words.text(call)?;
+        let call = self.variables.text(call)?;
         let (method, path) = method_and_path(&call)?;
         let body = self.body(step)?;
         let answer = match &step.until {
             None => ask(self.server, step, method, path, body).await?,
             Some(wanted) => {
-                let wanted = self.words.fill(&json!(wanted))?;
+                let wanted = self.variables.fill(&json!(wanted))?;
                 self.ask_until(step, method, path, body, &wanted).await?
             }
         };
@@ -128,7 +128,7 @@ impl Stage<'_> {
         let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let create = Step { base: Some(base.to_owned()), crd: None, ..step.clone() };
         self.play_call(name, &create, &format!("POST {crds}")).await?;
-        let created = self.words.fill(&json!(format!("${{{name}}}")))?;
+        let created = self.variables.fill(&json!(format!("${{{name}}}")))?;
         let text = |path: &str| find(&created, path).and_then(Value::as_str).with_context(|| format!("no {path}"));
         let wait =
             |path: &str, value: Value| Step { until: Some([(path.to_owned(), value)].into()), ..Step::default() };
@@ -139,7 +139,7 @@ impl Stage<'_> {
     }
 
     async fn open_watch(&mut self, name: &str, step: &Step, path: &str) -> anyhow::Result<()> {
-        let path = self.words.text(path)?;
+        let path = self.variables.text(path)?;
         let answer = timeout(REQUEST_DEADLINE, self.server.send(request(step, "GET", &path, None)?)).await??;
         if answer.status().is_success() {
             let head = head(&answer);
@@ -173,7 +173,7 @@ impl Stage<'_> {
             }
         }
         let surprise = (step.count.is_some() && !end.is_empty()).then(|| format!("{end}: {}", json!(events)));
-        self.words.keep(name, json!(events));
+        self.variables.keep(name, json!(events));
         let said = self.normaliser.normal(&json!({ "events": events, "end": end }));
         self.answers.push(Answer { step: name.to_owned(), asked: format!("events of {watch}"), said, surprise });
         Ok(())
@@ -181,7 +181,7 @@ impl Stage<'_> {
 
     fn body(&self, step: &Step) -> anyhow::Result<Option<String>> {
         if let Some(text) = &step.text {
-            return Ok(Some(self.words.text(text)?));
+            return Ok(Some(self.variables.text(text)?));
         }
         let body = match (&step.base, &step.body) {
             (None, None) => return Ok(None),
@@ -193,7 +193,7 @@ impl Stage<'_> {
                 body
             }
         };
-        Ok(Some(self.words.fill(&body)?.to_string()))
+        Ok(Some(self.variables.fill(&body)?.to_string()))
     }
 
     fn note(&mut self, name: &str, step: &Step, asked: &str, answer: Value) {
@@ -204,7 +204,7 @@ impl Stage<'_> {
             None => (200..300).contains(&code),
         };
         let surprise = (!as_said).then(|| answer.to_string());
-        self.words.keep(name, answer["body"].clone());
+        self.variables.keep(name, answer["body"].clone());
         let said = self.normaliser.normal(&answer);
         self.answers.push(Answer { step: name.to_owned(), asked: asked.to_owned(), said, surprise });
     }

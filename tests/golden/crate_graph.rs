@@ -1,6 +1,6 @@
 //! The dependencies between the crates of the workspace, held against the block "Who may know whom" in `docs/ARCHITECTURE.md`.
 //!
-//! `a <- b, c` in the block means that `b` and `c` may depend on `a`, and on all that `a` may depend on. A chain goes on:
+//! `a <- b, c` in the block means that `b` and `c` may depend on `a`, and on all that `a` may depend on. A chain continues:
 //! `a <- b <- c`. Two or more blanks separate chains; words in parentheses are remarks.
 
 use std::collections::{BTreeMap, BTreeSet};

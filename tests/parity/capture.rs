@@ -24,7 +24,7 @@ pub(crate) async fn look(story: &Story<'_>) -> anyhow::Result<Value> {
     if !authentications.is_empty() {
         seen["triggerAuthentications"] = by_name(&authentications, authentication);
     }
-    Ok(story.words().normal(&seen))
+    Ok(story.replacements().normal(&seen))
 }
 
 /// What the external metrics API answers for every external metric of every HPA, and to the questions of the case.
@@ -53,7 +53,7 @@ pub(crate) async fn metrics(story: &Story<'_>, seen: &Value) -> anyhow::Result<V
         };
         answers.insert(format!("{owner}/{metric}"), said);
     }
-    Ok(story.words().normal(&Value::Object(answers)))
+    Ok(story.replacements().normal(&Value::Object(answers)))
 }
 
 /// The external metrics of all HPAs, each with the ScaledObject that owns the HPA.
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_sorted_and_told_once() {
+    fn events_are_sorted_and_listed_once() {
         let event = |kind: &str, reason: &str| json!({ "regarding": { "kind": kind, "name": "x" }, "type": "Normal", "reason": reason, "note": "n" });
         let items =
             [event("ScaledObject", "B"), event("Pod", "A"), event("ScaledObject", "B"), event("ScaledObject", "A")];

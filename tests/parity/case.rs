@@ -72,7 +72,7 @@ pub(crate) struct Patch {
     pub(crate) body: Value,
 }
 
-/// An object by its name; the ScaledObject `so` unless told otherwise.
+/// An object by its name; the ScaledObject `so` unless another is named.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
@@ -124,13 +124,13 @@ impl Case {
 }
 
 impl Entry {
-    /// The manifest that this stands for in a story.
+    /// The full manifest in a story.
     pub(crate) fn spelled_out(&self) -> Value {
         // Stories are not to take minutes.
         self.with_defaults(json!({ "pollingInterval": 2, "cooldownPeriod": 4 }))
     }
 
-    /// The manifest that this stands for, with these defaults in a ScaledObject.
+    /// The full manifest, with these defaults in a ScaledObject.
     pub(crate) fn with_defaults(&self, defaults: Value) -> Value {
         let Value::Object(entry) = &self.0 else { return self.0.clone() };
         if let Some(short) = entry.get("deployment") {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_has_one_replica_unless_told_otherwise() {
+    fn a_deployment_has_one_replica_by_default() {
         let rows = [
             ("nothing said", json!({ "name": "web" }), json!(1)),
             ("a number", json!({ "name": "web", "replicas": 3 }), json!(3)),

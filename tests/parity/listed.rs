@@ -26,7 +26,7 @@ pub(crate) struct Listed(Vec<Row>);
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    /// The section it stands in.
+    /// The section that lists it.
     pub(crate) id: String,
     pub(crate) case: String,
     pub(crate) step: String,
@@ -36,7 +36,7 @@ pub(crate) struct Row {
     pub(crate) kedge: Cell,
 }
 
-/// What a value is said to be.
+/// The value in a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Absent,
@@ -117,7 +117,7 @@ impl Listed {
         }
         let before = page.split("\n## ").next().unwrap_or_default();
         if before.lines().any(|line| line.starts_with('|')) {
-            return Err("a table stands before the first section".into());
+            return Err("a table precedes the first section".into());
         }
         Ok(Self(rows))
     }

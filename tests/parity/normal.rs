@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 /// What is replaced in every text: addresses, names and such, longest first where one contains another.
 #[derive(Debug)]
-pub(crate) struct Words(Vec<(String, &'static str)>);
+pub(crate) struct Replacements(Vec<(String, &'static str)>);
 
-impl Words {
+impl Replacements {
     /// The words of a story in this namespace, with sources at these addresses.
     pub(crate) fn new(namespace: &str, http: &str, grpc: &str) -> Self {
         Self(vec![
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_differs_from_run_to_run_becomes_a_word() {
-        let words = Words::new("parity-x", "127.0.0.1:2000", "127.0.0.1:3000");
+        let words = Replacements::new("parity-x", "127.0.0.1:2000", "127.0.0.1:3000");
         let rows = [
             ("Deployment parity-x/web", "Deployment ${NS}/web"),
             ("Get http://127.0.0.1:2000/p", "Get ${HTTP}/p"),

@@ -14,18 +14,18 @@ use kedge_tests::compare::Difference;
 
 use crate::compare::{differences, freed};
 use crate::listed::{Listed, Row};
-use crate::normal::Words;
+use crate::normal::Replacements;
 use crate::sources::Sources;
 use crate::verdict::{Outcome, Verdict};
-use crate::{capture, steps, wishes};
+use crate::{capture, expectations, steps};
 
 /// How long nothing may change before a capture, unless a step says otherwise.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How long the wishes of a step may take.
+/// How long the expectations of a step may take.
 const DEADLINE: Duration = Duration::from_secs(180);
 /// How long what has settled may take to become what KEDA did: events, above all, may come late.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the cluster is looked at meanwhile.
+/// How often the cluster is read meanwhile.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What all cases share.
@@ -68,8 +68,8 @@ impl<'a> Story<'a> {
     }
 
     /// The words that hide what differs from run to run.
-    pub(crate) fn words(&self) -> Words {
-        Words::new(&self.namespace, &self.http, &self.grpc)
+    pub(crate) fn replacements(&self) -> Replacements {
+        Replacements::new(&self.namespace, &self.http, &self.grpc)
     }
 
     /// Plays all steps, and clears up; answers the differences at each step with what is listed for it.
@@ -119,12 +119,12 @@ impl<'a> Story<'a> {
         let seen = self.wait(step, &golden, old_events).await?;
         let mut capture = with_news(&seen, old_events);
         capture["metrics"] = capture::metrics(self, &seen).await?;
-        capture["sourcesWereAsked"] = self.words().normal(&self.stage.sources.asked(&self.namespace));
+        capture["sourcesWereAsked"] = self.replacements().normal(&self.stage.sources.asked(&self.namespace));
         *old_events = seen["events"].as_array().cloned().unwrap_or_default();
         Ok(differences(&golden, &freed(&capture, &self.case.free)))
     }
 
-    /// Waits until the wishes hold and nothing changes any more; answers what is seen then. A wish that does not come true
+    /// Waits until the expectations hold and nothing changes any more; answers what is seen then. An expectation that does not come true
     /// is no end: the difference from what KEDA did will say more.
     async fn wait(&self, step: &Step, golden: &Value, old_events: &[Value]) -> anyhow::Result<Value> {
         let settle = step.settle.map_or(SETTLE, Duration::from_secs);
@@ -137,7 +137,7 @@ impl<'a> Story<'a> {
                 (last, since) = (seen.clone(), now);
             }
             if now - since >= settle {
-                if wishes::missing(&step.until, &seen).is_empty() {
+                if expectations::missing(&step.until, &seen).is_empty() {
                     patient_until.get_or_insert(now + PATIENCE);
                 }
                 let gives_up = now >= patient_until.unwrap_or(deadline);
@@ -177,7 +177,7 @@ fn with_news(seen: &Value, old_events: &[Value]) -> Value {
 }
 
 #[test]
-fn only_new_events_are_told() {
+fn only_new_events_are_kept() {
     let seen = json!({ "events": [{ "reason": "A" }, { "reason": "B" }], "targets": {} });
     assert_eq!(with_news(&seen, &[json!({ "reason": "A" })]), json!({ "events": [{ "reason": "B" }], "targets": {} }));
 }

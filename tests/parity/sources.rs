@@ -1,6 +1,6 @@
 //! The sources of events that the cases scale on: Prometheus and JSON over HTTP, and a gRPC external scaler.
 //!
-//! A source is known by the namespace of its case and a name. A case sets what it answers, and may set it anew at any step.
+//! A source is known by the namespace of its case and a name. A case sets what it answers, and may change it at any step.
 //! Both servers remember what each source was asked last.
 
 #[path = "sources/grpc.rs"]
@@ -110,7 +110,7 @@ impl Drop for Sources {
 
 impl Table {
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().expect("nobody panics holding it")
+        self.0.lock().expect("no holder of the lock panics")
     }
 
     /// Notes a question, and answers the source it was put to, if there is one.
@@ -136,10 +136,10 @@ mod tests {
         sources.set("one", &answering(true));
         sources.set("two", &answering(false));
         assert!(sources.table.ask("one", "a", json!("first")).unwrap().active);
-        assert!(sources.table.ask("one", "nobody", json!("lost")).is_none());
+        assert!(sources.table.ask("one", "absent", json!("lost")).is_none());
         assert!(!sources.table.ask("two", "a", json!("other")).unwrap().active);
         sources.table.ask("one", "a", json!("second"));
-        assert_eq!(sources.asked("one"), json!({ "a": "second", "nobody": "lost" }));
+        assert_eq!(sources.asked("one"), json!({ "a": "second", "absent": "lost" }));
         sources.forget("one");
         assert_eq!(sources.asked("one"), json!({}));
         assert_eq!(sources.asked("two"), json!({ "a": "other" }));

@@ -39,7 +39,7 @@ impl Exposition {
 
     /// Sets a gauge to a value from now on.
     pub fn set(&self, gauge: &str, value: f64) {
-        self.gauges.lock().expect("nobody panics holding it").insert(gauge.to_owned(), value);
+        self.gauges.lock().expect("no holder of the lock panics").insert(gauge.to_owned(), value);
     }
 }
 
@@ -51,7 +51,7 @@ impl Drop for Exposition {
 
 fn render(gauges: &Mutex<BTreeMap<String, f64>>) -> String {
     let mut text = String::new();
-    for (gauge, value) in gauges.lock().expect("nobody panics holding it").iter() {
+    for (gauge, value) in gauges.lock().expect("no holder of the lock panics").iter() {
         let _ = writeln!(text, "# TYPE {gauge} gauge\n{gauge} {value}");
     }
     text

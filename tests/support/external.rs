@@ -23,7 +23,7 @@ pub struct ExampleScaler {
     port: Port,
     folder: TempDir,
     running: Option<Group>,
-    authority: Option<String>,
+    ca_pem: Option<String>,
 }
 
 impl ExampleScaler {
@@ -32,7 +32,7 @@ impl ExampleScaler {
         let (port, folder) = (Port::reserve()?, tempfile::tempdir()?);
         let queue = folder.path().join("queue").display().to_string();
         let flags = vec!["--queue".to_owned(), queue, "--listen".to_owned(), format!("127.0.0.1:{}", port.number)];
-        let scaler = Self { program, flags, port, folder, running: None, authority: None };
+        let scaler = Self { program, flags, port, folder, running: None, ca_pem: None };
         scaler.set("0");
         Ok(scaler)
     }
@@ -46,7 +46,7 @@ impl ExampleScaler {
         fs::write(&key, made.signing_key.serialize_pem())?;
         let flag = |name: &str, path: &Path| [name.to_owned(), path.display().to_string()];
         scaler.flags.extend([flag("--tls-cert", &cert), flag("--tls-key", &key)].concat());
-        scaler.authority = Some(made.cert.pem());
+        scaler.ca_pem = Some(made.cert.pem());
         Ok(scaler)
     }
 
@@ -71,7 +71,7 @@ impl ExampleScaler {
 
     /// Writes the queue: its length, and behind it, if it is not the one of the trigger, the target.
     pub fn set(&self, queue: &str) {
-        // At once, so that no look at it finds half of it.
+        // At once, so that no read finds half of it.
         let (new, file) = (self.folder.path().join("new"), self.queue());
         fs::write(&new, queue).and_then(|()| fs::rename(&new, &file)).expect("a folder that can be written");
     }
@@ -86,9 +86,9 @@ impl ExampleScaler {
         format!("127.0.0.1:{}", self.port.number)
     }
 
-    /// The authority to trust, as PEM, if it speaks TLS.
-    pub fn authority(&self) -> Option<&str> {
-        self.authority.as_deref()
+    /// The CA to trust, as PEM, if it speaks TLS.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
     }
 
     fn queue(&self) -> PathBuf {

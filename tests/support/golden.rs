@@ -1,5 +1,5 @@
-//! Golden folders: `tests/golden/TOPIC/CASE/` with what is given and what is expected of it. `UPDATE_GOLDEN=1` writes what is
-//! expected anew; the difference is the review.
+//! Golden folders: `tests/golden/TOPIC/CASE/` with what is given and what is expected of it. `UPDATE_GOLDEN=1` rewrites what is
+//! expected; the difference is the review.
 
 use std::fs;
 use std::path::PathBuf;

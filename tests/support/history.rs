@@ -1,5 +1,5 @@
-//! What happened in a namespace, version by version, as the API server told it: for laws that must hold all the time and not
-//! only at the end.
+//! What happened in a namespace, version by version, as the API server sent it: for invariants that must hold
+//! all the time and not only at the end.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -57,10 +57,10 @@ impl Drop for History {
 }
 
 fn lock(versions: &Mutex<Vec<Version>>) -> MutexGuard<'_, Vec<Version>> {
-    versions.lock().expect("nobody panics holding it")
+    versions.lock().expect("no holder of the lock panics")
 }
 
-/// Watches from a version on. The API server ends a watch now and then; the next goes on where that was.
+/// Watches from a version on. The API server ends a watch now and then; the next continues from there.
 async fn follow(api: Api<DynamicObject>, resource: ApiResource, begin: String, versions: Arc<Mutex<Vec<Version>>>) {
     let mut last = begin;
     loop {

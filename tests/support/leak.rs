@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kedge_test_cluster::{Cluster, RunningOperator};
 use serde_json::Value;
 
-use crate::story::Story;
+use crate::namespace::TestNamespace;
 
 /// Kinds in which a secret has no business; `Secret` itself is not among them.
 const KINDS: &str = "scaledobjects,scaledjobs,triggerauthentications,clustertriggerauthentications,hpa,deployments,replicasets,\
@@ -23,18 +23,18 @@ pub fn marker() -> &'static str {
 }
 
 /// Fails with the places if the marker, or one of these texts, can be read anywhere.
-pub async fn assert_nowhere(story: &Story<'_>, operator: &RunningOperator, more: &[String]) {
-    let found = places(story, operator, more).await;
+pub async fn assert_nowhere(namespace: &TestNamespace<'_>, operator: &RunningOperator, more: &[String]) {
+    let found = places(namespace, operator, more).await;
     assert!(found.is_empty(), "a secret can be read in {} places:\n{}", found.len(), found.join("\n"));
 }
 
 /// Where the marker, or one of these texts, can be read: the place, and the line.
-pub async fn places(story: &Story<'_>, operator: &RunningOperator, more: &[String]) -> Vec<String> {
+pub async fn places(namespace: &TestNamespace<'_>, operator: &RunningOperator, more: &[String]) -> Vec<String> {
     let words: Vec<&str> = more.iter().map(String::as_str).chain([marker()]).collect();
-    let mut places = logs(story.cluster);
+    let mut places = logs(namespace.cluster);
     places.push(("the operator's own metrics".to_owned(), operator.metrics().await.expect("metrics")));
-    places.extend(objects(story.cluster));
-    places.extend(metrics(story));
+    places.extend(objects(namespace.cluster));
+    places.extend(metrics(namespace));
     let find = |(place, text): &(String, String)| {
         let lines = text.lines().filter(|line| words.iter().any(|word| line.contains(word)));
         lines.map(|line| format!("{place}: {}", line.trim())).collect::<Vec<_>>()
@@ -81,10 +81,9 @@ fn objects(cluster: &Cluster) -> Vec<(String, String)> {
     items.iter_mut().map(one).collect()
 }
 
-/// What the external metrics API answers for the ScaledObjects of a story, errors included.
-fn metrics(story: &Story<'_>) -> Vec<(String, String)> {
-    let all: Value = serde_json::from_str(&story.kubectl(["get", "scaledobjects", "--output=json"])).expect("JSON");
-    let namespace = &story.namespace;
+/// What the external metrics API answers for the ScaledObjects of a namespace, errors included.
+fn metrics(namespace: &TestNamespace<'_>) -> Vec<(String, String)> {
+    let all: Value = serde_json::from_str(&namespace.kubectl(["get", "scaledobjects", "--output=json"])).expect("JSON");
     let mut answers = Vec::new();
     for object in all["items"].as_array().into_iter().flatten() {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -92,9 +91,11 @@ fn metrics(story: &Story<'_>) -> Vec<(String, String)> {
         let names = object["status"]["externalMetricNames"].as_array().cloned().unwrap_or_default();
         for metric in names.iter().map(text).chain(["composite-metric".to_owned()]) {
             let path = format!(
-                "/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{metric}?labelSelector=scaledobject.keda.sh%2Fname%3D{name}"
+                "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/{metric}?labelSelector=scaledobject.keda.sh%2Fname%3D{name}",
+                namespace.name
             );
-            let answer = story.cluster.kubectl(["get", "--raw", &path]).unwrap_or_else(|error| format!("{error:#}"));
+            let answer =
+                namespace.cluster.kubectl(["get", "--raw", &path]).unwrap_or_else(|error| format!("{error:#}"));
             answers.push((format!("the answer for {metric} of {name}"), answer));
         }
     }

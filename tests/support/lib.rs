@@ -12,32 +12,32 @@
 //! | [`csv`] | golden tables |
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
-//! | [`denier`] | an admission webhook that denies |
+//! | [`denying_webhook`] | an admission webhook that denies |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
 //! | [`snapshot`] | a namespace as it is, to be compared |
 //! | [`history`] | every version that the objects of a namespace had |
 //! | [`leak`] | looking for secrets where they must not be |
-//! | [`story`] | a namespace in which a test tells a story |
+//! | [`namespace`] | a namespace in which a test tells a namespace |
 //! | [`external`] | external scalers as processes of their own, and triggers that ask them |
-//! | [`unruly`] | an external scaler that does what no scaler should |
+//! | [`faulty_scaler`] | an external scaler that fails in the ways that a test sets |
 //! | [`programs`] | the programs of this checkout |
 
 pub mod compare;
 pub mod csv;
-pub mod denier;
+pub mod denying_webhook;
 pub mod descriptors;
 pub mod exposition;
 pub mod external;
+pub mod faulty_scaler;
 pub mod files;
 pub mod golden;
 pub mod helm;
 pub mod history;
 pub mod leak;
 pub mod literals;
+pub mod namespace;
 pub mod page;
 pub mod pattern;
 pub mod programs;
 pub mod schema;
 pub mod snapshot;
-pub mod story;
-pub mod unruly;

@@ -32,7 +32,7 @@ fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource
     }
 }
 
-/// Looks at a namespace.
+/// Reads a namespace.
 pub async fn snapshot(client: &Client, namespace: &str) -> Result<Value, kube::Error> {
     let list = async |resource: ApiResource, normal: fn(&Value) -> Value| {
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use kedge_test_cluster::{Cluster, operator};
 use serde_json::Value;
 
-/// KEDA is the administrator here; nobody else with that name writes HPAs or scales.
+/// KEDA is the administrator here; no other client with that name writes HPAs or scales.
 const KEDA: &str = "admin";
 
 /// A place in the log.

@@ -111,7 +111,7 @@ fn resting(url: &str) -> Vec<Draft> {
         let least = json!({ "minReplicaCount": 2, "maxReplicaCount": 6 });
         drafts.push(asleep(url, &format!("at-its-minimum-{index}")).settles_at(2).spec(least));
     }
-    // Its value is 0 as soon as all have settled: it then waits, for longer than anybody watches.
+    // Its value is 0 as soon as all have settled: it then waits, for longer than the measurement takes.
     for index in 0..2 {
         let patient = json!({ "cooldownPeriod": 3600, "pollingInterval": 5 });
         drafts.push(working(url, &cooling(index), 1).spec(patient));

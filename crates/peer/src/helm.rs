@@ -1,4 +1,4 @@
-//! The releases: a chart that stands in for KEDA's, and ours. Their pods are played and run nothing; the processes run beside them.
+//! The releases: a chart that replaces KEDA's, and ours. Their pods are played and run nothing; the processes run beside them.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub(crate) fn install_keda(cluster: &Cluster) -> anyhow::Result<()> {
     helm(cluster, &["install", "keda", &chart.display().to_string(), &in_namespace(NAMESPACE), "--create-namespace"])
 }
 
-/// Installs our chart. Nobody runs its image, and so nobody answers for its webhooks or makes certificates.
+/// Installs our chart. No pod runs its image, so its webhooks do not respond and no certificates are created.
 pub(crate) fn install_kedge(cluster: &Cluster) -> anyhow::Result<()> {
     let chart = workspace().join("config/helm/kedge").display().to_string();
     let own = ["--set=operator.name=kedge-operator", "--set=webhooks.timeoutSeconds=1"];

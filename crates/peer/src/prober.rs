@@ -99,7 +99,7 @@ fn gap(metric: &Metric, answers: &[&Response], started_at: Instant) -> Option<Ga
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().expect("nobody panics holding it")
+    shared.lock().expect("no holder of the lock panics")
 }
 
 async fn ask_again_and_again(client: kube::Client, metric: Metric, answers: Answers) {

@@ -1,4 +1,4 @@
-//! Every change of what is watched, as the API server told it: targets, HPAs, ScaledObjects, and the Lease of the one in charge.
+//! Every change of what is watched, as the API server sent it: targets, HPAs, ScaledObjects, and the Lease of the one in charge.
 
 mod facets;
 
@@ -89,7 +89,7 @@ impl Drop for Recorder {
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().expect("nobody panics holding it")
+    shared.lock().expect("no holder of the lock panics")
 }
 
 /// Takes in all there is, and answers the version from which to watch.
@@ -104,7 +104,7 @@ async fn list(api: &Api<DynamicObject>, kind: Kind, state: &Mutex<State>) -> kub
     Ok(listed.metadata.resource_version.unwrap_or_default())
 }
 
-/// Watches for ever; where a watch ends, all is listed anew, so that no change is lost.
+/// Watches for ever; where a watch ends, everything is listed again, so that no change is lost.
 async fn follow(api: Api<DynamicObject>, kind: Kind, state: Arc<Mutex<State>>, mut version: String) {
     loop {
         if let Err(error) = watch(&api, kind, &state, &version).await {

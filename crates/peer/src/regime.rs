@@ -20,7 +20,7 @@ use kedge_test_cluster::cargo::workspace;
 /// The name of the webhooks' registration, which is KEDA's.
 const WEBHOOKS: &str = "keda-admission";
 
-/// The Service by which the API server finds either of them. It is this machine, at whatever port it is told.
+/// The Service by which the API server finds either of them. It is this machine, at the port that is set.
 const SERVICE: &str = "keda-metrics-on-this-machine";
 
 /// Series that both write about an object when they have asked its sources: in vain, the second.
@@ -99,7 +99,7 @@ impl<'a> Ground<'a> {
         Ok(registration["webhooks"].take())
     }
 
-    /// Starts one of them, and does not wait. The name sets it apart from an earlier one. The namespace that Kedge is told to be in is that
+    /// Starts one of them, and does not wait. The name sets it apart from an earlier one. The namespace that Kedge is configured with is that
     /// of its Lease; KEDA's is always the same.
     pub(crate) async fn start(&self, peer: Peer, name: &str, home: &str) -> anyhow::Result<Regime> {
         let started_at = Instant::now();
@@ -149,8 +149,8 @@ impl Regime {
         }
     }
 
-    /// The objects whose triggers it has looked at, as its own metrics tell: `namespace/name`.
-    pub(crate) async fn looked_at(&self) -> anyhow::Result<BTreeSet<String>> {
+    /// The objects whose triggers it has polled, by its own metrics: `namespace/name`.
+    pub(crate) async fn polled_objects(&self) -> anyhow::Result<BTreeSet<String>> {
         let text = match &self.processes {
             Processes::Keda(keda) => keda.metrics().await?,
             Processes::Kedge { operator, .. } => operator.metrics().await?,

@@ -1,4 +1,4 @@
-//! The result: what is told while it runs, a table at the end, and the same in a document.
+//! The result: progress while it runs, a table at the end, and the same in a document.
 
 mod document;
 mod judge;

@@ -19,7 +19,7 @@ pub(crate) use self::steps::Followed;
 use super::regime::Peer;
 use super::report::{Report, say};
 
-/// How often the HPA controller looks at each HPA.
+/// The sync period of the HPA controller.
 pub(crate) const SYNC_PERIOD: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]

@@ -48,7 +48,7 @@ async fn balance(listener: BoundListener, backends: &[u16]) {
         order.rotate_left(turn % backends.len().max(1));
         tokio::spawn(async move {
             if let Some(mut backend) = first_that_takes(&order).await {
-                // Either side may end it; there is nobody to tell.
+                // Either side may end it; no client needs the error.
                 let _ = copy_bidirectional(&mut caller, &mut backend).await;
             }
         });

@@ -37,7 +37,7 @@ pub fn build_arguments(program: &str) -> [&str; 7] {
     ["build", "--quiet", "--workspace", "--bin", program, "--example", "scaler"]
 }
 
-/// Removes what another cargo told this program about its own package from the environment of a cargo that is to be started: build
+/// Removes what another cargo set for this program about its own package from the environment of a cargo that is to be started: build
 /// scripts would take it for a change, and everything above them would be built again.
 pub fn forget_own_package(cargo: &mut Command) {
     let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");

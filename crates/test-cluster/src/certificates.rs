@@ -22,7 +22,7 @@ pub(crate) struct Pair {
     pub(crate) key: PathBuf,
 }
 
-/// Somebody who signs in with a certificate.
+/// A user with a client certificate.
 struct Person {
     file: &'static str,
     name: &'static str,
@@ -35,7 +35,7 @@ const CONTROLLER_MANAGER: Person =
 const SCHEDULER: Person = Person { file: "kube-scheduler", name: "system:kube-scheduler", group: None };
 /// kwok plays kubelets, and may do what it likes.
 const KWOK: Person = Person { file: "kwok", name: "kwok", group: Some("system:masters") };
-/// The API server itself, when it calls an aggregated API; the name stands in its flags.
+/// The API server itself, when it calls an aggregated API; its flags have the name.
 const FRONT_PROXY: Person = Person { file: "front-proxy", name: "front-proxy", group: None };
 
 impl Certificates {
@@ -44,8 +44,8 @@ impl Certificates {
         let certificates = Self { folder: folder.join("pki") };
         fs::create_dir_all(&certificates.folder)
             .with_context(|| format!("cannot create the folder {}", certificates.folder.display()))?;
-        let ca = certificates.create_authority("ca")?;
-        let front_proxy_ca = certificates.create_authority("front-proxy-ca")?;
+        let ca = certificates.create_ca("ca")?;
+        let front_proxy_ca = certificates.create_ca("front-proxy-ca")?;
         certificates.create_server(&ca)?;
         certificates.create_person(&front_proxy_ca, &FRONT_PROXY)?;
         let service_accounts = KeyPair::generate()?;
@@ -59,12 +59,12 @@ impl Certificates {
     }
 
     /// Signs clients and servers of the cluster.
-    pub(crate) fn authority(&self) -> PathBuf {
+    pub(crate) fn ca_path(&self) -> PathBuf {
         self.folder.join("ca.crt")
     }
 
     /// Signs the API server as a client of aggregated APIs.
-    pub(crate) fn front_proxy_authority(&self) -> PathBuf {
+    pub(crate) fn front_proxy_ca_path(&self) -> PathBuf {
         self.folder.join("front-proxy-ca.crt")
     }
 
@@ -115,7 +115,7 @@ impl Certificates {
         self.folder.join(person.file).with_extension("kubeconfig")
     }
 
-    fn create_authority(&self, file: &str) -> anyhow::Result<Issuer<'static, KeyPair>> {
+    fn create_ca(&self, file: &str) -> anyhow::Result<Issuer<'static, KeyPair>> {
         let mut params = CertificateParams::new([])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -158,7 +158,7 @@ impl Certificates {
             "kind": "Config",
             "clusters": [{ "name": "kedge", "cluster": {
                 "server": format!("https://127.0.0.1:{apiserver_port}"),
-                "certificate-authority": self.authority(),
+                "certificate-authority": self.ca_path(),
             }}],
             "users": [{ "name": person.name, "user": { "client-certificate": pair.certificate, "client-key": pair.key }}],
             "contexts": [{ "name": "kedge", "context": { "cluster": "kedge", "user": person.name, "namespace": "default" }}],

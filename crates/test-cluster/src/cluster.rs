@@ -65,8 +65,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// How often the HPA controller looks at each HPA; 15 s, as in any cluster, unless said otherwise. A new HPA's first
-    /// look comes one period late.
+    /// The sync period of the HPA controller; 15 s, as in any cluster, unless set. The first sync of a new HPA comes one period
+    /// late.
     pub fn hpa_sync_period(mut self, period: Duration) -> Self {
         self.hpa_sync_period = period;
         self

@@ -48,14 +48,14 @@ fn build() -> anyhow::Result<PathBuf> {
     executable(&String::from_utf8(output.stdout)?).with_context(|| format!("cargo does not say where {PROGRAM} is"))
 }
 
-/// Where cargo put the program, from what it tells in JSON lines.
-fn executable(told: &str) -> Option<PathBuf> {
+/// Where cargo put the program, from its messages in JSON lines.
+fn executable(messages: &str) -> Option<PathBuf> {
     let of = |line: &str| -> Option<PathBuf> {
         let message: Value = serde_json::from_str(line).ok()?;
         let is_it = message["reason"] == "compiler-artifact" && message["target"]["name"] == PROGRAM;
         is_it.then(|| message["executable"].as_str().map(PathBuf::from))?
     };
-    told.lines().find_map(of)
+    messages.lines().find_map(of)
 }
 
 #[cfg(test)]
@@ -64,10 +64,10 @@ mod tests {
 
     #[test]
     fn the_program_is_where_cargo_says_and_its_library_is_not_it() {
-        let told = r#"{"reason":"compiler-artifact","target":{"name":"kedge_plane"},"executable":null}
+        let messages = r#"{"reason":"compiler-artifact","target":{"name":"kedge_plane"},"executable":null}
             {"reason":"compiler-artifact","target":{"name":"kedge-plane"},"executable":"/here/kedge-plane"}
             {"reason":"build-finished","success":true}"#;
-        assert_eq!(executable(told), Some(PathBuf::from("/here/kedge-plane")));
+        assert_eq!(executable(messages), Some(PathBuf::from("/here/kedge-plane")));
         assert_eq!(executable(""), None);
     }
 }

@@ -61,7 +61,7 @@ pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
     Ok(certificate)
 }
 
-/// Returns when the API server reads metrics from where it was told to; fails when `check` does.
+/// Returns when the API server reads metrics from the registered address; fails when `check` does.
 pub async fn until_available(cluster: &Cluster, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
     wait_for("the metrics API is available", DEADLINE, async || {

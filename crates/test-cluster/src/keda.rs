@@ -30,7 +30,7 @@ fn released_crd(group: &str, plural: &str) -> anyhow::Result<Value> {
     Ok(crd)
 }
 
-/// Puts a chart into a new folder that stands in for KEDA's where names, owners and CRDs matter, and nothing runs: the templates
+/// Puts a chart into a new folder that replaces KEDA's where names, owners and CRDs matter, and nothing runs: the templates
 /// in `charts/keda-like`, and the CRDs from KEDA's source. KEDA publishes its chart elsewhere than its source.
 pub fn write_chart(folder: &Path) -> anyhow::Result<PathBuf> {
     let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/keda-like");

@@ -106,7 +106,7 @@ impl RunningOperator {
         Ok(Self { group, folder, ports })
     }
 
-    /// Kills it (-9) and starts it again, with the same identity, flags and ports: the cluster need not be told.
+    /// Kills it (-9) and starts it again, with the same identity, flags and ports: the cluster needs no change.
     pub fn kill_and_restart(&mut self) -> anyhow::Result<()> {
         self.group.restart(PROGRAM)
     }
@@ -124,16 +124,16 @@ impl RunningOperator {
         .await
     }
 
-    /// Returns when the API server reads metrics from it, though it may have been away: the API server looks at once, where by
+    /// Returns when the API server reads metrics from it, though it may have been away: the API server checks at once, where by
     /// itself it would wait for up to half a minute.
     pub async fn until_registered(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
-        let poke = format!("looked-after-kedge={}", std::process::id());
+        let poke = format!("checked-after-kedge={}", std::process::id());
         cluster.kubectl(["annotate", "--overwrite", "apiservice", METRICS_API, &poke])?;
-        cluster.kubectl(["annotate", "apiservice", METRICS_API, "looked-after-kedge-"])?;
+        cluster.kubectl(["annotate", "apiservice", METRICS_API, "checked-after-kedge-"])?;
         external_metrics::until_available(cluster, || self.group.check()).await
     }
 
-    /// What it tells of itself: its own metrics.
+    /// Its own metrics.
     pub async fn metrics(&self) -> anyhow::Result<String> {
         Ok(get(self.metrics_address(), "/metrics").await?)
     }
@@ -159,7 +159,7 @@ impl RunningOperator {
     }
 
     /// Who signed the certificate that it serves with, for `localhost` too: it itself. PEM.
-    pub fn authority(&self) -> String {
+    pub fn ca_pem(&self) -> String {
         fs::read_to_string(self.folder.join("tls.crt")).unwrap_or_default()
     }
 
@@ -169,7 +169,7 @@ impl RunningOperator {
     }
 }
 
-/// Tells the API server where the metrics are, and makes the operator's account.
+/// Registers the metrics API, and creates the operator's account.
 fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
     let certificate = external_metrics::register(cluster, port)?;
     create_account(cluster)?;

@@ -21,7 +21,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Reserves a port that nobody listens on.
+    /// Reserves a port that no process listens on.
     pub fn reserve() -> anyhow::Result<Self> {
         let folder = cache::folder()?.join("ports");
         fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;

@@ -86,7 +86,7 @@ impl Group {
         Ok(())
     }
 
-    /// Kills a member, and starts it again as it was started. Its log goes on where it was.
+    /// Kills a member, and starts it again as it was started. Its log continues.
     pub fn restart(&mut self, name: &str) -> anyhow::Result<()> {
         let member = self.members.iter_mut().find(|member| member.name == name);
         let member = member.with_context(|| format!("no {name} was started"))?;

@@ -16,7 +16,7 @@ use crate::process::Group;
 use crate::tools::{self, Tool};
 use crate::wait::{DEADLINE, wait_for};
 
-/// The namespace that KEDA is told to be in: that of its Lease.
+/// The namespace that KEDA is configured with: that of its Lease.
 pub const NAMESPACE: &str = "keda";
 
 /// KEDA waits for up to half a minute for what it is in the middle of.
@@ -36,7 +36,7 @@ struct Ports {
     metrics_service: Port,
     operator_metrics: Port,
     adapter_metrics: Port,
-    /// What is served and not looked at: probes, and metrics of the webhooks.
+    /// What is served and not read: probes, and metrics of the webhooks.
     unused: [Port; 3],
 }
 

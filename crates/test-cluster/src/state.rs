@@ -95,7 +95,7 @@ impl StateFolder {
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").context("cannot list /proc; clusters run on Linux only")? {
             let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            // A process may end while it is looked at; those of other users are not ours.
+            // A process may end while it is read; those of other users are not ours.
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             if environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()) {
                 found.push(pid);

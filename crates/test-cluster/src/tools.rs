@@ -36,7 +36,7 @@ struct Recipe {
     tags: &'static str,
 }
 
-/// Without these the API server calls itself a development version, and clients that look at versions complain.
+/// Without these the API server calls itself a development version, and clients that check versions complain.
 const KUBERNETES_VERSION: &str = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
     -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36";
 
@@ -54,7 +54,7 @@ impl Tool {
         Tool::MetricsServer,
     ];
 
-    /// What one cluster needs to run, and kubectl to look at it.
+    /// What one cluster needs to run, and kubectl to inspect it.
     pub const CLUSTER: [Tool; 6] =
         [Tool::Etcd, Tool::KubeApiserver, Tool::KubeControllerManager, Tool::KubeScheduler, Tool::Kubectl, Tool::Kwok];
 

@@ -18,7 +18,7 @@ pub(crate) enum Command {
     Up(Choices),
     /// Start a cluster in the foreground; it ends with this command
     Run(run::Args),
-    /// Say which clusters there are
+    /// List the clusters
     Status,
     /// Stop a cluster; its logs stay
     Down(down::Args),
@@ -27,27 +27,27 @@ pub(crate) enum Command {
 /// What may be chosen about a cluster.
 #[derive(Clone, clap::Args)]
 pub(crate) struct Choices {
-    /// The name of the cluster; several with different names run side by side
+    /// Name the cluster; clusters with different names run side by side
     #[arg(long, default_value = "default")]
     name: String,
 
-    /// How many nodes it has
+    /// Set the number of nodes
     #[arg(long, default_value_t = 1)]
     nodes: usize,
 
-    /// How often the HPA controller looks at each HPA, in milliseconds
+    /// Set the sync period of the HPA controller, in milliseconds
     #[arg(long, default_value_t = 15_000, value_name = "MS")]
     hpa_sync_period_ms: u64,
 
-    /// Run this checkout's operator beside it
+    /// Run this checkout's operator beside the cluster
     #[arg(long)]
     with_operator: bool,
 
-    /// A further flag for kube-controller-manager; may be given several times
+    /// Pass a flag to kube-controller-manager; may be repeated
     #[arg(long = "controller-manager-flag", value_name = "FLAG", allow_hyphen_values = true)]
     controller_manager_flags: Vec<String>,
 
-    /// A further flag for kube-apiserver; may be given several times
+    /// Pass a flag to kube-apiserver; may be repeated
     #[arg(long = "apiserver-flag", value_name = "FLAG", allow_hyphen_values = true)]
     apiserver_flags: Vec<String>,
 }

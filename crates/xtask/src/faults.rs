@@ -12,19 +12,19 @@ pub(crate) const QUICKLY_BUILT: &str = "faults";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many runs
+    /// Set the number of runs
     #[arg(long, default_value_t = RUNS)]
     runs: u64,
 
-    /// The number of the first
+    /// Set the number of the first run
     #[arg(long, default_value_t = 0)]
     from: u64,
 
-    /// A file that remembers how far earlier runs came: this one goes on from there
+    /// Continue after the last run recorded in this file, and record progress there
     #[arg(long)]
     resume: Option<PathBuf>,
 
-    /// Build it in release mode: that takes minutes, and makes each run a little quicker. For long series
+    /// Build in release mode, for long series: the build takes minutes, and each run is a little quicker
     #[arg(long)]
     release: bool,
 
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["runs", "from", "resume", "one"])]
     mutants: bool,
 
-    /// Play only the run of this number, and show every request and answer of it
+    /// Run only the run with this number, and print every request and response
     #[arg(long, conflicts_with_all = ["runs", "from", "resume"])]
     one: Option<u64>,
 }

@@ -171,7 +171,7 @@ fn step(name: &'static str, needs: &[&'static str], commands: Vec<Invocation>) -
     Step { name, lane: Lane::Front, needs: needs.to_vec(), repeat, work: Box::new(work) }
 }
 
-/// `cargo test` of these targets, which goes on after a failing target.
+/// `cargo test` of these targets, which continues after a failing target.
 fn test(targets: &[&str], filter: Option<&str>) -> Invocation {
     Invocation::cargo(["test", "--no-fail-fast"].into_iter().chain(targets.iter().copied()).chain(filter))
 }

@@ -2,13 +2,13 @@
 
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
-use kedge_tests::story::{cron_open, scaled_object};
+use kedge_tests::namespace::{cron_open, scaled_object};
 use kedge_tests::{files, helm};
 use serde_json::{Value, json};
 
 use super::helm_on;
 
-/// Nobody runs the image here, and so nobody answers for the webhooks.
+/// No pod runs the image here, so the webhooks do not respond.
 const QUICK: &str = "--set=webhooks.timeoutSeconds=1";
 
 fn get(cluster: &Cluster, what: &[&str]) -> Value {
@@ -90,12 +90,12 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     let values = format!("--values={}", values.display());
     let no_monitor = "--set=prometheus.operator.serviceMonitor.enabled=false";
     let said = helm_on(&cluster, &["install", "keda", &chart, QUICK, &values, no_monitor]);
-    for told in
+    for line in
         ["These values have no effect here:", "metricsServer.replicaCount: every replica", "resources.metricServer:"]
     {
-        assert!(said.contains(told), "{said}");
+        assert!(said.contains(line), "{said}");
     }
-    assert!(!said.contains("opentelemetry.operator"), "what is off is not told: {said}");
+    assert!(!said.contains("opentelemetry.operator"), "what is off is not reported: {said}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ fn each_set_of_values_gives_what_it_gave() {
         let base = if case.name == "default" { &nothing } else { default };
         wrong.extend(case.differs("rendered.yaml", &differences(base, own)));
     }
-    assert!(wrong.is_empty(), "{}\nUPDATE_GOLDEN=1 writes them anew", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{}\nUPDATE_GOLDEN=1 rewrites them", wrong.join("\n"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::Request;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
-use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
+use kedge_tests::namespace::{TestNamespace, cron_open, deployment, scaled_object};
 use kube::api::{Api, DynamicObject};
 use kube::core::{ApiResource, GroupVersionKind};
 use rustls::pki_types::pem::PemObject;
@@ -66,8 +66,8 @@ async fn read(client: kube::Client, path: String, seen: Shared) {
 }
 
 /// Asks whether an object may be written, again and again: a good one, and a bad one.
-async fn judge(client: kube::Client, story: String, seen: Shared) {
-    let path = format!("/apis/keda.sh/v1alpha1/namespaces/{story}/scaledobjects?dryRun=All");
+async fn judge(client: kube::Client, namespace: String, seen: Shared) {
+    let path = format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects?dryRun=All");
     let good = scaled_object("another", [cron_open(2)], json!({}));
     let mut trigger = cron_open(2);
     trigger["metadata"]["start"] = json!("at noon");
@@ -89,7 +89,7 @@ async fn judge(client: kube::Client, story: String, seen: Shared) {
     }
 }
 
-/// Connects anew, again and again, by the bundle that the APIService holds.
+/// Opens connection after connection with the bundle that the APIService holds.
 async fn connect(client: kube::Client, port: u16, seen: Shared) {
     loop {
         let outcome = shake_hands(&client, port).await;
@@ -156,21 +156,21 @@ async fn certificates_are_renewed_under_load_and_no_caller_fails() {
     cluster.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "keda" } })).unwrap();
     let release = Release::install(&cluster, 3, &VALUES.map(str::to_owned));
     let pods = release.run().await;
-    let story = Story::begin(&cluster, "certificates");
+    let namespace = TestNamespace::create(&cluster, "certificates");
     until_judged(&cluster).await;
-    story.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
-    story.until("it is ready", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
-    let metric = story.get("scaledobject", "web")["status"]["externalMetricNames"][0].as_str().unwrap().to_owned();
+    namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
+    namespace.until("it is ready", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
+    let metric = namespace.get("scaledobject", "web")["status"]["externalMetricNames"][0].as_str().unwrap().to_owned();
     let path = format!(
         "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/{metric}?labelSelector=scaledobject.keda.sh%2Fname%3Dweb",
-        story.namespace
+        namespace.name
     );
 
     let (seen, mut callers) = (Shared::default(), JoinSet::new());
     for _ in 0..2 {
         callers.spawn(read(cluster.client().await.unwrap(), path.clone(), seen.clone()));
     }
-    callers.spawn(judge(cluster.client().await.unwrap(), story.namespace.clone(), seen.clone()));
+    callers.spawn(judge(cluster.client().await.unwrap(), namespace.name.clone(), seen.clone()));
     callers.spawn(connect(cluster.client().await.unwrap(), release.metrics_port(), seen.clone()));
 
     let first = part(&cluster, "ca.key");

@@ -12,31 +12,31 @@ use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 use kedge_test_cluster::slowdown;
 use tokio::time::{Instant, sleep};
 
-use super::script::{Answer, Deed, Step, Timeline};
+use super::script::{Action, Answer, Step, Timeline};
 use super::stage::Scene;
 
 /// How long the controller takes at most to act on an answer, on an idle machine. Where it took longer, the record shows it.
 const REACTION_MAX: Duration = Duration::from_millis(300);
 
-/// How long after the last write of a pass somebody may do something: it is over, and the next has not begun.
+/// How long after the last write of a sync an action may follow: the sync is over, and the next has not begun.
 const AFTER_WRITE: Duration = Duration::from_millis(100);
 
 /// After how long a pass counts as over that wrote nothing.
 const AFTER_SILENCE: Duration = Duration::from_millis(800);
 
-/// How long after a deed the watches have told of it.
-const AFTER_DEED: Duration = Duration::from_millis(300);
+/// How long after an action its watch events have arrived.
+const AFTER_ACTION: Duration = Duration::from_millis(300);
 
-/// What happened in one story, in its order.
+/// What events in one story, in its order.
 #[derive(Clone, Debug)]
 pub(super) struct Story {
     pub(super) timeline: Timeline,
-    pub(super) happened: Vec<(DateTime<Utc>, Happening)>,
+    pub(super) events: Vec<(DateTime<Utc>, TimelineEvent)>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Happening {
-    Told {
+pub(super) enum TimelineEvent {
+    Responded {
         metric: String,
         answer: Answer,
         /// How many pods there were, all of them ready.
@@ -45,10 +45,10 @@ pub(super) enum Happening {
     Done(Done),
 }
 
-/// What somebody did.
+/// An action that was taken.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
-    pub(super) deed: Deed,
+    pub(super) action: Action,
     pub(super) written: Written,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Written {
 pub(super) enum Next {
     Over,
     Wait,
-    Act(Deed),
+    Act(Action),
 }
 
 #[derive(Debug)]
@@ -78,8 +78,8 @@ pub(super) struct Board {
 struct Progress {
     story: Story,
     step: usize,
-    /// Metrics of this step that were told already.
-    told: Vec<String>,
+    /// Metrics of this step that were responded to already.
+    responded: Vec<String>,
     /// The passes so far, from the answer to the last write: what the controller remembers is from in between.
     passes: Vec<(Instant, Instant)>,
     step_began_at: Instant,
@@ -92,11 +92,11 @@ impl Board {
     pub(super) fn new(timelines: &[Timeline], scene: Scene) -> Self {
         let (now, reaction_max) = (Instant::now(), REACTION_MAX.mul_f64(slowdown::measure()));
         let progress = |timeline: &Timeline| {
-            let story = Story { timeline: timeline.clone(), happened: Vec::new() };
+            let story = Story { timeline: timeline.clone(), events: Vec::new() };
             let progress = Progress {
                 story,
                 step: 0,
-                told: Vec::new(),
+                responded: Vec::new(),
                 passes: Vec::new(),
                 step_began_at: now,
                 quiet_until: now,
@@ -121,7 +121,7 @@ impl Board {
         let is_over = writes.last().is_some_and(|write| *write > began_at && write.elapsed() > AFTER_WRITE);
         match progress.story.timeline.steps.get(progress.step) {
             None => Next::Over,
-            Some(Step::Do(deed)) if is_over || since > AFTER_SILENCE => Next::Act(deed.clone()),
+            Some(Step::Do(action)) if is_over || since > AFTER_SILENCE => Next::Act(action.clone()),
             Some(Step::Pause(pause)) if since > *pause => {
                 progress.advance();
                 Next::Wait
@@ -133,8 +133,8 @@ impl Board {
     pub(super) fn acted(&self, name: &str, at: DateTime<Utc>, done: Done) {
         let mut all = self.lock();
         let progress = all.get_mut(name).expect("every story has its progress");
-        progress.story.happened.push((at, Happening::Done(done)));
-        progress.quiet_until = Instant::now() + AFTER_DEED;
+        progress.story.events.push((at, TimelineEvent::Done(done)));
+        progress.quiet_until = Instant::now() + AFTER_ACTION;
         progress.advance();
     }
 
@@ -149,9 +149,9 @@ impl Board {
         let progress = all.get_mut(name)?;
         let steps = progress.story.timeline.steps.get(progress.step);
         let Some(step) = steps else { return Some(Answer::Refusal("the story is over")) };
-        let Step::Tell(answers) = step else { return None };
+        let Step::Respond(answers) = step else { return None };
         let (answers, pods) = (answers.clone(), pods?);
-        if progress.told.is_empty() {
+        if progress.responded.is_empty() {
             progress.learn(&writes);
             if !progress.is_clear() {
                 return None;
@@ -160,10 +160,10 @@ impl Board {
             progress.passes.push((now, now + progress.reaction_max));
         }
         let (_, answer) = answers.iter().find(|(known, _)| *known == metric)?;
-        progress.told.push(metric.to_owned());
-        let told = Happening::Told { metric: metric.to_owned(), answer: answer.clone(), pods };
-        progress.story.happened.push((Utc::now(), told));
-        if progress.told.len() == answers.len() {
+        progress.responded.push(metric.to_owned());
+        let response = TimelineEvent::Responded { metric: metric.to_owned(), answer: answer.clone(), pods };
+        progress.story.events.push((Utc::now(), response));
+        if progress.responded.len() == answers.len() {
             progress.advance();
         }
         Some(answer.clone())
@@ -184,7 +184,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Progress>> {
-        self.progress.lock().expect("nobody panics holding it")
+        self.progress.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -197,17 +197,18 @@ impl MetricSource for Board {
 impl Progress {
     fn advance(&mut self) {
         self.step += 1;
-        self.told.clear();
+        self.responded.clear();
         self.step_began_at = Instant::now();
     }
 
     /// Learns how long the last pass took, since a new question means that it is over, and of passes that did not ask.
     fn learn(&mut self, writes: &[Instant]) {
-        if let Some((told_at, over_at)) = self.passes.last_mut() {
-            *over_at = writes.iter().copied().find(|write| *write > *told_at).unwrap_or(*over_at).max(*over_at);
+        if let Some((responded_at, over_at)) = self.passes.last_mut() {
+            *over_at = writes.iter().copied().find(|write| *write > *responded_at).unwrap_or(*over_at).max(*over_at);
         }
-        let is_known =
-            |write: &Instant| self.passes.iter().any(|(told_at, over_at)| write > told_at && write <= over_at);
+        let is_known = |write: &Instant| {
+            self.passes.iter().any(|(responded_at, over_at)| write > responded_at && write <= over_at)
+        };
         let strays: Vec<_> = writes.iter().copied().filter(|write| !is_known(write)).collect();
         self.passes.extend(strays.into_iter().map(|write| (write - self.reaction_max, write)));
         self.passes.sort();
@@ -222,7 +223,7 @@ impl Progress {
         let lengths = self.story.timeline.lengths();
         let lengths: Vec<Duration> = lengths.iter().filter_map(|length| length.to_std().ok()).collect();
         let mut ages =
-            self.passes.iter().map(|(told_at, over_at)| (now - *over_at, now + self.reaction_max - *told_at));
+            self.passes.iter().map(|(responded_at, over_at)| (now - *over_at, now + self.reaction_max - *responded_at));
         !ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::board::{Done, Happening, Story, Written};
+use super::board::{Done, Story, TimelineEvent, Written};
 use super::script::{Answer, Timeline};
 
 /// How long a pass may have taken that wrote nothing.
@@ -17,7 +17,7 @@ const UNSEEN_MAX: TimeDelta = TimeDelta::seconds(1);
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) timeline: Timeline,
-    pub(super) deeds: Vec<(DateTime<Utc>, Done)>,
+    pub(super) actions: Vec<(DateTime<Utc>, Done)>,
     pub(super) passes: Vec<Pass>,
 }
 
@@ -26,8 +26,8 @@ pub(super) struct Record {
 pub(super) struct Pass {
     /// When it read the scale.
     pub(super) begun_at: DateTime<Utc>,
-    /// When it was told the last metric, where it asked for any.
-    pub(super) told_at: Option<DateTime<Utc>>,
+    /// When it got the last metric, where it queried any.
+    pub(super) responded_at: Option<DateTime<Utc>>,
     /// The scale that it saw.
     pub(super) scale: Value,
     pub(super) answers: Vec<(String, Answer)>,
@@ -93,7 +93,7 @@ fn parse(line: &str) -> anyhow::Result<Entry> {
 /// A scale that is read begins a pass, unless a write was refused just before. What comes after the last answer of the
 /// story is no part of it.
 fn assemble(story: Story, entries: Vec<Entry>) -> Record {
-    let ends_at = story.happened.last().map(|(at, _)| *at);
+    let ends_at = story.events.last().map(|(at, _)| *at);
     let mut passes = Vec::<Pass>::new();
     let mut is_retry = false;
     for entry in entries {
@@ -115,19 +115,19 @@ fn assemble(story: Story, entries: Vec<Entry>) -> Record {
         }
     }
     passes.retain(|pass| Some(pass.begun_at) < ends_at);
-    let mut deeds = Vec::new();
-    for (at, happening) in story.happened {
+    let mut actions = Vec::new();
+    for (at, happening) in story.events {
         match happening {
-            Happening::Done(done) => deeds.push((at, done)),
-            Happening::Told { metric, answer, pods } => {
+            TimelineEvent::Done(done) => actions.push((at, done)),
+            TimelineEvent::Responded { metric, answer, pods } => {
                 let pass = passes.iter_mut().rev().find(|pass| pass.begun_at < at).expect("a pass that asked");
-                pass.told_at = Some(at);
+                pass.responded_at = Some(at);
                 pass.answers.push((metric, answer));
                 pass.pods = Some(pods);
             }
         }
     }
-    Record { timeline: story.timeline, deeds, passes }
+    Record { timeline: story.timeline, actions, passes }
 }
 
 impl Record {
@@ -144,7 +144,7 @@ impl Record {
 
     fn is_blurred(&self, number: usize) -> bool {
         let pass = &self.passes[number];
-        if pass.told_at.is_none() {
+        if pass.responded_at.is_none() {
             return false; // Without metrics, time does not matter.
         }
         let remembered =
@@ -169,12 +169,12 @@ impl Pass {
 
     /// When it knew what it needed to know.
     pub(super) fn at(&self) -> DateTime<Utc> {
-        self.told_at.unwrap_or(self.begun_at)
+        self.responded_at.unwrap_or(self.begun_at)
     }
 
     /// Whether the controller has kept anything of it.
     fn is_remembered(&self) -> bool {
-        self.told_at.is_some() || self.written.is_some()
+        self.responded_at.is_some() || self.written.is_some()
     }
 
     /// When it had decided, at the latest.
@@ -190,7 +190,7 @@ impl Pass {
     fn begin(entry: Entry) -> Self {
         Self {
             begun_at: entry.at,
-            told_at: None,
+            responded_at: None,
             scale: entry.answered,
             answers: Vec::new(),
             pods: None,

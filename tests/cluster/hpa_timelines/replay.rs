@@ -16,7 +16,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::record::{Pass, Record};
-use super::script::{Answer, DOWNSCALE_WINDOW, Deed, NAMESPACE, Timeline};
+use super::script::{Action, Answer, DOWNSCALE_WINDOW, NAMESPACE, Timeline};
 use super::stage::act;
 
 /// What both controllers did in one pass, where it is not the same.
@@ -36,18 +36,18 @@ struct Rehearsal<'a> {
     controller: HpaController,
     now: Arc<Mutex<DateTime<Utc>>>,
     /// What each metric is at present.
-    told: Arc<Mutex<BTreeMap<String, Answer>>>,
+    responses: Arc<Mutex<BTreeMap<String, Answer>>>,
     pods: i32,
 }
 
 pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
     let Some(first) = record.passes.first() else { return Ok(Vec::new()) };
     let mut rehearsal = Rehearsal::begin(&record.timeline, first.begun_at - TimeDelta::seconds(1)).await?;
-    let mut deeds = record.deeds.iter().peekable();
+    let mut actions = record.actions.iter().peekable();
     let (mut differences, mut status) = (Vec::new(), Value::Null);
     for (number, pass) in record.clear_passes().iter().enumerate() {
-        while let Some((at, done)) = deeds.next_if(|(at, done)| pass.is_after(*at, done)) {
-            rehearsal.act(*at, &done.deed).await?;
+        while let Some((at, done)) = actions.next_if(|(at, done)| pass.is_after(*at, done)) {
+            rehearsal.act(*at, &done.action).await?;
         }
         status = pass.status.clone().map_or(status, without_times);
         let seen = rehearsal.show(pass, &status).await?;
@@ -68,25 +68,25 @@ impl<'a> Rehearsal<'a> {
     async fn begin(timeline: &'a Timeline, at: DateTime<Utc>) -> anyhow::Result<Self> {
         let now = Arc::new(Mutex::new(at));
         let clock = now.clone();
-        let wall = Arc::new(move || *clock.lock().expect("nobody panics holding it"));
+        let wall = Arc::new(move || *clock.lock().expect("no holder of the lock panics"));
         let plane = Plane::new(Options { wall, ..Options::default() });
-        let told = Arc::<Mutex<BTreeMap<String, Answer>>>::default();
+        let responses = Arc::<Mutex<BTreeMap<String, Answer>>>::default();
         let settings = Settings { downscale_stabilization: DOWNSCALE_WINDOW, ..Settings::default() };
         let client = plane.client("system:admin");
-        serve(&plane, &client, told.clone()).await?;
+        serve(&plane, &client, responses.clone()).await?;
         let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } }))?;
         Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let deployment: Deployment = serde_json::from_value(timeline.deployment())?;
         Api::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &deployment).await?;
-        act(&client, timeline, &Deed::Create).await?;
+        act(&client, timeline, &Action::Create).await?;
         let controller = HpaController::new(&plane, settings);
-        Ok(Self { timeline, client, controller, now, told, pods: 0 })
+        Ok(Self { timeline, client, controller, now, responses, pods: 0 })
     }
 
-    async fn act(&mut self, at: DateTime<Utc>, deed: &Deed) -> anyhow::Result<()> {
+    async fn act(&mut self, at: DateTime<Utc>, action: &Action) -> anyhow::Result<()> {
         self.set_time(at);
-        act(&self.client, self.timeline, deed).await?;
-        if matches!(deed, Deed::Delete) {
+        act(&self.client, self.timeline, action).await?;
+        if matches!(action, Action::Delete) {
             // The pass that finds nothing.
             self.controller.pass(NAMESPACE, self.timeline.name).await;
         }
@@ -101,7 +101,7 @@ impl<'a> Rehearsal<'a> {
         let reported = json!({ "status": { "replicas": number(&pass.scale["status"]["replicas"]) } });
         deployments.patch_status(self.timeline.name, &PatchParams::default(), &Patch::Merge(reported)).await?;
         self.set_pods(pass.pods.unwrap_or(self.pods)).await?;
-        *self.told.lock().expect("nobody panics holding it") = pass.answers.iter().cloned().collect();
+        *self.responses.lock().expect("no holder of the lock panics") = pass.answers.iter().cloned().collect();
         self.set_time(pass.at());
         let outcome = self.controller.pass(NAMESPACE, self.timeline.name).await;
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("no such autoscaler"))?;
@@ -114,7 +114,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn set_time(&self, at: DateTime<Utc>) {
-        *self.now.lock().expect("nobody panics holding it") = at;
+        *self.now.lock().expect("no holder of the lock panics") = at;
     }
 
     /// Makes there be so many pods, all of them ready.
@@ -138,8 +138,12 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-/// Makes the plane read external metrics from what is told.
-async fn serve(plane: &Plane, client: &kube::Client, told: Arc<Mutex<BTreeMap<String, Answer>>>) -> anyhow::Result<()> {
+/// Makes the plane read external metrics from the set responses.
+async fn serve(
+    plane: &Plane,
+    client: &kube::Client,
+    responses: Arc<Mutex<BTreeMap<String, Answer>>>,
+) -> anyhow::Result<()> {
     let service: APIService = serde_json::from_value(json!({
         "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
         "spec": {
@@ -150,7 +154,7 @@ async fn serve(plane: &Plane, client: &kube::Client, told: Arc<Mutex<BTreeMap<St
     Api::all(client.clone()).create(&PostParams::default(), &service).await?;
     let backend = Backend::new(move |request: Request<Body>| {
         let metric = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
-        let answer = told.lock().expect("nobody panics holding it").get(&metric).cloned();
+        let answer = responses.lock().expect("no holder of the lock panics").get(&metric).cloned();
         async move { Ok(respond(&metric, answer)) }
     });
     plane.register_backend("metrics.default.svc", backend);

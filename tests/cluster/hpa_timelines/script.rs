@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-/// What the controller is told for autoscalers without a window of their own.
+/// The controller's setting for autoscalers without a window of their own.
 pub(super) const DOWNSCALE_WINDOW: TimeDelta = TimeDelta::seconds(4);
 
 /// The period of the policies that the API server fills in.
@@ -15,7 +15,7 @@ const DEFAULT_PERIOD: TimeDelta = TimeDelta::seconds(15);
 
 pub(super) const NAMESPACE: &str = "timelines";
 
-/// The label by which the metrics API is told whose metric is meant.
+/// The label by which the metrics API learns whose metric is meant.
 const OWNER_LABEL: &str = "scaledobject.keda.sh/name";
 
 /// One Deployment with one HPA, both of this name.
@@ -31,9 +31,9 @@ pub(super) struct Timeline {
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// What one pass is told of each metric.
-    Tell(Vec<(&'static str, Answer)>),
-    Do(Deed),
+    /// The response to each metric in one sync.
+    Respond(Vec<(&'static str, Answer)>),
+    Do(Action),
     /// Nothing happens for a while.
     Pause(Duration),
 }
@@ -44,9 +44,9 @@ pub(super) enum Answer {
     Refusal(&'static str),
 }
 
-/// What somebody does to the objects.
+/// An action on the objects.
 #[derive(Clone, Debug)]
-pub(super) enum Deed {
+pub(super) enum Action {
     /// Merges this into the HPA's spec; a list replaces a list.
     Change(Value),
     /// Scales the Deployment.
@@ -65,7 +65,7 @@ pub(super) fn timeline(name: &'static str, replicas: i32, spec: Value) -> Timeli
 impl Timeline {
     /// Tells `load`, pass by pass.
     pub(super) fn tell<T: ToString>(mut self, values: impl IntoIterator<Item = T>) -> Self {
-        let step = |value: T| Step::Tell(vec![("load", Answer::Series(vec![value.to_string()]))]);
+        let step = |value: T| Step::Respond(vec![("load", Answer::Series(vec![value.to_string()]))]);
         self.steps.extend(values.into_iter().map(step));
         self
     }
@@ -79,12 +79,12 @@ impl Timeline {
 
     /// Tells whatever of whichever metrics, once.
     pub(super) fn answer<const N: usize>(mut self, answers: [(&'static str, Answer); N]) -> Self {
-        self.steps.push(Step::Tell(answers.to_vec()));
+        self.steps.push(Step::Respond(answers.to_vec()));
         self
     }
 
-    pub(super) fn then(mut self, deed: Deed) -> Self {
-        self.steps.push(Step::Do(deed));
+    pub(super) fn then(mut self, action: Action) -> Self {
+        self.steps.push(Step::Do(action));
         self
     }
 
@@ -93,12 +93,12 @@ impl Timeline {
         self
     }
 
-    /// All windows and periods that the controller looks at in this timeline.
+    /// All windows and periods that matter to the controller in this timeline.
     pub(super) fn lengths(&self) -> BTreeSet<TimeDelta> {
         let mut lengths = BTreeSet::from([DOWNSCALE_WINDOW, DEFAULT_PERIOD]);
         collect_lengths(&self.spec, &mut lengths);
         for step in &self.steps {
-            if let Step::Do(Deed::Change(spec)) = step {
+            if let Step::Do(Action::Change(spec)) = step {
                 collect_lengths(spec, &mut lengths);
             }
         }

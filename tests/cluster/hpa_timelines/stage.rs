@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep};
 
 use super::board::{Board, Done, Next, Written};
 use super::record::{self, Record};
-use super::script::{DOWNSCALE_WINDOW, Deed, NAMESPACE, Timeline, own};
+use super::script::{Action, DOWNSCALE_WINDOW, NAMESPACE, Timeline, own};
 
 const SYNC_PERIOD: Duration = Duration::from_millis(1000);
 
@@ -71,7 +71,7 @@ impl Stage {
                 "--horizontal-pod-autoscaler-downscale-stabilization={}s",
                 DOWNSCALE_WINDOW.num_seconds()
             ))
-            // Answers are held back, and nobody is to wait for somebody else's.
+            // Responses are held back, and no HPA may wait for the response to another.
             .controller_manager_flag("--concurrent-horizontal-pod-autoscaler-syncs=100")
             .start()
             .await?;
@@ -136,16 +136,16 @@ impl Stage {
     /// Begins a story, and does what is to be done in it until it is over.
     async fn tell(&self, timeline: &Timeline, board: &Board, begins: Duration) -> anyhow::Result<()> {
         sleep(begins).await;
-        act(&self.client, timeline, &Deed::Create).await?;
+        act(&self.client, timeline, &Action::Create).await?;
         board.begin(timeline.name);
         loop {
             match board.next(timeline.name) {
                 Next::Over => return Ok(()),
                 Next::Wait => sleep(Duration::from_millis(20)).await,
-                Next::Act(deed) => {
+                Next::Act(action) => {
                     let at = Utc::now();
-                    let written = act(&self.client, timeline, &deed).await?;
-                    board.acted(timeline.name, at, Done { deed, written });
+                    let written = act(&self.client, timeline, &action).await?;
+                    board.acted(timeline.name, at, Done { action, written });
                 }
             }
         }
@@ -153,22 +153,22 @@ impl Stage {
 }
 
 /// Does it, on whichever cluster.
-pub(super) async fn act(client: &kube::Client, timeline: &Timeline, deed: &Deed) -> anyhow::Result<Written> {
+pub(super) async fn act(client: &kube::Client, timeline: &Timeline, action: &Action) -> anyhow::Result<Written> {
     let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(client.clone(), NAMESPACE);
     let name = timeline.name;
-    match deed {
-        Deed::Create => {
+    match action {
+        Action::Create => {
             hpas.create(&PostParams::default(), &serde_json::from_value(timeline.hpa())?).await?;
         }
-        Deed::Delete => {
+        Action::Delete => {
             hpas.delete(name, &Default::default()).await?;
         }
-        Deed::Change(spec) => {
+        Action::Change(spec) => {
             let patch = Patch::Merge(json!({ "spec": own(spec.clone(), name) }));
             let written = hpas.patch(name, &PatchParams::default(), &patch).await?;
             return Ok(Written::Hpa(version(&written)));
         }
-        Deed::Scale(replicas) => {
+        Action::Scale(replicas) => {
             let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
             let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
             let written = deployments.patch(name, &PatchParams::default(), &patch).await?;
@@ -262,7 +262,7 @@ impl Scene {
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().expect("nobody panics holding it")
+        self.0.lock().expect("no holder of the lock panics")
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Deed, Timeline, amount, average, refusal, series, timeline, value};
+use super::script::{Action, Timeline, amount, average, refusal, series, timeline, value};
 
 pub(super) fn timelines() -> Vec<Timeline> {
-    [without_behavior(), policies(), windows(), several_metrics(), unusual_values(), deeds()].concat()
+    [without_behavior(), policies(), windows(), several_metrics(), unusual_values(), actions()].concat()
 }
 
 /// One metric with a target per replica of 10, and at most 12 replicas.
@@ -200,52 +200,52 @@ fn unusual_values() -> Vec<Timeline> {
     ]
 }
 
-fn deeds() -> Vec<Timeline> {
+fn actions() -> Vec<Timeline> {
     let freely = || with(down(free()));
-    let to = |target: &str| Deed::Change(json!({ "metrics": [average("load", target)] }));
+    let to = |target: &str| Action::Change(json!({ "metrics": [average("load", target)] }));
     vec![
         timeline("zero-is-left-alone", 2, freely())
             .hold(30, 3)
-            .then(Deed::Scale(0))
+            .then(Action::Scale(0))
             .pause(4)
-            .then(Deed::Scale(1))
+            .then(Action::Scale(1))
             .hold(30, 3)
             .hold(10, 3),
-        timeline("born-at-zero", 0, freely()).pause(4).then(Deed::Scale(3)).hold(50, 3).hold(20, 3),
+        timeline("born-at-zero", 0, freely()).pause(4).then(Action::Scale(3)).hold(50, 3).hold(20, 3),
         timeline("the-maximum-falls", 8, freely())
             .hold(80, 2)
-            .then(Deed::Change(json!({ "maxReplicas": 3 })))
+            .then(Action::Change(json!({ "maxReplicas": 3 })))
             .pause(2)
             .hold(80, 4)
-            .then(Deed::Change(json!({ "maxReplicas": 6 })))
+            .then(Action::Change(json!({ "maxReplicas": 6 })))
             .hold(80, 4),
         timeline("the-minimum-rises", 2, freely())
             .hold(20, 2)
-            .then(Deed::Change(json!({ "minReplicas": 5 })))
+            .then(Action::Change(json!({ "minReplicas": 5 })))
             .pause(2)
             .hold(20, 3)
-            .then(Deed::Change(json!({ "minReplicas": 1 })))
+            .then(Action::Change(json!({ "minReplicas": 1 })))
             .hold(20, 4),
         timeline("the-target-moves", 4, freely()).hold(40, 2).then(to("5")).hold(40, 4).then(to("20")).hold(40, 5),
-        timeline("somebody-else-scales", 3, with(down(rules(4, "Max", &[("Pods", 2, 9)]))))
+        timeline("another-client-scales", 3, with(down(rules(4, "Max", &[("Pods", 2, 9)]))))
             .hold(30, 3)
-            .then(Deed::Scale(7))
+            .then(Action::Scale(7))
             .hold(30, 10)
-            .then(Deed::Scale(1))
+            .then(Action::Scale(1))
             .hold(30, 5),
         timeline("behavior-changes", 2, with(up(rules(0, "Max", &[("Pods", 1, 3)]))))
             .hold(90, 5)
-            .then(Deed::Change(json!({ "behavior": up(rules(0, "Max", &[("Pods", 4, 3)])) })))
+            .then(Action::Change(json!({ "behavior": up(rules(0, "Max", &[("Pods", 4, 3)])) })))
             .hold(90, 5)
-            .then(Deed::Change(json!({ "behavior": null })))
+            .then(Action::Change(json!({ "behavior": null })))
             .hold(20, 6),
-        timeline("made-anew", 5, with(down(rules(60, "Max", &[("Percent", 100, 3)]))))
+        timeline("created-again", 5, with(down(rules(60, "Max", &[("Percent", 100, 3)]))))
             .hold(50, 3)
             .hold(20, 3)
-            .then(Deed::Delete)
+            .then(Action::Delete)
             .pause(3)
-            .then(Deed::Scale(3))
-            .then(Deed::Create)
+            .then(Action::Scale(3))
+            .then(Action::Create)
             .hold(20, 3)
             .hold(40, 2)
             .hold(20, 3),

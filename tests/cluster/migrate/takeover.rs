@@ -29,7 +29,7 @@ async fn nothing_is_lost_on_the_way_to_kedge_and_back() {
     assert!(stage.get(&["deployment", "kedge-operator", "--namespace=kedge"]).is_null(), "Kedge is gone");
 }
 
-/// What is told before anything changes, and that telling changes nothing.
+/// The report before anything changes, and that reporting changes nothing.
 fn checked(stage: &Stage) {
     let release = || stage.get(&["secret", "sh.helm.release.v1.keda.v1", "--namespace=keda"]);
     let versions =
@@ -37,14 +37,14 @@ fn checked(stage: &Stage) {
     let before = versions();
     let said = stage.migrate(&["check"]);
     assert_eq!(said.code, 1, "{}", said.text);
-    for told in [
+    for line in [
         "release keda in namespace keda: revision 1, deployed\n",
         "CloudEventSource default/web: Kedge sends no CloudEvents\n",
         "CustomResourceDefinition scaledobjects.keda.sh: metadata.annotations: belongs to release keda in namespace keda",
         "release keda in namespace keda: manifest: `helm uninstall` deletes ",
         "\n1 thing would not work, 7 things are to be done first; 3 objects looked at\n",
     ] {
-        assert!(said.text.contains(told), "{told:?} is told: {}", said.text);
+        assert!(said.text.contains(line), "{line:?} is reported: {}", said.text);
     }
     let json: Value = serde_json::from_str(&stage.migrate(&["check", "--output=json"]).text).unwrap();
     assert_eq!(json["summary"], json!({ "objects": 3, "wouldNotWork": 1, "toDo": 7 }));
@@ -153,7 +153,7 @@ async fn crds_that_came_without_helm_are_handed_over_too() {
 }
 
 #[tokio::test]
-async fn releases_whose_names_were_not_kept_apart_are_told_of() {
+async fn releases_with_conflicting_names_are_reported() {
     let stage = Stage::with_keda("migrate-names").await;
     stage.prepare(&[]);
     let chart = kedge_tests::helm::chart().display().to_string();

@@ -1,7 +1,7 @@
 //! Fallback: what counts in place of a source that keeps failing.
 
 use kedge_test_cluster::http_source::HttpSource;
-use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
+use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
 use super::cluster;
@@ -13,32 +13,33 @@ fn dead() -> Value {
 
 #[tokio::test]
 async fn a_value_metric_falls_back_by_its_ready_pods() {
-    let story = Story::begin(cluster().await, "value");
+    let namespace = TestNamespace::create(cluster().await, "value");
     let mut trigger = dead();
     trigger["metricType"] = json!("Value");
     let fallback = json!({ "fallback": { "failureThreshold": 1, "replicas": 4 } });
-    story.apply([deployment("web", 2), scaled_object("web", [trigger], fallback)]);
-    let ready = |story: &Story<'_>| story.get("deployment", "web")["status"]["readyReplicas"].as_i64();
-    story.until_replicas("web", 4).await;
-    story.until("all pods are ready", Some(4), ready).await;
+    namespace.apply([deployment("web", 2), scaled_object("web", [trigger], fallback)]);
+    let ready = |namespace: &TestNamespace<'_>| namespace.get("deployment", "web")["status"]["readyReplicas"].as_i64();
+    namespace.until_replicas("web", 4).await;
+    namespace.until("all pods are ready", Some(4), ready).await;
     // The HPA multiplies by the ready pods, so that a value for two of them would mean eight now.
-    let hpa = |story: &Story<'_>| story.get("hpa", "keda-hpa-web")["status"]["desiredReplicas"].as_i64();
-    story.until("the HPA agrees", Some(4), hpa).await;
-    assert_eq!(story.replicas("deployment", "web"), Some(4));
+    let hpa =
+        |namespace: &TestNamespace<'_>| namespace.get("hpa", "keda-hpa-web")["status"]["desiredReplicas"].as_i64();
+    namespace.until("the HPA agrees", Some(4), hpa).await;
+    assert_eq!(namespace.replicas("deployment", "web"), Some(4));
 }
 
 #[tokio::test]
 async fn a_trigger_that_cannot_be_built_falls_back_too() {
-    let story = Story::begin(cluster().await, "unbuilt");
+    let namespace = TestNamespace::create(cluster().await, "unbuilt");
     let abacus = json!({ "type": "abacus", "metadata": { "beads": "7" } });
     let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 3 } });
-    story.apply([deployment("web", 0), scaled_object("web", [abacus], fallback)]);
-    story.until_replicas("web", 3).await;
+    namespace.apply([deployment("web", 0), scaled_object("web", [abacus], fallback)]);
+    namespace.until_replicas("web", 3).await;
     let word = ("True".to_owned(), "FallbackExists".to_owned());
-    story.until("it says so", word, |story| story.condition("web", "Fallback")).await;
-    let health = story.get("so", "web")["status"]["health"]["s0-abacus"].clone();
+    namespace.until("it says so", word, |namespace| namespace.condition("web", "Fallback")).await;
+    let health = namespace.get("so", "web")["status"]["health"]["s0-abacus"].clone();
     assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }));
-    assert_eq!(story.condition("web", "Ready").0, "False");
+    assert_eq!(namespace.condition("web", "Ready").0, "False");
 }
 
 /// A trigger for a source that can be made to fail: it asks for a header, and which one can be changed.
@@ -50,7 +51,7 @@ fn guarded(source: &HttpSource) -> Value {
 
 #[tokio::test]
 async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
-    let story = Story::begin(cluster().await, "behaviors");
+    let namespace = TestNamespace::create(cluster().await, "behaviors");
     let source = HttpSource::start_protected(50.0, "open").await.unwrap();
     // Name, behavior, replicas of the fallback, and what five replicas become.
     let rows = [
@@ -67,31 +68,32 @@ async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
         if let Some(behavior) = behavior {
             fallback["behavior"] = json!(behavior);
         }
-        story.apply([deployment(name, 0), scaled_object(name, [guarded(&source)], json!({ "fallback": fallback }))]);
+        namespace
+            .apply([deployment(name, 0), scaled_object(name, [guarded(&source)], json!({ "fallback": fallback }))]);
     }
     for (name, ..) in rows {
-        story.until_replicas(name, 5).await;
+        namespace.until_replicas(name, 5).await;
     }
     source.protect_all("closed");
     let says = |name: &'static str, status: &str, reason: &str| {
         let wanted = (status.to_owned(), reason.to_owned());
-        story.until(name, wanted, move |story| story.condition(name, "Fallback"))
+        namespace.until(name, wanted, move |namespace| namespace.condition(name, "Fallback"))
     };
     for (name, _, _, expected) in rows {
         says(name, "True", "FallbackExists").await;
-        story.until_replicas(name, expected).await;
-        let health = story.get("so", name)["status"]["health"]["s0-prometheus"].clone();
+        namespace.until_replicas(name, expected).await;
+        let health = namespace.get("so", name)["status"]["health"]["s0-prometheus"].clone();
         assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }), "{name}");
-        assert_eq!(story.condition(name, "Ready").0, "True", "{name}: a fallback is a plan, and it is followed");
+        assert_eq!(namespace.condition(name, "Ready").0, "True", "{name}: a fallback is a plan, and it is followed");
     }
     source.protect_all("open");
     for (name, ..) in rows {
         says(name, "False", "NoFallbackFound").await;
-        story.until_replicas(name, 5).await;
-        let health = story.get("so", name)["status"]["health"]["s0-prometheus"].clone();
+        namespace.until_replicas(name, 5).await;
+        let health = namespace.get("so", name)["status"]["health"]["s0-prometheus"].clone();
         assert_eq!(health, json!({ "numberOfFailures": 0, "status": "Happy" }), "{name}");
     }
     for reason in ["ScaledObjectFallbackActivated", "ScaledObjectFallbackDeactivated"] {
-        assert_eq!(story.events(reason).len(), rows.len(), "{reason} is told once for each");
+        assert_eq!(namespace.events(reason).len(), rows.len(), "{reason} is published once for each");
     }
 }

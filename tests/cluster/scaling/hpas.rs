@@ -1,6 +1,6 @@
-//! The HPA of an object: kept, renamed, adopted, and never somebody else's.
+//! The HPA of an object: kept, renamed, adopted, and never the HPA of another owner.
 
-use kedge_tests::story::{Story, cron_open, deployment, scaled_object};
+use kedge_tests::namespace::{TestNamespace, cron_open, deployment, scaled_object};
 use serde_json::{Value, json};
 
 use super::cluster;
@@ -24,10 +24,12 @@ fn named(hpa: &str) -> Value {
 
 #[tokio::test]
 async fn an_hpa_that_the_spec_names_is_adopted_whole() {
-    let story = Story::begin(cluster().await, "adopt");
-    story.apply([deployment("web", 5), made_by_hand("mine"), scaled_object("web", [cron_open(2)], named("mine"))]);
-    story.until("it is ours", json!(100), |story| story.get("hpa", "mine")["spec"]["maxReplicas"].clone()).await;
-    let hpa = story.get("hpa", "mine");
+    let namespace = TestNamespace::create(cluster().await, "adopt");
+    namespace.apply([deployment("web", 5), made_by_hand("mine"), scaled_object("web", [cron_open(2)], named("mine"))]);
+    namespace
+        .until("it is ours", json!(100), |namespace| namespace.get("hpa", "mine")["spec"]["maxReplicas"].clone())
+        .await;
+    let hpa = namespace.get("hpa", "mine");
     assert_eq!(hpa["metadata"]["ownerReferences"][0]["name"], "web");
     assert_eq!(hpa["spec"].get("behavior"), None, "nothing of the old behavior is left");
     assert_eq!(hpa["spec"]["metrics"].as_array().map(Vec::len), Some(1));
@@ -36,65 +38,71 @@ async fn an_hpa_that_the_spec_names_is_adopted_whole() {
 
 #[tokio::test]
 async fn an_hpa_of_somebody_else_is_left_alone() {
-    let story = Story::begin(cluster().await, "foreign");
+    let namespace = TestNamespace::create(cluster().await, "foreign");
     let hpa = made_by_hand("keda-hpa-web");
-    story.apply([deployment("web", 1), hpa, scaled_object("web", [cron_open(2)], json!({}))]);
-    story
-        .until("it says so", ("False".into(), "ScaledObjectCheckFailed".into()), |story| {
-            story.condition("web", "Ready")
+    namespace.apply([deployment("web", 1), hpa, scaled_object("web", [cron_open(2)], json!({}))]);
+    namespace
+        .until("it says so", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
+            namespace.condition("web", "Ready")
         })
         .await;
-    let found = story.get("hpa", "keda-hpa-web");
+    let found = namespace.get("hpa", "keda-hpa-web");
     assert_eq!(
         (&found["spec"]["maxReplicas"], &found["metadata"]["labels"]),
         (&json!(9), &json!({ "made": "by-hand" }))
     );
-    let told = story.events("ScaledObjectCheckFailed");
-    assert!(told.iter().any(|note| note.contains("advanced.horizontalPodAutoscalerConfig.name")), "{told:?}");
-    story.kubectl(["delete", "hpa", "keda-hpa-web"]);
-    story.until_replicas("web", 2).await;
+    let events = namespace.events("ScaledObjectCheckFailed");
+    assert!(events.iter().any(|note| note.contains("advanced.horizontalPodAutoscalerConfig.name")), "{events:?}");
+    namespace.kubectl(["delete", "hpa", "keda-hpa-web"]);
+    namespace.until_replicas("web", 2).await;
 }
 
 #[tokio::test]
 async fn drift_is_undone_and_names_can_change() {
-    let story = Story::begin(cluster().await, "drift");
-    story.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({ "maxReplicaCount": 5 }))]);
-    story.until_replicas("web", 2).await;
-    story.kubectl(["patch", "hpa", "keda-hpa-web", "--type=merge", "--patch={\"spec\":{\"maxReplicas\":50}}"]);
-    story
-        .until("the maximum is back", json!(5), |story| story.get("hpa", "keda-hpa-web")["spec"]["maxReplicas"].clone())
+    let namespace = TestNamespace::create(cluster().await, "drift");
+    namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({ "maxReplicaCount": 5 }))]);
+    namespace.until_replicas("web", 2).await;
+    namespace.kubectl(["patch", "hpa", "keda-hpa-web", "--type=merge", "--patch={\"spec\":{\"maxReplicas\":50}}"]);
+    namespace
+        .until("the maximum is back", json!(5), |namespace| {
+            namespace.get("hpa", "keda-hpa-web")["spec"]["maxReplicas"].clone()
+        })
         .await;
-    story.kubectl(["delete", "hpa", "keda-hpa-web"]);
-    story.until("it is made again", false, |story| story.get("hpa", "keda-hpa-web").is_null()).await;
-    story.apply([scaled_object("web", [cron_open(2)], named("other"))]);
-    story.until("the new one is there", false, |story| story.get("hpa", "other").is_null()).await;
-    story.until("the old one is gone", true, |story| story.get("hpa", "keda-hpa-web").is_null()).await;
-    story
-        .until("the status says so", json!("other"), |story| story.get("so", "web")["status"]["hpaName"].clone())
+    namespace.kubectl(["delete", "hpa", "keda-hpa-web"]);
+    namespace.until("it is made again", false, |namespace| namespace.get("hpa", "keda-hpa-web").is_null()).await;
+    namespace.apply([scaled_object("web", [cron_open(2)], named("other"))]);
+    namespace.until("the new one is there", false, |namespace| namespace.get("hpa", "other").is_null()).await;
+    namespace.until("the old one is gone", true, |namespace| namespace.get("hpa", "keda-hpa-web").is_null()).await;
+    namespace
+        .until("the status says so", json!("other"), |namespace| {
+            namespace.get("so", "web")["status"]["hpaName"].clone()
+        })
         .await;
 }
 
 #[tokio::test]
 async fn an_hpa_of_ours_that_the_status_does_not_know_goes_too() {
-    let story = Story::begin(cluster().await, "stray");
-    story.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
-    story.until_replicas("web", 2).await;
+    let namespace = TestNamespace::create(cluster().await, "stray");
+    namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
+    namespace.until_replicas("web", 2).await;
     // As an operator leaves it that is killed after it made an HPA and before it wrote the name down.
     let leave_stray = || {
         let mut stray = made_by_hand("stray");
-        let uid = story.get("so", "web")["metadata"]["uid"].clone();
+        let uid = namespace.get("so", "web")["metadata"]["uid"].clone();
         stray["metadata"]["ownerReferences"] = json!([{
             "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web", "uid": uid, "controller": true,
         }]);
-        story.apply([stray]);
+        namespace.apply([stray]);
     };
-    let hpas = |story: &Story<'_>| story.kubectl(["get", "hpa", "--output=jsonpath={.items[*].metadata.name}"]);
+    let hpas = |namespace: &TestNamespace<'_>| {
+        namespace.kubectl(["get", "hpa", "--output=jsonpath={.items[*].metadata.name}"])
+    };
     leave_stray();
-    story.kubectl(["annotate", "so", "web", "autoscaling.keda.sh/paused=true"]);
-    story.until("a pause leaves none", String::new(), hpas).await;
-    story.kubectl(["annotate", "so", "web", "autoscaling.keda.sh/paused-"]);
-    story.until("there is one again", "keda-hpa-web".to_owned(), hpas).await;
+    namespace.kubectl(["annotate", "so", "web", "autoscaling.keda.sh/paused=true"]);
+    namespace.until("a pause leaves none", String::new(), hpas).await;
+    namespace.kubectl(["annotate", "so", "web", "autoscaling.keda.sh/paused-"]);
+    namespace.until("there is one again", "keda-hpa-web".to_owned(), hpas).await;
     leave_stray();
-    story.apply([scaled_object("web", [cron_open(2)], named("other"))]);
-    story.until("a new name leaves one", "other".to_owned(), hpas).await;
+    namespace.apply([scaled_object("web", [cron_open(2)], named("other"))]);
+    namespace.until("a new name leaves one", "other".to_owned(), hpas).await;
 }

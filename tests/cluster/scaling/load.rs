@@ -8,26 +8,26 @@ use kedge_test_cluster::operator::IDENTITY;
 use kedge_test_cluster::slowdown;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::exposition::Exposition;
-use kedge_tests::story::{Story, cron_closed, cron_open, deployment, prometheus, scaled_object};
+use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
 use super::cluster;
 
 /// The writes of the operator in a namespace, from the API server's own log.
-pub(super) fn writes(story: &Story<'_>) -> Vec<String> {
-    let log = std::fs::read_to_string(story.cluster.audit_log()).unwrap();
-    let lines = log.lines().filter(|line| line.contains(IDENTITY) && line.contains(&story.namespace));
+pub(super) fn writes(namespace: &TestNamespace<'_>) -> Vec<String> {
+    let log = std::fs::read_to_string(namespace.cluster.audit_log()).unwrap();
+    let lines = log.lines().filter(|line| line.contains(IDENTITY) && line.contains(&namespace.name));
     let of = |line: &str| -> Option<String> {
         let entry: Value = serde_json::from_str(line).ok()?;
         let verb = entry["verb"].as_str()?;
         let (place, user) = (&entry["objectRef"]["namespace"], &entry["user"]["username"]);
-        let ours = place == story.namespace.as_str() && user == IDENTITY;
+        let ours = place == namespace.name.as_str() && user == IDENTITY;
         (ours && !matches!(verb, "get" | "list" | "watch")).then(|| format!("{verb} {}", entry["requestURI"]))
     };
     lines.filter_map(of).collect()
 }
 
-/// What an object of the silent crowd is, and which events it is worth: each once, however often it is looked at.
+/// A kind of object that causes no writes once it has settled, and the events that it causes: each once.
 struct Kind {
     name: &'static str,
     trigger: Value,
@@ -86,8 +86,8 @@ fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
 }
 
 /// How many events an object was worth, by reason.
-fn events_by_object(story: &Story<'_>) -> BTreeMap<(String, String), usize> {
-    let all = story.list("event");
+fn events_by_object(namespace: &TestNamespace<'_>) -> BTreeMap<(String, String), usize> {
+    let all = namespace.list("event");
     let mut counts = BTreeMap::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for event in all["items"].as_array().into_iter().flatten() {
@@ -100,7 +100,7 @@ fn events_by_object(story: &Story<'_>) -> BTreeMap<(String, String), usize> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_settled_objects_cause_no_write() {
-    let story = Story::begin(cluster().await, "silence");
+    let namespace = TestNamespace::create(cluster().await, "silence");
     let source = Exposition::start().await.unwrap();
     source.set("load", 15.0);
     let server = kedge_test_cluster::Prometheus::start("silence-prometheus", &[source.address()]).await.unwrap();
@@ -108,7 +108,7 @@ async fn sixty_settled_objects_cause_no_write() {
     guarded.set("guarded", SourceResponse::Value(15.0));
     guarded.protect("guarded", "Bearer t");
     let kinds = kinds(&server.url(), &guarded.url());
-    story.apply([
+    namespace.apply([
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "there" }, "stringData": { "token": "t" } }),
         json!({
             "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "there" },
@@ -123,17 +123,17 @@ async fn sixty_settled_objects_cause_no_write() {
         }
         [deployment(&name, 1), object]
     };
-    story.apply(kinds.iter().flat_map(|kind| (0..5).flat_map(move |index| objects(kind, index))));
+    namespace.apply(kinds.iter().flat_map(|kind| (0..5).flat_map(move |index| objects(kind, index))));
     wait_for("every object has settled", 2 * DEADLINE, async || {
-        let before = writes(&story).len();
+        let before = writes(&namespace).len();
         tokio::time::sleep(Duration::from_secs(5)).await;
-        let after = writes(&story);
+        let after = writes(&namespace);
         if before == after.len() && before >= 120 { Ok(()) } else { Err((before, after.len())) }
     })
     .await
     .unwrap();
 
-    let before = writes(&story);
+    let before = writes(&namespace);
     let began = Instant::now();
     let mut value = 11.0;
     while began.elapsed() < Duration::from_secs(60) {
@@ -142,37 +142,37 @@ async fn sixty_settled_objects_cause_no_write() {
         source.set("load", value);
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    let new: Vec<String> = writes(&story).split_off(before.len());
+    let new: Vec<String> = writes(&namespace).split_off(before.len());
     assert_eq!(new, Vec::<String>::new());
 
-    let told = events_by_object(&story);
+    let events = events_by_object(&namespace);
     let repeated: Vec<_> =
-        told.iter().filter(|((_, reason), count)| **count > 1 && reason != "KEDAScalersStarted").collect();
+        events.iter().filter(|((_, reason), count)| **count > 1 && reason != "KEDAScalersStarted").collect();
     assert!(repeated.is_empty(), "{repeated:?}");
     for kind in &kinds {
         for index in 0..5 {
             let name = format!("{}-{index}", kind.name);
-            let count = |reason: &str| told.get(&(name.clone(), reason.to_owned())).copied().unwrap_or(0);
+            let count = |reason: &str| events.get(&(name.clone(), reason.to_owned())).copied().unwrap_or(0);
             for reason in kind.events {
-                assert_eq!(count(reason), 1, "{reason} of {name}: {told:?}");
+                assert_eq!(count(reason), 1, "{reason} of {name}: {events:?}");
             }
         }
     }
-    let health = story.get("so", "fallen-0")["status"]["health"]["s0-prometheus"].clone();
+    let health = namespace.get("so", "fallen-0")["status"]["health"]["s0-prometheus"].clone();
     assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }), "one more than the threshold is enough");
-    story.kubectl(["delete", "so", "--all", "--wait=false"]);
+    namespace.kubectl(["delete", "so", "--all", "--wait=false"]);
 }
 
 #[tokio::test]
 async fn two_hundred_objects_have_their_hpas_within_ten_seconds() {
-    let story = Story::begin(cluster().await, "crowd");
+    let namespace = TestNamespace::create(cluster().await, "crowd");
     let names: Vec<String> = (0..200).map(|index| format!("web-{index}")).collect();
-    story.apply(names.iter().map(|name| deployment(name, 1)));
+    namespace.apply(names.iter().map(|name| deployment(name, 1)));
     let began = Instant::now();
     let spec = json!({ "minReplicaCount": 1, "pollingInterval": 30 });
-    story.apply(names.iter().map(|name| scaled_object(name, [cron_open(1)], spec.clone())));
+    namespace.apply(names.iter().map(|name| scaled_object(name, [cron_open(1)], spec.clone())));
     let applied = began.elapsed();
-    let count = || story.list("hpa")["items"].as_array().map_or(0, Vec::len);
+    let count = || namespace.list("hpa")["items"].as_array().map_or(0, Vec::len);
     wait_for("all HPAs are there", DEADLINE, async || match count() {
         200 => Ok(()),
         some => Err(some),
@@ -183,5 +183,5 @@ async fn two_hundred_objects_have_their_hpas_within_ten_seconds() {
     println!("applied in {applied:?}; 200 HPAs {took:?} after the first was sent");
     let allowed = slowdown::allowed(Duration::from_secs(10));
     assert!(took - applied < allowed, "{:?} after the last was applied; {allowed:?} are allowed", took - applied);
-    story.kubectl(["delete", "so", "--all", "--wait=false"]);
+    namespace.kubectl(["delete", "so", "--all", "--wait=false"]);
 }

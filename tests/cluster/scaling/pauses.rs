@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object};
+use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, scaled_object};
 use serde_json::json;
 
 use super::cluster;
@@ -53,11 +53,11 @@ fn is_paused(forms: &BTreeSet<Form>) -> bool {
     forms.iter().any(|form| *form != Forced)
 }
 
-/// Objects by name, with what stands on them and how many replicas they should have.
+/// Objects by name, with their annotations and how many replicas they should have.
 type Expected = BTreeMap<String, (BTreeSet<Form>, i64)>;
 
 /// Waits until all targets are where they should be, and all objects say whether they are paused.
-async fn until(story: &Story<'_>, what: &str, expected: &Expected) {
+async fn until(namespace: &TestNamespace<'_>, what: &str, expected: &Expected) {
     let wanted: BTreeMap<String, (Option<i64>, String)> = expected
         .iter()
         .map(|(name, (forms, replicas))| {
@@ -65,8 +65,8 @@ async fn until(story: &Story<'_>, what: &str, expected: &Expected) {
             (name.clone(), (Some(*replicas), word.to_owned()))
         })
         .collect();
-    let look = |story: &Story<'_>| -> BTreeMap<String, (Option<i64>, String)> {
-        let (objects, targets) = (story.list("so"), story.list("deployment"));
+    let look = |namespace: &TestNamespace<'_>| -> BTreeMap<String, (Option<i64>, String)> {
+        let (objects, targets) = (namespace.list("so"), namespace.list("deployment"));
         let find = |list: &serde_json::Value, name: &str| {
             let items = list["items"].as_array().cloned().unwrap_or_default();
             items.into_iter().find(|item| item["metadata"]["name"] == name).unwrap_or_default()
@@ -79,7 +79,7 @@ async fn until(story: &Story<'_>, what: &str, expected: &Expected) {
         let of = |name: &String| (name.clone(), (find(&targets, name)["spec"]["replicas"].as_i64(), paused(name)));
         expected.keys().map(of).collect()
     };
-    story.until(what, wanted, look).await;
+    namespace.until(what, wanted, look).await;
 }
 
 /// All ordered pairs of forms, and a canary without any, by the names of their objects.
@@ -95,26 +95,26 @@ fn pairs() -> BTreeMap<String, Vec<Form>> {
 
 #[tokio::test]
 async fn every_two_forms_in_every_order_do_what_they_say() {
-    let story = Story::begin(cluster().await, "pauses");
+    let namespace = TestNamespace::create(cluster().await, "pauses");
     let pairs = pairs();
     let apply = |trigger: fn(i64) -> serde_json::Value| {
         let object = |name: &String| scaled_object(name, [trigger(3)], json!({}));
-        story.apply(pairs.keys().map(object).collect::<Vec<_>>());
+        namespace.apply(pairs.keys().map(object).collect::<Vec<_>>());
     };
-    story.apply(pairs.keys().map(|name| deployment(name, 0)).collect::<Vec<_>>());
+    namespace.apply(pairs.keys().map(|name| deployment(name, 0)).collect::<Vec<_>>());
     apply(cron_open);
     let mut expected: Expected = pairs.keys().map(|name| (name.clone(), (BTreeSet::new(), 3))).collect();
-    until(&story, "all are awake", &expected).await;
+    until(&namespace, "all are awake", &expected).await;
 
     for turn in 0..2 {
         for (name, forms) in pairs.iter().filter(|(_, forms)| forms.len() > turn) {
-            story.kubectl(["annotate", "so", name, &forms[turn].annotation()]);
+            namespace.kubectl(["annotate", "so", name, &forms[turn].annotation()]);
             let (on, replicas) = expected.get_mut(name).expect("it is there");
             on.insert(forms[turn]);
-            // Work goes on, so that only a number moves anything.
+            // Work continues, so that only a number moves anything.
             *replicas = if on.contains(&AtTwo) { 2 } else { *replicas };
         }
-        until(&story, "annotated", &expected).await;
+        until(&namespace, "annotated", &expected).await;
     }
 
     apply(cron_closed);
@@ -122,45 +122,45 @@ async fn every_two_forms_in_every_order_do_what_they_say() {
     for (on, replicas) in expected.values_mut() {
         *replicas = at_rest(on, *replicas);
     }
-    until(&story, "the work has ended", &expected).await;
+    until(&namespace, "the work has ended", &expected).await;
     for turn in 0..2 {
         for (name, forms) in pairs.iter().filter(|(_, forms)| forms.len() > turn) {
-            story.kubectl(["annotate", "so", name, &format!("{}-", forms[turn].key())]);
+            namespace.kubectl(["annotate", "so", name, &format!("{}-", forms[turn].key())]);
             let (on, replicas) = expected.get_mut(name).expect("it is there");
             on.remove(&forms[turn]);
             *replicas = at_rest(on, *replicas);
         }
-        until(&story, "one annotation is gone", &expected).await;
+        until(&namespace, "one annotation is gone", &expected).await;
     }
     assert!(expected.values().all(|(on, replicas)| on.is_empty() && *replicas == 0));
 }
 
 #[tokio::test]
 async fn each_form_lets_work_wake_a_target_or_not() {
-    let story = Story::begin(cluster().await, "wakes");
+    let namespace = TestNamespace::create(cluster().await, "wakes");
     let rows = [(Paused, 0), (AtTwo, 2), (ScaleIn, 3), (ScaleOut, 0), (Forced, 3)];
     let name = |form: Form| format!("web-{}", form as usize);
     let all = |trigger: serde_json::Value| {
         let names = rows.iter().map(|(form, _)| name(*form)).chain(["canary".to_owned()]);
         names.map(|name| scaled_object(&name, [trigger.clone()], json!({}))).collect::<Vec<_>>()
     };
-    story.apply(rows.iter().map(|(form, _)| deployment(&name(*form), 0)).chain([deployment("canary", 0)]));
-    story.apply(all(cron_closed(3)));
+    namespace.apply(rows.iter().map(|(form, _)| deployment(&name(*form), 0)).chain([deployment("canary", 0)]));
+    namespace.apply(all(cron_closed(3)));
     let resting = |replicas: fn(Form) -> i64| -> Expected {
         let of = |(form, _): &(Form, i64)| (name(*form), ([*form].into(), replicas(*form)));
         rows.iter().map(of).collect()
     };
     for (form, _) in rows {
-        story.kubectl(["annotate", "so", &name(form), &form.annotation()]);
+        namespace.kubectl(["annotate", "so", &name(form), &form.annotation()]);
     }
     let asleep = |form| match form {
         AtTwo => 2,
         Forced => 1,
         Paused | ScaleIn | ScaleOut => 0,
     };
-    until(&story, "all are as they are without work", &resting(asleep)).await;
-    story.apply(all(cron_open(3)));
-    story.until_replicas("canary", 3).await;
+    until(&namespace, "all are as they are without work", &resting(asleep)).await;
+    namespace.apply(all(cron_open(3)));
+    namespace.until_replicas("canary", 3).await;
     let awake: Expected = rows.iter().map(|(form, replicas)| (name(*form), ([*form].into(), *replicas))).collect();
-    until(&story, "each is where its form lets it be", &awake).await;
+    until(&namespace, "each is where its form lets it be", &awake).await;
 }

@@ -8,8 +8,8 @@ use kedge_test_cluster::slowdown;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use kedge_tests::exposition::Exposition;
+use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
 use kedge_tests::programs;
-use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
 use super::load::writes;
@@ -45,10 +45,10 @@ fn lease_time(cluster: &Cluster, field: &str) -> DateTime<Utc> {
     lease["spec"][field].as_str().unwrap_or_default().parse().unwrap()
 }
 
-async fn metric(client: &kube::Client, story: &Story<'_>) -> Result<Value, kube::Error> {
+async fn metric(client: &kube::Client, namespace: &TestNamespace<'_>) -> Result<Value, kube::Error> {
     let path = format!(
         "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/s0-prometheus?labelSelector=scaledobject.keda.sh%2Fname%3Dweb",
-        story.namespace
+        namespace.name
     );
     client.request::<Value>(Request::get(path).body(Vec::new()).unwrap()).await
 }
@@ -62,21 +62,21 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     let launches = vec![replica("a"), replica("b")];
     let (mut operators, _balancer) =
         RunningOperator::launch_replicas(&cluster, &programs::kedge(), launches).await.unwrap();
-    let story = Story::begin(&cluster, "replicas");
-    story.until("one leads", false, |story| leader(story.cluster).is_empty()).await;
+    let namespace = TestNamespace::create(&cluster, "replicas");
+    namespace.until("one leads", false, |namespace| leader(namespace.cluster).is_empty()).await;
     let first = leader(&cluster);
     // On a busy machine a scrape may be late, and then the series is gone for a moment: that must not count as no load.
     let mut trigger = prometheus(&server.url(), "load", 10);
     trigger["metadata"]["ignoreNullValues"] = json!("false");
-    story.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
-    story.until("it is ready", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
+    namespace.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
+    namespace.until("it is ready", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
 
     // Connections are taken in turn, and each client has its own: both replicas answer.
     for _ in 0..4 {
         let client = cluster.client().await.unwrap();
         // For the same reason there may be no answer for a moment.
         let answered = wait_for("a replica answers", DEADLINE, async || {
-            let answer = metric(&client, &story).await.map_err(|error| error.to_string())?;
+            let answer = metric(&client, &namespace).await.map_err(|error| error.to_string())?;
             if answer["items"][0]["value"] == "0" { Ok(()) } else { Err(answer.to_string()) }
         });
         answered.await.unwrap();
@@ -92,9 +92,9 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     source.set("load", 25.0);
     let (mut answers, mut refused, mut gap) = (0, 0, Duration::ZERO);
     let mut last = Instant::now();
-    while leader(&cluster) == first || story.replicas("deployment", "web") == Some(0) {
+    while leader(&cluster) == first || namespace.replicas("deployment", "web") == Some(0) {
         assert!(killed.elapsed() < DEADLINE, "no replica took over:\n{}", operators[0].log());
-        match metric(&client, &story).await {
+        match metric(&client, &namespace).await {
             Ok(_) => {
                 gap = gap.max(last.elapsed());
                 last = Instant::now();
@@ -117,14 +117,14 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
         "{answers} answers, {refused} refused, longest gap {gap:?}, allowed {silent:?}"
     );
 
-    story.until_replicas("web", 3).await;
-    let scaled: Vec<String> = writes(&story).into_iter().filter(|write| write.contains("/web/scale?")).collect();
+    namespace.until_replicas("web", 3).await;
+    let scaled: Vec<String> = writes(&namespace).into_iter().filter(|write| write.contains("/web/scale?")).collect();
     assert_eq!(scaled.len(), 1, "{scaled:?}");
 
     // A replica that is asked to stop gives the lease up: the next need not wait.
     operators.remove(0).terminate().await.unwrap();
     assert_eq!(leader(&cluster), "");
     let _again = RunningOperator::launch(&cluster, &programs::kedge(), replica("c")).await.unwrap();
-    story.until("the next leads", "c".to_owned(), |story| leader(story.cluster)).await;
-    assert_eq!(story.replicas("deployment", "web"), Some(3));
+    namespace.until("the next leads", "c".to_owned(), |namespace| leader(namespace.cluster)).await;
+    assert_eq!(namespace.replicas("deployment", "web"), Some(3));
 }

@@ -2,7 +2,7 @@
 //! which takes it from annotations of the pods.
 
 use kedge_test_cluster::{Cluster, RunningOperator};
-use kedge_tests::story::{Story, deployment, scaled_object};
+use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -21,42 +21,44 @@ async fn cluster() -> &'static Cluster {
 
 #[tokio::test]
 async fn pods_come_and_go_with_the_cpu_they_use() {
-    let story = Story::begin(cluster().await, "cpu");
-    story.apply([using("web", [("main", "900m")]), scaled_object("web", [cpu(json!({ "value": "50" }))], bounds())]);
+    let namespace = TestNamespace::create(cluster().await, "cpu");
+    namespace
+        .apply([using("web", [("main", "900m")]), scaled_object("web", [cpu(json!({ "value": "50" }))], bounds())]);
     // Three at 90 % are six at 45 %, and five is the most.
-    story.until_replicas("web", 5).await;
-    until_ready(&story, "web", 5).await;
-    until_seen(&story, "resource").await;
-    story
-        .until("the status names it", json!(["cpu"]), |story| {
-            story.get("so", "web")["status"]["resourceMetricNames"].clone()
+    namespace.until_replicas("web", 5).await;
+    until_ready(&namespace, "web", 5).await;
+    until_seen(&namespace, "resource").await;
+    namespace
+        .until("the status names it", json!(["cpu"]), |namespace| {
+            namespace.get("so", "web")["status"]["resourceMetricNames"].clone()
         })
         .await;
 
-    use_now(&story, "main", "100m");
-    story.until_replicas("web", 1).await;
+    use_now(&namespace, "main", "100m");
+    namespace.until_replicas("web", 1).await;
 }
 
 #[tokio::test]
 async fn one_container_counts_alone() {
-    let story = Story::begin(cluster().await, "container");
+    let namespace = TestNamespace::create(cluster().await, "container");
     // The pods as a whole are at 46 %, which is near enough to 50 % to change nothing.
     let metadata = json!({ "value": "50", "containerName": "main" });
-    story.apply([using("web", [("main", "900m"), ("proxy", "20m")]), scaled_object("web", [cpu(metadata)], bounds())]);
-    story.until_replicas("web", 5).await;
-    until_ready(&story, "web", 5).await;
-    until_seen(&story, "containerResource").await;
+    namespace
+        .apply([using("web", [("main", "900m"), ("proxy", "20m")]), scaled_object("web", [cpu(metadata)], bounds())]);
+    namespace.until_replicas("web", 5).await;
+    until_ready(&namespace, "web", 5).await;
+    until_seen(&namespace, "containerResource").await;
     assert_eq!(
-        story.get("hpa", "keda-hpa-web")["spec"]["metrics"],
+        namespace.get("hpa", "keda-hpa-web")["spec"]["metrics"],
         json!([{ "type": "ContainerResource", "containerResource": {
             "name": "cpu", "container": "main", "target": { "type": "Utilization", "averageUtilization": 50 },
         }}])
     );
 
     // Now the pods as a whole are at the target.
-    use_now(&story, "proxy", "900m");
-    use_now(&story, "main", "100m");
-    story.until_replicas("web", 1).await;
+    use_now(&namespace, "proxy", "900m");
+    use_now(&namespace, "main", "100m");
+    namespace.until_replicas("web", 1).await;
 }
 
 /// A Deployment with three replicas, whose containers ask for a whole core each and use this much of it.
@@ -82,21 +84,21 @@ fn usage_annotation(container: &str) -> String {
 }
 
 /// Changes what a container of all pods uses.
-fn use_now(story: &Story<'_>, container: &str, amount: &str) {
+fn use_now(namespace: &TestNamespace<'_>, container: &str, amount: &str) {
     let annotation = format!("{}={amount}", usage_annotation(container));
-    story.kubectl(["annotate", "pods", "--all", "--overwrite", &annotation]);
+    namespace.kubectl(["annotate", "pods", "--all", "--overwrite", &annotation]);
 }
 
-async fn until_ready(story: &Story<'_>, name: &str, count: i64) {
-    let ready = |story: &Story<'_>| story.get("deployment", name)["status"]["readyReplicas"].as_i64();
-    story.until(&format!("{count} pods of {name} are ready"), Some(count), ready).await;
+async fn until_ready(namespace: &TestNamespace<'_>, name: &str, count: i64) {
+    let ready = |namespace: &TestNamespace<'_>| namespace.get("deployment", name)["status"]["readyReplicas"].as_i64();
+    namespace.until(&format!("{count} pods of {name} are ready"), Some(count), ready).await;
 }
 
 /// Waits until the HPA has measured what the busy container uses: about 90 %, because scrapes are not on time to the millisecond.
-async fn until_seen(story: &Story<'_>, source: &str) {
-    let is_near = |story: &Story<'_>| {
-        let metric = story.get("hpa", "keda-hpa-web")["status"]["currentMetrics"][0][source].clone();
+async fn until_seen(namespace: &TestNamespace<'_>, source: &str) {
+    let is_near = |namespace: &TestNamespace<'_>| {
+        let metric = namespace.get("hpa", "keda-hpa-web")["status"]["currentMetrics"][0][source].clone();
         metric["current"]["averageUtilization"].as_i64().is_some_and(|percent| (80..=100).contains(&percent))
     };
-    story.until("the HPA sees about 90 %", true, is_near).await;
+    namespace.until("the HPA sees about 90 %", true, is_near).await;
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use kedge_test_cluster::RunningOperator;
+use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, scaled_object};
 use kedge_tests::programs;
-use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object};
 use serde_json::json;
 
 use super::load::writes;
@@ -13,65 +13,65 @@ use super::load::writes;
 async fn a_killed_operator_goes_on_where_it_was() {
     let cluster = super::start(super::quick("restart")).await;
     let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
-    let story = Story::begin(&cluster, "restart");
+    let namespace = TestNamespace::create(&cluster, "restart");
     let cooling = json!({ "initialCooldownPeriod": 3600 });
-    story.apply([deployment("awake", 0), scaled_object("awake", [cron_open(3)], json!({}))]);
-    story.apply([deployment("asleep", 2), scaled_object("asleep", [cron_closed(3)], json!({}))]);
-    story.apply([deployment("cooling", 1), scaled_object("cooling", [cron_closed(3)], cooling)]);
-    story.until_replicas("awake", 3).await;
-    story.until_replicas("asleep", 0).await;
+    namespace.apply([deployment("awake", 0), scaled_object("awake", [cron_open(3)], json!({}))]);
+    namespace.apply([deployment("asleep", 2), scaled_object("asleep", [cron_closed(3)], json!({}))]);
+    namespace.apply([deployment("cooling", 1), scaled_object("cooling", [cron_closed(3)], cooling)]);
+    namespace.until_replicas("awake", 3).await;
+    namespace.until_replicas("asleep", 0).await;
     let settled = [("awake", "HPAActive"), ("cooling", "HPAActive"), ("asleep", "ScalingDisabled")];
     for (name, word) in settled {
         let wanted = ("True".to_owned(), word.to_owned());
-        story.until("the HPA has settled", wanted, |story| story.condition(name, "HPAActive")).await;
+        namespace.until("the HPA has settled", wanted, |namespace| namespace.condition(name, "HPAActive")).await;
     }
-    assert_eq!(story.condition("cooling", "Active"), ("False".into(), "ScalerCooldown".into()));
+    assert_eq!(namespace.condition("cooling", "Active"), ("False".into(), "ScalerCooldown".into()));
 
     // Dropping it is kill -9.
     drop(operator);
-    let before = writes(&story).len();
+    let before = writes(&namespace).len();
     let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(10) {
-        // Each is looked at about ten times meanwhile.
+        // Each is reconciled about ten times meanwhile.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let replicas = ["awake", "asleep", "cooling"].map(|name| story.replicas("deployment", name));
+        let replicas = ["awake", "asleep", "cooling"].map(|name| namespace.replicas("deployment", name));
         assert_eq!(replicas, [Some(3), Some(0), Some(1)], "{}", operator.log());
     }
-    // While it was away two HPAs could not read their metrics, said so, and then said that they can again. That is told in the
-    // conditions; nothing else is worth a write.
-    let told = |write: &String| {
+    // While the operator was away, two HPAs could not read their metrics, and then could again. Their conditions change for that;
+    // nothing else causes a write.
+    let is_expected = |write: &String| {
         let awake = write.contains("/scaledobjects/awake/status") || write.contains("/scaledobjects/cooling/status");
         write.starts_with("patch") && awake
     };
-    let written = writes(&story).split_off(before);
-    assert!(written.len() <= 4 && written.iter().all(told), "{written:?}");
+    let written = writes(&namespace).split_off(before);
+    assert!(written.len() <= 4 && written.iter().all(is_expected), "{written:?}");
 
-    // While nobody looks, somebody changes things; the next operator finds out.
+    // Objects change while no operator runs; the next one corrects them.
     drop(operator);
-    story.kubectl(["delete", "hpa", "keda-hpa-awake"]);
-    story.kubectl(["scale", "deployment", "asleep", "--replicas=1"]);
-    story.apply([scaled_object("cooling", [cron_open(4)], json!({}))]);
+    namespace.kubectl(["delete", "hpa", "keda-hpa-awake"]);
+    namespace.kubectl(["scale", "deployment", "asleep", "--replicas=1"]);
+    namespace.apply([scaled_object("cooling", [cron_open(4)], json!({}))]);
     let _operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
-    story.until_replicas("asleep", 0).await;
-    story.until_replicas("cooling", 4).await;
-    story.until("the HPA is made again", false, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
+    namespace.until_replicas("asleep", 0).await;
+    namespace.until_replicas("cooling", 4).await;
+    namespace.until("the HPA is made again", false, |namespace| namespace.get("hpa", "keda-hpa-awake").is_null()).await;
 }
 
 #[tokio::test]
 async fn an_operator_that_is_asked_to_stop_writes_down_when_objects_were_last_active() {
     let cluster = super::start(super::quick("stop")).await;
     let operator = RunningOperator::start(&cluster, &programs::kedge()).await.unwrap();
-    let story = Story::begin(&cluster, "stop");
-    story.apply([deployment("awake", 0), scaled_object("awake", [cron_open(1)], json!({}))]);
-    story.apply([deployment("asleep", 0), scaled_object("asleep", [cron_closed(1)], json!({}))]);
+    let namespace = TestNamespace::create(&cluster, "stop");
+    namespace.apply([deployment("awake", 0), scaled_object("awake", [cron_open(1)], json!({}))]);
+    namespace.apply([deployment("asleep", 0), scaled_object("asleep", [cron_closed(1)], json!({}))]);
     let is = |name: &'static str, status: &str, reason: &str| {
         let wanted = (status.to_owned(), reason.to_owned());
-        story.until(name, wanted, move |story| story.condition(name, "Active"))
+        namespace.until(name, wanted, move |namespace| namespace.condition(name, "Active"))
     };
     is("awake", "True", "ScalerActive").await;
     is("asleep", "False", "ScalerNotActive").await;
-    let last = |name: &str| story.get("so", name)["status"]["lastActiveTime"].clone();
+    let last = |name: &str| namespace.get("so", name)["status"]["lastActiveTime"].clone();
     let began = last("awake");
     // Times are written in whole seconds.
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -83,13 +83,13 @@ async fn an_operator_that_is_asked_to_stop_writes_down_when_objects_were_last_ac
 
 #[tokio::test]
 async fn what_a_target_had_is_written_down_before_it_is_scaled() {
-    let story = Story::begin(super::cluster().await, "original");
-    story.apply([deployment("web", 4), scaled_object("web", [cron_closed(1)], json!({}))]);
-    story.until_replicas("web", 0).await;
+    let namespace = TestNamespace::create(super::cluster().await, "original");
+    namespace.apply([deployment("web", 4), scaled_object("web", [cron_closed(1)], json!({}))]);
+    namespace.until_replicas("web", 0).await;
     // A process that is killed between the two must not take its own number for what was there.
-    let written = writes(&story);
+    let written = writes(&namespace);
     let first = |part: &str| written.iter().position(|write| write.contains(part));
     let (noted, scaled) = (first("/scaledobjects/web/status"), first("/deployments/web/scale"));
     assert!(noted.is_some() && scaled.is_some() && noted < scaled, "{written:?}");
-    assert_eq!(story.get("so", "web")["status"]["originalReplicaCount"], 4);
+    assert_eq!(namespace.get("so", "web")["status"]["originalReplicaCount"], 4);
 }

@@ -1,10 +1,10 @@
-//! Credentials that fail in every way, with an operator that logs all it can: they are told nowhere.
+//! Credentials that fail in every way, with an operator that logs all it can: they appear nowhere.
 
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::{Launch, RunningOperator};
 use kedge_tests::leak::{assert_nowhere, marker, places};
+use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
 use kedge_tests::programs;
-use kedge_tests::story::{Story, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
 /// An object whose trigger asks for the query of its name, with the parameters of a Secret of its name.
@@ -114,7 +114,7 @@ fn others(url: &str, token: &str) -> Vec<Value> {
     add("bad-threshold", trigger, json!({}));
     let mut trigger = keyed(prometheus(url, "refused", 10));
     trigger["name"] = json!("t");
-    let formula = json!({ "advanced": { "scalingModifiers": { "formula": "t + nobody", "target": "5" } } });
+    let formula = json!({ "advanced": { "scalingModifiers": { "formula": "t + unknown", "target": "5" } } });
     add("bad-formula", trigger.clone(), formula);
     let formula = json!({ "advanced": { "scalingModifiers": { "formula": "t / 0", "target": "5" } } });
     add("failing-formula", trigger, formula);
@@ -146,7 +146,7 @@ fn others(url: &str, token: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credentials_that_fail_are_told_nowhere() {
+async fn credentials_that_fail_appear_nowhere() {
     let cluster = super::start(super::quick("secrets")).await;
     let token = format!("{}pw", marker());
     let proxy = format!("http://proxy-user:{token}@127.0.0.1:9");
@@ -158,16 +158,16 @@ async fn credentials_that_fail_are_told_nowhere() {
         environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
     };
     let operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
-    let story = Story::begin(&cluster, "secrets");
+    let namespace = TestNamespace::create(&cluster, "secrets");
     let source = HttpSource::start().await.unwrap();
     let cases = cases(&token);
     for case in &cases {
         source.set(case.name, case.answer.clone());
     }
-    story.apply(cases.iter().flat_map(|case| case.objects(&source.url())));
-    story.apply(others(&source.url(), &token));
-    let unsettled = |story: &Story<'_>| -> Vec<String> {
-        let all = story.list("so");
+    namespace.apply(cases.iter().flat_map(|case| case.objects(&source.url())));
+    namespace.apply(others(&source.url(), &token));
+    let unsettled = |namespace: &TestNamespace<'_>| -> Vec<String> {
+        let all = namespace.list("so");
         let ready = |object: &Value| {
             let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let ready = conditions.iter().find(|condition| condition["type"] == "Ready").cloned().unwrap_or_default();
@@ -177,23 +177,23 @@ async fn credentials_that_fail_are_told_nowhere() {
         let wrong = objects.iter().filter(|object| ready(object) != "False");
         wrong.map(|object| format!("{}: {}", object["metadata"]["name"], ready(object))).collect()
     };
-    story.until("every object says what is wrong", Vec::new(), unsettled).await;
-    // The HPA controller asks, and is told why not.
-    let hpa = |story: &Story<'_>| story.condition("refused", "HPAActive").0;
-    story.until("the HPA is told", "False".to_owned(), hpa).await;
+    namespace.until("every object says what is wrong", Vec::new(), unsettled).await;
+    // The HPA controller queries the metric, and gets the reason.
+    let hpa = |namespace: &TestNamespace<'_>| namespace.condition("refused", "HPAActive").0;
+    namespace.until("the HPA has the condition", "False".to_owned(), hpa).await;
     assert!(operator.log().contains("TRACE"), "the operator is not as loud as it can be");
     let mut more = vec![base64(format!("me:{token}")), base64(format!("proxy-user:{token}")), base64(token.clone())];
     // The operator's own credential is one, too.
     let kubeconfig = std::fs::read(cluster.folder().join("operator/loud/kubeconfig")).unwrap();
     let kubeconfig: Value = serde_json::from_slice(&kubeconfig).unwrap();
     more.push(kubeconfig["users"][0]["user"]["token"].as_str().unwrap().to_owned());
-    assert_nowhere(&story, &operator, &more).await;
+    assert_nowhere(&namespace, &operator, &more).await;
 
     // What is not hidden is found.
     let planted =
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "planted" }, "data": { "x": token } });
-    story.apply([planted]);
-    let found = places(&story, &operator, &more).await;
+    namespace.apply([planted]);
+    let found = places(&namespace, &operator, &more).await;
     assert!(found.len() == 1 && found[0].contains("planted"), "{found:?}");
 }
 

@@ -1,7 +1,7 @@
 //! Triggers that read HTTP servers and the cluster itself.
 
 use kedge_tests::exposition::Exposition;
-use kedge_tests::story::{Story, deployment, scaled_object};
+use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::{Value, json};
 
 use super::cluster;
@@ -20,59 +20,62 @@ fn of_document(url: &str, location: &str, more: &Value) -> Value {
 
 #[tokio::test]
 async fn pods_of_another_workload_are_counted() {
-    let story = Story::begin(cluster().await, "workload");
+    let namespace = TestNamespace::create(cluster().await, "workload");
     let selector = "app in (load, other),!old";
-    story.apply([
+    namespace.apply([
         deployment("load", 3),
         deployment("web", 0),
         scaled_object("web", [of_pods(selector, &json!({}))], json!({})),
         deployment("nodes", 0),
         scaled_object("nodes", [of_pods(selector, &json!({ "groupByNode": "true" }))], json!({})),
     ]);
-    story.until_replicas("web", 3).await;
+    namespace.until_replicas("web", 3).await;
     // Three pods are on one to three of the three nodes; what the scheduler chose, the nodes say.
-    let names = story.kubectl(["get", "pods", "--selector=app=load", "--output=jsonpath={.items[*].spec.nodeName}"]);
+    let names =
+        namespace.kubectl(["get", "pods", "--selector=app=load", "--output=jsonpath={.items[*].spec.nodeName}"]);
     let nodes: std::collections::BTreeSet<&str> = names.split_whitespace().collect();
-    story.until_replicas("nodes", i64::try_from(nodes.len()).unwrap()).await;
-    let names = story.get("scaledobject", "web")["status"]["externalMetricNames"].clone();
-    assert_eq!(names, json!([format!("s0-workload-{}", story.namespace)]));
-    story.kubectl(["scale", "deployment/load", "--replicas=0"]);
-    story.until_replicas("web", 0).await;
-    story.until_replicas("nodes", 0).await;
+    namespace.until_replicas("nodes", i64::try_from(nodes.len()).unwrap()).await;
+    let names = namespace.get("scaledobject", "web")["status"]["externalMetricNames"].clone();
+    assert_eq!(names, json!([format!("s0-workload-{}", namespace.name)]));
+    namespace.kubectl(["scale", "deployment/load", "--replicas=0"]);
+    namespace.until_replicas("web", 0).await;
+    namespace.until_replicas("nodes", 0).await;
 }
 
 #[tokio::test]
 async fn a_number_of_a_server_wakes_scales_and_puts_to_sleep() {
-    let story = Story::begin(cluster().await, "document");
+    let namespace = TestNamespace::create(cluster().await, "document");
     let source = Exposition::start().await.unwrap();
     source.set("queue_depth", 12.0);
     let url = format!("http://{}/metrics", source.address());
     let trigger = of_document(&url, "queue_depth", &json!({}));
-    story.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
-    story.until_replicas("web", 3).await;
+    namespace.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
+    namespace.until_replicas("web", 3).await;
     source.set("queue_depth", 0.0);
-    story.until_replicas("web", 0).await;
-    assert_eq!(story.condition("web", "Ready"), ("True".into(), "ScaledObjectReady".into()));
+    namespace.until_replicas("web", 0).await;
+    assert_eq!(namespace.condition("web", "Ready"), ("True".into(), "ScaledObjectReady".into()));
 }
 
 #[tokio::test]
 async fn a_number_that_is_not_there_and_a_service_without_pods_are_errors() {
-    let story = Story::begin(cluster().await, "nothing");
+    let namespace = TestNamespace::create(cluster().await, "nothing");
     let source = Exposition::start().await.unwrap();
     source.set("queue_depth", 12.0);
     let lost = of_document(&format!("http://{}/metrics", source.address()), "queue_size", &json!({}));
-    let url = format!("http://nobody.{}.svc/metrics", story.namespace);
+    let url = format!("http://nobody.{}.svc/metrics", namespace.name);
     let aggregated = of_document(&url, "queue_depth", &json!({ "aggregateFromKubeServiceEndpoints": "true" }));
-    story.apply([
+    namespace.apply([
         deployment("lost", 2),
         scaled_object("lost", [lost], json!({})),
         deployment("nobody", 2),
         scaled_object("nobody", [aggregated], json!({})),
     ]);
-    for (name, told) in [("lost", "leads to nothing"), ("nobody", "Service nobody in namespace")] {
-        story.until("it is not ready", "False".to_owned(), |story| story.condition(name, "Ready").0).await;
-        let has_event = |story: &Story<'_>| story.events("KEDAScalerFailed").iter().any(|note| note.contains(told));
-        story.until("the event says why", true, has_event).await;
-        assert_eq!(story.replicas("deployment", name), Some(2), "unknown is not zero");
+    for (name, message) in [("lost", "leads to nothing"), ("nobody", "Service nobody in namespace")] {
+        namespace.until("it is not ready", "False".to_owned(), |namespace| namespace.condition(name, "Ready").0).await;
+        let has_event = |namespace: &TestNamespace<'_>| {
+            namespace.events("KEDAScalerFailed").iter().any(|note| note.contains(message))
+        };
+        namespace.until("the event says why", true, has_event).await;
+        assert_eq!(namespace.replicas("deployment", name), Some(2), "unknown is not zero");
     }
 }

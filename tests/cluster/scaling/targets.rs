@@ -1,23 +1,23 @@
 //! Targets of other kinds: whatever has a scale.
 
-use kedge_tests::story::{Story, cron_closed, cron_open, deployment, scaled_object, workload};
+use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, scaled_object, workload};
 use serde_json::json;
 
 use super::cluster;
 
 #[tokio::test]
 async fn a_stateful_set_is_scaled() {
-    let story = Story::begin(cluster().await, "stateful");
+    let namespace = TestNamespace::create(cluster().await, "stateful");
     let target = json!({ "scaleTargetRef": { "name": "db", "kind": "StatefulSet" } });
-    story.apply([workload("StatefulSet", "db", 0), scaled_object("db", [cron_open(3)], target.clone())]);
-    story.until("it has 3 replicas", Some(3), |story| story.replicas("statefulset", "db")).await;
-    story.apply([scaled_object("db", [cron_closed(3)], target)]);
-    story.until("it sleeps", Some(0), |story| story.replicas("statefulset", "db")).await;
+    namespace.apply([workload("StatefulSet", "db", 0), scaled_object("db", [cron_open(3)], target.clone())]);
+    namespace.until("it has 3 replicas", Some(3), |namespace| namespace.replicas("statefulset", "db")).await;
+    namespace.apply([scaled_object("db", [cron_closed(3)], target)]);
+    namespace.until("it sleeps", Some(0), |namespace| namespace.replicas("statefulset", "db")).await;
 }
 
 #[tokio::test]
 async fn a_custom_resource_is_scaled() {
-    let story = Story::begin(cluster().await, "custom");
+    let namespace = TestNamespace::create(cluster().await, "custom");
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let replicas = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
     let kind = json!({
@@ -27,31 +27,33 @@ async fn a_custom_resource_is_scaled() {
             "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema }, "subresources": { "status": {}, "scale": replicas } }],
         },
     });
-    story.cluster.apply(&kind).unwrap();
-    story.kubectl(["wait", "--for=condition=Established", "crd/fleets.example.com"]);
+    namespace.cluster.apply(&kind).unwrap();
+    namespace.kubectl(["wait", "--for=condition=Established", "crd/fleets.example.com"]);
     let fleet = json!({ "apiVersion": "example.com/v1", "kind": "Fleet", "metadata": { "name": "ships" }, "spec": { "replicas": 2 } });
     let target = json!({ "scaleTargetRef": { "apiVersion": "example.com/v1", "kind": "Fleet", "name": "ships" } });
-    story.apply([fleet, scaled_object("ships", [cron_closed(3)], target.clone())]);
-    story.until("it sleeps", Some(0), |story| story.replicas("fleet", "ships")).await;
-    story.apply([scaled_object("ships", [cron_open(3)], target)]);
-    story.until("it wakes", Some(1), |story| story.replicas("fleet", "ships")).await;
-    assert_eq!(story.get("so", "ships")["status"]["scaleTargetKind"], "example.com/v1.Fleet");
+    namespace.apply([fleet, scaled_object("ships", [cron_closed(3)], target.clone())]);
+    namespace.until("it sleeps", Some(0), |namespace| namespace.replicas("fleet", "ships")).await;
+    namespace.apply([scaled_object("ships", [cron_open(3)], target)]);
+    namespace.until("it wakes", Some(1), |namespace| namespace.replicas("fleet", "ships")).await;
+    assert_eq!(namespace.get("so", "ships")["status"]["scaleTargetKind"], "example.com/v1.Fleet");
 }
 
 #[tokio::test]
 async fn a_target_that_comes_later_is_found() {
-    let story = Story::begin(cluster().await, "later");
-    story.apply([scaled_object("web", [cron_open(2)], json!({}))]);
-    story
-        .until("it says so", ("False".into(), "ScaledObjectCheckFailed".into()), |story| {
-            story.condition("web", "Ready")
+    let namespace = TestNamespace::create(cluster().await, "later");
+    namespace.apply([scaled_object("web", [cron_open(2)], json!({}))]);
+    namespace
+        .until("it says so", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
+            namespace.condition("web", "Ready")
         })
         .await;
-    let told = story.events("ScaledObjectCheckFailed");
-    assert!(told.iter().any(|note| note.contains("target resource doesn't exist")), "{told:?}");
-    story.apply([deployment("web", 0)]);
-    story.until_replicas("web", 2).await;
-    story
-        .until("all is well", ("True".into(), "ScaledObjectReady".into()), |story| story.condition("web", "Ready"))
+    let events = namespace.events("ScaledObjectCheckFailed");
+    assert!(events.iter().any(|note| note.contains("target resource doesn't exist")), "{events:?}");
+    namespace.apply([deployment("web", 0)]);
+    namespace.until_replicas("web", 2).await;
+    namespace
+        .until("all is well", ("True".into(), "ScaledObjectReady".into()), |namespace| {
+            namespace.condition("web", "Ready")
+        })
         .await;
 }

@@ -125,16 +125,16 @@ mod tests {
     #[tokio::test]
     async fn a_source_answers_what_the_case_says() {
         let sources = Sources::start().await.unwrap();
-        let told = json!({ "a": {
+        let set = json!({ "a": {
             "active": true, "specs": [{ "metricName": "jobs", "targetSize": 10 }],
             "values": [{ "metricName": "jobs", "metricValue": 35 }, { "metricName": "bytes", "metricValue": 1 }],
             "fail": { "StreamIsActive": "not today" },
         }});
-        sources.set("n", &serde_json::from_value(told).unwrap());
+        sources.set("n", &serde_json::from_value(set).unwrap());
         let mut client = ExternalScalerClient::connect(format!("http://{}", sources.grpc)).await.unwrap();
 
         assert!(client.is_active(about("a")).await.unwrap().into_inner().result);
-        assert!(!client.is_active(about("nobody")).await.unwrap().into_inner().result);
+        assert!(!client.is_active(about("absent")).await.unwrap().into_inner().result);
         let specs = client.get_metric_spec(about("a")).await.unwrap().into_inner().metric_specs;
         assert_eq!(
             specs.iter().map(|spec| (spec.metric_name.as_str(), spec.target_size)).collect::<Vec<_>>(),

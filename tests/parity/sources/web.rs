@@ -36,7 +36,7 @@ fn answer<B>(table: &Table, request: &Request<B>) -> (u16, String) {
         form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
     let question = json!({
         "method": request.method().as_str(), "path": rest.trim_end_matches('/'),
-        "query": query, "headers": told(request.headers()),
+        "query": query, "headers": identifying(request.headers()),
     });
     let Some(source) = table.ask(namespace, name, question) else { return (404, "no such source".into()) };
     let has = |(name, value): (&String, &String)| request.headers().get(name).is_some_and(|found| found == value);
@@ -51,7 +51,7 @@ fn answer<B>(table: &Table, request: &Request<B>) -> (u16, String) {
 }
 
 /// The headers by which a client says who it is, in the spelling of most clients: `X-Scope-Orgid`.
-fn told(headers: &HeaderMap) -> BTreeMap<String, String> {
+fn identifying(headers: &HeaderMap) -> BTreeMap<String, String> {
     let spelled = |name: &str| {
         let word = |word: &str| word[..1].to_uppercase() + &word[1..];
         name.split('-')
@@ -124,7 +124,7 @@ mod tests {
             (json!({ "status": 500 }), "/p/n/a/api/v1/query", 500, "broken".into()),
             (json!({ "require": { "Authorization": "Bearer t" }, "json": 1 }), "/j/n/a", 200, "1".into()),
             (json!({ "require": { "Authorization": "Bearer u" }, "json": 1 }), "/j/n/a", 401, "who are you?".into()),
-            (json!({}), "/j/n/nobody", 404, "no such source".into()),
+            (json!({}), "/j/n/absent", 404, "no such source".into()),
         ];
         for (source, path, status, body) in rows {
             assert_eq!(answer(&table(source.clone()), &get(path)), (status, body), "{source} {path}");

@@ -16,7 +16,7 @@ const END: &str = "<!-- The end of the result. -->";
 
 type Entry = (Handover, Verdict);
 
-/// A row of the table: its title, and what stands in it of each hand-over.
+/// A row of the table: its title, and its cell for each hand-over.
 type Row = (&'static str, fn(&Entry) -> String);
 
 const ROWS: [Row; 17] = [

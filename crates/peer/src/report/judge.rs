@@ -42,7 +42,7 @@ impl Verdict {
     }
 }
 
-/// Changes of the same form are one note, with how many there were. Who has a Lease is told elsewhere.
+/// Changes of the same form are one note, with how many there were. The holder of the Lease is reported elsewhere.
 pub(super) fn notes(changes: &[&Change]) -> Vec<String> {
     let mut counted = BTreeMap::<String, usize>::new();
     for change in changes.iter().filter(|change| change.kind != Kind::Lease) {
@@ -52,7 +52,7 @@ pub(super) fn notes(changes: &[&Change]) -> Vec<String> {
 }
 
 /// Targets and HPAs are to stay as they are, and so is what a ScaledObject is and remembers. Its conditions, and who has the Lease, may
-/// change on the way; how they are at the end is looked at then.
+/// change on the way; how they are at the end is checked then.
 pub(super) fn is_violation(change: &Change) -> bool {
     match (change.kind, change.facet) {
         (Kind::Deployment | Kind::StatefulSet, _) => true,

@@ -15,7 +15,7 @@ use crate::prober::Gap;
 use crate::recorder::{Change, Facet, Kind};
 use crate::regime::{Peer, Regime};
 
-/// How long it is watched after the new one has looked at everything: four looks of the HPA controller.
+/// How long it is watched after the new one has polled everything: four syncs of the HPA controller.
 const HOLD: Duration = Duration::from_secs(4 * SYNC_PERIOD.as_secs());
 
 /// What was answered this long before a hand-over counts as the last answer of the old one.
@@ -68,7 +68,7 @@ pub(crate) struct Handover {
     pub(crate) ready: Duration,
     /// From the end of the old one until the new one had a Lease; nothing if it had it before.
     pub(crate) leading: Duration,
-    /// From the end of the old one until the new one had looked at the triggers of every object; nothing if it had before.
+    /// From the end of the old one until the new one had polled the triggers of every object; nothing if it had before.
     pub(crate) looked: Duration,
     /// From the start of the new one until it had answered for every metric that is asked for; not known where both run.
     pub(crate) answered: Option<Duration>,
@@ -104,7 +104,7 @@ impl Handover {
     /// Which of the two has an identity of this form.
     pub(crate) fn who(holder: &str) -> &'static str {
         match holder {
-            "" => "nobody",
+            "" => "no holder",
             kedge if kedge.starts_with(NAME) => "Kedge",
             _ => "KEDA",
         }
@@ -131,8 +131,8 @@ pub(crate) async fn hand_over(
     };
     let Exchange { mut new, ready, ending, ended_at } = exchange;
     let leading = until_leading(stage, begun).await?.saturating_duration_since(ended_at);
-    let looked = until_looked_at(stage, &mut new).await?.saturating_duration_since(ended_at);
-    say(&format!("{to} leads after {leading:.1?}, and has looked at everything after {looked:.1?}"));
+    let looked = until_polled(stage, &mut new).await?.saturating_duration_since(ended_at);
+    say(&format!("{to} leads after {leading:.1?}, and has polled everything after {looked:.1?}"));
     tokio::time::sleep(HOLD).await;
     new.check()?;
     let gaps = stage.prober.since(begun - BEFORE, new.started_at);
@@ -179,7 +179,7 @@ async fn by_helm(stage: &Stage<'_>, old: Regime, to: Peer, name: &str) -> anyhow
     let ended_at = Instant::now();
     helm::install_kedge(cluster)?;
     let (new, ready) = start(stage, to, name, helm::KEDGE).await?;
-    // The API server is now told to ask pods, which do not run here; and then the process again.
+    // The API server now asks pods, which do not run here; and then the process again.
     helm::prepare(cluster, &ground.kedge)?;
     ground.point_at(&new).await?;
     helm::uninstall_keda(cluster)?;
@@ -213,13 +213,13 @@ async fn until_leading(stage: &Stage<'_>, begun: Instant) -> anyhow::Result<Inst
     .await
 }
 
-/// Returns when the new one has looked at the triggers of everything that is not paused, and says when that was.
-async fn until_looked_at(stage: &Stage<'_>, new: &mut Regime) -> anyhow::Result<Instant> {
+/// Returns when the new one has polled the triggers of everything that is not paused, and says when that was.
+async fn until_polled(stage: &Stage<'_>, new: &mut Regime) -> anyhow::Result<Instant> {
     let wanted = stage.members.iter().filter(|member| member.polled).map(|member| member.key());
     let wanted: BTreeSet<String> = wanted.collect();
-    wait_for("every object is looked at", LIMIT, async || {
+    wait_for("every object is polled", LIMIT, async || {
         new.check().map_err(|error| vec![error.to_string()])?;
-        let looked = new.looked_at().await.map_err(|error| vec![error.to_string()])?;
+        let looked = new.polled_objects().await.map_err(|error| vec![error.to_string()])?;
         let left: Vec<String> = wanted.difference(&looked).cloned().collect();
         if left.is_empty() { Ok(Instant::now()) } else { Err(left) }
     })

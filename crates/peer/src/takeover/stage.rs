@@ -112,7 +112,7 @@ async fn cool_down(source: &HttpSource, recorder: &Recorder, members: &[Member])
 
 fn probed(recorder: &Recorder, members: &[Member]) -> anyhow::Result<Vec<Metric>> {
     let of = |name: &str| -> anyhow::Result<Metric> {
-        let member = members.iter().find(|member| member.name == name).context("nobody has this name")?;
+        let member = members.iter().find(|member| member.name == name).context("no member has this name")?;
         let hpa = recorder.now(Kind::ScaledObject, &member.key(), Facet::HpaName).context("no HPA is named")?;
         let hpa = format!("{}/{}", member.namespace, hpa.as_str().unwrap_or_default());
         let spec = recorder.now(Kind::HorizontalPodAutoscaler, &hpa, Facet::Spec).context("it has no HPA")?;

@@ -59,7 +59,7 @@ fn insert(root: &mut Value, path: &[String], node: Value) -> anyhow::Result<()> 
     }
     let last = path.last().context("a path has an end")?;
     if properties(here, path)?.insert(last.clone(), node).is_some() {
-        bail!("the value {} stands in values.yaml and in keda-values.yaml", dotted(path));
+        bail!("the value {} is in both values.yaml and in keda-values.yaml", dotted(path));
     }
     Ok(())
 }

@@ -28,10 +28,10 @@ fn keda(value: &str, then: Outcome) -> KedaValue {
 #[test]
 fn a_value_has_what_stands_above_it() {
     let entries = parse(VALUES).unwrap();
-    let told: Vec<_> = entries.iter().map(|one| (one.path.join("."), one.kind, one.description.as_str())).collect();
+    let found: Vec<_> = entries.iter().map(|one| (one.path.join("."), one.kind, one.description.as_str())).collect();
     let row = |path: &str, kind, description| (path.to_owned(), kind, description);
     assert_eq!(
-        told,
+        found,
         [
             row("web", Kind::Section, ""),
             row("web.count", Kind::Value, "How many."),
@@ -58,7 +58,7 @@ fn mistakes_in_the_files_are_named() {
     let missing = parse("web:\n  count: 1\n").unwrap_err().to_string();
     assert!(missing.contains("web.count has no description"), "{missing}");
     let twice = schema::render(&parse(VALUES).unwrap(), &[keda("kind", Outcome::Refused)]).unwrap_err().to_string();
-    assert!(twice.contains("the value kind stands in values.yaml and in keda-values.yaml"), "{twice}");
+    assert!(twice.contains("the value kind is in both values.yaml and in keda-values.yaml"), "{twice}");
     let inside = schema::render(&parse(VALUES).unwrap(), &[keda("kind.name", Outcome::Refused)]).unwrap_err();
     assert!(inside.to_string().contains("kind.name lies inside of a value"), "{inside}");
 }

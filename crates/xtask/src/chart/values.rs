@@ -1,4 +1,4 @@
-//! The chart's values with what stands above them: their description, and what the schema says of them beyond their type.
+//! The chart's values with the comments above them: their description, and what the schema says of them beyond their type.
 
 use anyhow::{Context, bail};
 use serde_json::Value;

@@ -1,12 +1,12 @@
-//! Scalers that tell by themselves: with polls five minutes apart, whatever happens soon was told.
+//! Scalers that push: with polls five minutes apart, whatever happens sooner was pushed.
 
 use std::time::{Duration, SystemTime};
 
 use kedge_test_cluster::slowdown;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::external::{ExampleScaler, external, external_push};
+use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use kedge_tests::programs;
-use kedge_tests::story::{Story, deployment, scaled_object};
 use serde_json::{Value, json};
 
 use super::super::cluster;
@@ -22,8 +22,8 @@ fn slow() -> Value {
     json!({ "pollingInterval": 300, "fallback": { "failureThreshold": 3, "replicas": 6 } })
 }
 
-/// The authority of a scaler, where a trigger finds it by the name `scaler`.
-fn authority(pem: &str) -> [Value; 2] {
+/// The CA of a scaler, where a trigger finds it by the name `scaler`.
+fn ca_objects(pem: &str) -> [Value; 2] {
     let reference = json!({ "secretTargetRef": [{ "parameter": "caCert", "name": "scaler-ca", "key": "ca.crt" }] });
     [
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "scaler-ca" }, "stringData": { "ca.crt": pem } }),
@@ -39,11 +39,11 @@ fn object(name: &str, scaler: &ExampleScaler) -> Value {
 }
 
 /// Writes the queue, and checks that the target is scaled from zero at once.
-async fn wake(story: &Story<'_>, scaler: &ExampleScaler, queue: &str, name: &str) {
+async fn wake(namespace: &TestNamespace<'_>, scaler: &ExampleScaler, queue: &str, name: &str) {
     let written_at = SystemTime::now();
     scaler.set(queue);
     let woken_at = wait_for(name, DEADLINE, async || {
-        scale_writes(story, name).into_iter().find(|at| *at >= written_at).ok_or("asleep")
+        scale_writes(namespace, name).into_iter().find(|at| *at >= written_at).ok_or("asleep")
     });
     let took = woken_at.await.unwrap().duration_since(written_at).unwrap();
     let allowed = slowdown::allowed(AWAKE_WITHIN);
@@ -52,8 +52,8 @@ async fn wake(story: &Story<'_>, scaler: &ExampleScaler, queue: &str, name: &str
 }
 
 /// The target of one replica, as the HPA has it.
-fn target(story: &Story<'_>, name: &str) -> Value {
-    let hpa = story.get("hpa", &format!("keda-hpa-{name}"));
+fn target(namespace: &TestNamespace<'_>, name: &str) -> Value {
+    let hpa = namespace.get("hpa", &format!("keda-hpa-{name}"));
     let metric = &hpa["spec"]["metrics"][0]["external"];
     assert!(hpa.is_null() || metric["metric"]["name"] == "s0-queue-length", "{hpa}");
     metric["target"]["averageValue"].clone()
@@ -63,62 +63,62 @@ fn target(story: &Story<'_>, name: &str) -> Value {
 async fn a_push_wakes_at_once_also_after_the_scaler_was_away() {
     let mut scaler = ExampleScaler::with_tls(programs::go_scaler()).unwrap();
     scaler.start().await.unwrap();
-    let story = Story::begin(cluster().await, "push");
-    story.apply(authority(scaler.authority().unwrap()));
-    story.apply(NAMES.into_iter().flat_map(|name| [deployment(name, 0), object(name, &scaler)]));
+    let namespace = TestNamespace::create(cluster().await, "push");
+    namespace.apply(ca_objects(scaler.ca_pem().unwrap()));
+    namespace.apply(NAMES.into_iter().flat_map(|name| [deployment(name, 0), object(name, &scaler)]));
     for name in NAMES {
         let asleep = ("False".to_owned(), "ScalerNotActive".to_owned());
-        story.until("it was looked at", asleep, |story| story.condition(name, "Active")).await;
-        assert_eq!(target(&story, name), "10");
+        namespace.until("it was polled", asleep, |namespace| namespace.condition(name, "Active")).await;
+        assert_eq!(target(&namespace, name), "10");
     }
     // The streams are there when something comes through them.
     scaler.set("0 8");
     for name in NAMES {
-        story.until("the HPA has the new target", json!("8"), |story| target(story, name)).await;
+        namespace.until("the HPA has the new target", json!("8"), |namespace| target(namespace, name)).await;
     }
     for (queue, name) in [("5 8", NAMES[0]), ("15 8", NAMES[1])] {
-        wake(&story, &scaler, queue, name).await;
+        wake(&namespace, &scaler, queue, name).await;
     }
-    story.until_replicas(NAMES[0], 2).await;
+    namespace.until_replicas(NAMES[0], 2).await;
 
     scaler.kill();
     scaler.set("15 7");
     scaler.start().await.unwrap();
     for name in NAMES {
-        story.until("the streams are back", json!("7"), |story| target(story, name)).await;
+        namespace.until("the streams are back", json!("7"), |namespace| target(namespace, name)).await;
     }
-    wake(&story, &scaler, "25 7", NAMES[2]).await;
+    wake(&namespace, &scaler, "25 7", NAMES[2]).await;
     for name in NAMES {
-        story.until_replicas(name, 4).await;
+        namespace.until_replicas(name, 4).await;
     }
 
     scaler.kill();
     for name in NAMES {
-        story.until_replicas(name, 6).await;
-        story.until("it says so", "True".to_owned(), |story| story.condition(name, "Fallback").0).await;
-        assert_eq!(target(&story, name), "7", "the metric stays");
+        namespace.until_replicas(name, 6).await;
+        namespace.until("it says so", "True".to_owned(), |namespace| namespace.condition(name, "Fallback").0).await;
+        assert_eq!(target(&namespace, name), "7", "the metric stays");
     }
     scaler.start().await.unwrap();
     for name in NAMES {
-        story.until_replicas(name, 4).await;
-        story.until("it says so", "False".to_owned(), |story| story.condition(name, "Fallback").0).await;
-        assert_eq!(generation(&story, name), 1, "nobody touched it");
+        namespace.until_replicas(name, 4).await;
+        namespace.until("it says so", "False".to_owned(), |namespace| namespace.condition(name, "Fallback").0).await;
+        assert_eq!(generation(&namespace, name), 1, "the object was not changed");
     }
 }
 
 #[tokio::test]
 async fn a_scaler_that_comes_later_is_found_long_before_the_next_poll() {
     let mut scaler = ExampleScaler::with_tls(programs::go_scaler()).unwrap();
-    let story = Story::begin(cluster().await, "later");
+    let namespace = TestNamespace::create(cluster().await, "later");
     let stranger = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    story.apply(authority(&stranger.cert.pem()));
+    namespace.apply(ca_objects(&stranger.cert.pem()));
     let mut polled = object("polled", &scaler);
     polled["spec"]["triggers"][0]["type"] = json!("external");
     polled["spec"]["triggers"][0]["metadata"]["activationLength"] = json!("0");
-    story.apply([deployment("above-0", 0), object("above-0", &scaler), deployment("polled", 0), polled]);
+    namespace.apply([deployment("above-0", 0), object("above-0", &scaler), deployment("polled", 0), polled]);
     let until_said = async |part: &'static str| {
         for name in ["above-0", "polled"] {
-            story.until(part, true, |story| story.message(name, "Ready").contains(part)).await;
+            namespace.until(part, true, |namespace| namespace.message(name, "Ready").contains(part)).await;
         }
     };
     until_said("cannot be reached").await;
@@ -126,26 +126,34 @@ async fn a_scaler_that_comes_later_is_found_long_before_the_next_poll() {
     scaler.start().await.unwrap();
     until_said("no trusted connection to 127.0.0.1:").await;
     for name in ["above-0", "polled"] {
-        assert!(story.message(name, "Ready").contains("trigger 0 (external"), "{}", story.message(name, "Ready"));
-        assert_eq!(story.replicas("deployment", name), Some(0));
+        assert!(
+            namespace.message(name, "Ready").contains("trigger 0 (external"),
+            "{}",
+            namespace.message(name, "Ready")
+        );
+        assert_eq!(namespace.replicas("deployment", name), Some(0));
     }
-    story.apply(authority(scaler.authority().unwrap()));
+    namespace.apply(ca_objects(scaler.ca_pem().unwrap()));
     for name in ["above-0", "polled"] {
-        story.until_replicas(name, 1).await;
-        story.until("all is well", "True".to_owned(), |story| story.condition(name, "Ready").0).await;
-        assert_eq!(generation(&story, name), 1, "nobody touched it");
+        namespace.until_replicas(name, 1).await;
+        namespace.until("all is well", "True".to_owned(), |namespace| namespace.condition(name, "Ready").0).await;
+        assert_eq!(generation(&namespace, name), 1, "the object was not changed");
     }
 }
 
 #[tokio::test]
 async fn a_scaler_that_answers_at_last_is_polled_at_once() {
     let mut scaler = ExampleScaler::plain(programs::go_scaler()).unwrap();
-    let story = Story::begin(cluster().await, "at-last");
+    let namespace = TestNamespace::create(cluster().await, "at-last");
     let triggers = [external(&scaler.address(), json!({}))];
-    story.apply([deployment("web", 0), scaled_object("web", triggers, json!({ "pollingInterval": 300 }))]);
-    story.until("nobody is there", true, |story| story.message("web", "Ready").contains("cannot be reached")).await;
+    namespace.apply([deployment("web", 0), scaled_object("web", triggers, json!({ "pollingInterval": 300 }))]);
+    namespace
+        .until("the scaler does not run", true, |namespace| {
+            namespace.message("web", "Ready").contains("cannot be reached")
+        })
+        .await;
     scaler.set("15");
     scaler.start().await.unwrap();
-    story.until_replicas("web", 2).await;
-    story.until("all is well", "True".to_owned(), |story| story.condition("web", "Ready").0).await;
+    namespace.until_replicas("web", 2).await;
+    namespace.until("all is well", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
 }

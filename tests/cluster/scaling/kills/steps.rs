@@ -1,11 +1,11 @@
-//! The story: its steps, what each changes, and how many replicas everybody has after it.
+//! The steps: what each changes, and how many replicas every object has after it.
 //!
 //! Each object is named after what happens to it. All but `summed` ask for the query of their own name, ten a replica.
 
 use std::collections::BTreeMap;
 
 use kedge_test_cluster::http_source::SourceResponse;
-use kedge_tests::story::{deployment, prometheus, scaled_object};
+use kedge_tests::namespace::{deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
 /// How many replicas `restored` had before it was scaled.
@@ -22,7 +22,7 @@ pub(super) struct Step {
     pub(super) answers: Vec<(&'static str, SourceResponse)>,
     /// What those who ask must show from now on.
     pub(super) authorizations: Vec<(&'static str, &'static str)>,
-    /// How many replicas everybody has in the end.
+    /// The replicas of every object in the end.
     pub(super) replicas: BTreeMap<&'static str, i64>,
 }
 
@@ -49,14 +49,14 @@ fn queries() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Everybody gets this much work, but for `but`.
+/// Every object gets this much work, except `but`.
 fn work(amount: f64, but: &[(&'static str, SourceResponse)]) -> Vec<(&'static str, SourceResponse)> {
     let half = |query: &str| if query.starts_with("summed-") { amount / 2.0 } else { amount };
     let all = queries().filter(|query| but.iter().all(|(other, _)| other != query));
     all.map(|query| (query, SourceResponse::Value(half(query)))).chain(but.iter().cloned()).collect()
 }
 
-/// Everybody has this many replicas, but for `but`.
+/// Every object has this many replicas, except `but`.
 fn replicas(count: i64, but: &[(&'static str, i64)]) -> BTreeMap<&'static str, i64> {
     NAMES.into_iter().map(|name| (name, count)).chain(but.iter().copied()).collect()
 }
@@ -153,7 +153,7 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
         Step {
             authorizations: vec![("signed", "Bearer second")],
             ..step(
-                "orders change, and the source is mended",
+                "orders change, and the source works again",
                 vec![
                     with("held", &[("paused-replicas", "2")]),
                     with("forced", &[("force-activation", "true")]),

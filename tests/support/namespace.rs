@@ -1,4 +1,4 @@
-//! A namespace of its own in which a test tells a story: builders that say only what matters, and waiting for what must come.
+//! A namespace of its own in which a test tells a namespace: builders that say only what matters, and waiting for what must come.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,27 +6,27 @@ use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use serde_json::{Value, json};
 
-/// One story.
+/// One namespace.
 #[derive(Debug)]
-pub struct Story<'a> {
+pub struct TestNamespace<'a> {
     pub cluster: &'a Cluster,
-    pub namespace: String,
+    pub name: String,
 }
 
-impl<'a> Story<'a> {
-    /// Begins in a new namespace.
-    pub fn begin(cluster: &'a Cluster, title: &str) -> Self {
+impl<'a> TestNamespace<'a> {
+    /// Creates a new namespace; its name begins with the title.
+    pub fn create(cluster: &'a Cluster, title: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let namespace = format!("{title}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+        let name = format!("{title}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
         cluster.apply(&object).expect("a namespace");
-        Self { cluster, namespace }
+        Self { cluster, name }
     }
 
     /// Applies objects, in this namespace.
     pub fn apply(&self, objects: impl IntoIterator<Item = Value>) {
         let place = |mut object: Value| {
-            object["metadata"]["namespace"] = json!(self.namespace);
+            object["metadata"]["namespace"] = json!(self.name);
             object
         };
         let items: Vec<Value> = objects.into_iter().map(place).collect();
@@ -38,7 +38,7 @@ impl<'a> Story<'a> {
 
     /// Runs kubectl in this namespace.
     pub fn kubectl<const N: usize>(&self, arguments: [&str; N]) -> String {
-        let namespace = format!("--namespace={}", self.namespace);
+        let namespace = format!("--namespace={}", self.name);
         self.cluster.kubectl(arguments.into_iter().chain([namespace.as_str()])).expect("kubectl")
     }
 
@@ -58,7 +58,7 @@ impl<'a> Story<'a> {
 
     /// Reads a path with `{}` in place of this namespace.
     fn read(&self, path: &str) -> Value {
-        let path = path.replace("{}", &self.namespace);
+        let path = path.replace("{}", &self.name);
         self.cluster.read(&path).expect("the API server answers").unwrap_or_default()
     }
 
@@ -69,17 +69,17 @@ impl<'a> Story<'a> {
 
     /// A condition of a ScaledObject: status and reason.
     pub fn condition(&self, name: &str, kind: &str) -> (String, String) {
-        let found = self.whole_condition(name, kind);
+        let found = self.full_condition(name, kind);
         let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
         (text("status"), text("reason"))
     }
 
-    /// What a condition of a ScaledObject says.
+    /// The message of a condition of a ScaledObject.
     pub fn message(&self, name: &str, kind: &str) -> String {
-        self.whole_condition(name, kind)["message"].as_str().unwrap_or_default().to_owned()
+        self.full_condition(name, kind)["message"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn whole_condition(&self, name: &str, kind: &str) -> Value {
+    fn full_condition(&self, name: &str, kind: &str) -> Value {
         let object = self.get("scaledobject", name);
         let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
         conditions.into_iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
@@ -98,21 +98,23 @@ impl<'a> Story<'a> {
             .collect()
     }
 
-    /// Waits until a look at the cluster gives this.
-    pub async fn until<T: PartialEq + std::fmt::Debug>(&self, what: &str, wanted: T, look: impl Fn(&Self) -> T) {
+    /// Waits until `read` returns this.
+    pub async fn until<T: PartialEq + std::fmt::Debug>(&self, what: &str, wanted: T, read: impl Fn(&Self) -> T) {
         let seen = wait_for(what, DEADLINE, async || {
-            let seen = look(self);
+            let seen = read(self);
             if seen == wanted { Ok(()) } else { Err(seen) }
         });
         if let Err(error) = seen.await {
-            panic!("{}: {error}\n{}", self.namespace, self.kubectl(["get", "so,hpa,deploy"]));
+            panic!("{}: {error}\n{}", self.name, self.kubectl(["get", "so,hpa,deploy"]));
         }
     }
 
     /// Waits until a Deployment asks for this many replicas.
     pub async fn until_replicas(&self, name: &str, wanted: i64) {
-        self.until(&format!("{name} has {wanted} replicas"), Some(wanted), |story| story.replicas("deployment", name))
-            .await;
+        self.until(&format!("{name} has {wanted} replicas"), Some(wanted), |namespace| {
+            namespace.replicas("deployment", name)
+        })
+        .await;
     }
 }
 
@@ -155,12 +157,12 @@ pub fn authentication(kind: &str, name: &str, spec: Value) -> Value {
 }
 
 /// A trigger that takes its credentials from such an object.
-pub fn signed_in(mut trigger: Value, kind: &str, name: &str) -> Value {
+pub fn with_authentication(mut trigger: Value, kind: &str, name: &str) -> Value {
     trigger["authenticationRef"] = json!({ "kind": kind, "name": name });
     trigger
 }
 
-/// A ScaledObject for the Deployment of the same name, looked at every second, with a short cooldown and an HPA that scales
+/// A ScaledObject for the Deployment of the same name, polled every second, with a short cooldown and an HPA that scales
 /// in at once. `spec` is merged over that.
 pub fn scaled_object(name: &str, triggers: impl IntoIterator<Item = Value>, spec: Value) -> Value {
     let triggers: Vec<Value> = triggers.into_iter().collect();

@@ -8,12 +8,12 @@ use std::time::Duration;
 use kedge_test_cluster::Cluster;
 use kedge_tests::golden;
 use kedge_tests::helm::Document;
-use kedge_tests::story::Story;
+use kedge_tests::namespace::TestNamespace;
 use serde_json::{Value, json};
 
-use super::rights::{self, Right};
+use super::rbac::{self, Right};
 use super::running::Release;
-use super::stories::{self, Wishes};
+use super::scenarios::{self, Wishes};
 
 /// Rights whose use is in no log, and why they are given.
 const UNSEEN: [(&str, &str, &str, &str); 1] = [(
@@ -60,7 +60,7 @@ impl Grant {
 
 /// What the rendered roles allow to the accounts that they are bound to.
 fn grants(documents: &[Document]) -> Vec<Grant> {
-    let rights = rights::rights(documents);
+    let rights = rbac::rights(documents);
     let mut grants = Vec::new();
     for binding in documents.iter().filter(|one| one.is("RoleBinding") || one.is("ClusterRoleBinding")) {
         let namespace = binding.object["metadata"]["namespace"].as_str();
@@ -121,7 +121,7 @@ pub(crate) async fn checking_cluster(name: &str) -> Cluster {
 struct Mode<'a> {
     /// Golden sets of values.
     sets: &'a [&'a str],
-    /// Further values; `NAMESPACE` is that of the story.
+    /// Further values; `NAMESPACE` is that of the namespace.
     values: &'a [&'a str],
     replicas: usize,
     wishes: Wishes,
@@ -130,17 +130,17 @@ struct Mode<'a> {
 /// Installs the chart, runs its pods, has them do all they can do, and holds what they did against what they may do.
 async fn play(cluster: &Cluster, mode: Mode<'_>) {
     let title = mode.sets.join(" and ");
-    let story = Story::begin(cluster, "mode");
-    stories::before(&story, &mode.wishes);
+    let namespace = TestNamespace::create(cluster, "mode");
+    scenarios::before(&namespace, &mode.wishes);
     let sets =
         mode.sets.iter().map(|set| format!("--values={}", golden::case("helm", set).path("values.yaml").display()));
-    let values = mode.values.iter().map(|value| format!("--set={}", value.replace("NAMESPACE", &story.namespace)));
+    let values = mode.values.iter().map(|value| format!("--set={}", value.replace("NAMESPACE", &namespace.name)));
     let arguments: Vec<String> = sets.chain(values).collect();
     let since = fs::metadata(cluster.audit_log()).map_or(0, |file| file.len() as usize);
     let release = Release::install(cluster, mode.replicas, &arguments);
-    stories::registered(&story, &mode.wishes);
+    scenarios::registered(&namespace, &mode.wishes);
     let pods = release.run().await;
-    stories::play(&story, &mode.wishes).await;
+    scenarios::play(&namespace, &mode.wishes).await;
     pods.terminate().await;
 
     let (done, refused) = log(cluster, since);
@@ -159,7 +159,7 @@ async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
     let wishes = Wishes::default();
     play(&cluster, Mode { sets: &["default"], values: &[], replicas: 1, wishes }).await;
     play(&cluster, Mode { sets: &["high-availability"], values: &[], replicas: 3, wishes }).await;
-    // Nobody knows ServiceMonitors here.
+    // The cluster has no ServiceMonitors.
     let values = &["prometheus.webhooks.serviceMonitor.enabled=false"];
     play(&cluster, Mode { sets: &["webhooks-apart"], values, replicas: 2, wishes }).await;
 }
@@ -167,10 +167,11 @@ async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
 #[tokio::test]
 async fn rights_that_values_add_or_take_are_enough_and_all_used() {
     let cluster = checking_cluster("chart-special").await;
-    let wishes = Wishes { secrets: stories::Secrets::OfTheRelease, rollouts: true, tokens: true, ..Wishes::default() };
+    let wishes =
+        Wishes { secrets: scenarios::Secrets::OfTheRelease, rollouts: true, tokens: true, ..Wishes::default() };
     let sets = &["secrets-restricted", "custom-kinds", "all-tokens"];
     play(&cluster, Mode { sets, values: &[], replicas: 1, wishes }).await;
-    let wishes = Wishes { certificates: stories::Certificates::Given, tokens: true, ..Wishes::default() };
+    let wishes = Wishes { certificates: scenarios::Certificates::Given, tokens: true, ..Wishes::default() };
     let values = &["permissions.operator.restrict.serviceAccountTokenCreationRoles[0].namespace=NAMESPACE"];
     let values = &[values[0], "permissions.operator.restrict.serviceAccountTokenCreationRoles[0].name=broker-reader"];
     play(&cluster, Mode { sets: &["own-certificates", "tokens"], values, replicas: 1, wishes }).await;
@@ -179,13 +180,13 @@ async fn rights_that_values_add_or_take_are_enough_and_all_used() {
 #[tokio::test]
 async fn rights_of_some_namespaces_are_enough_and_all_used() {
     let cluster = checking_cluster("chart-namespaced").await;
-    let wishes = Wishes { namespaces: stories::Namespaces::Own, ..Wishes::default() };
+    let wishes = Wishes { namespaces: scenarios::Namespaces::Own, ..Wishes::default() };
     let watched = &["watchNamespace=NAMESPACE"];
     play(&cluster, Mode { sets: &["namespaced"], values: watched, replicas: 1, wishes }).await;
-    let restricted = Wishes { secrets: stories::Secrets::OfTheRelease, webhooks: false, ..wishes };
+    let restricted = Wishes { secrets: scenarios::Secrets::OfTheRelease, webhooks: false, ..wishes };
     play(&cluster, Mode { sets: &["namespaced-and-restricted"], values: watched, replicas: 1, wishes: restricted })
         .await;
-    // Nobody plays cert-manager here.
+    // No cert-manager runs here.
     let values = &["watchNamespace=NAMESPACE", "certificates.certManager.enabled=false"];
     play(&cluster, Mode { sets: &["webhooks-apart-namespaced"], values, replicas: 1, wishes }).await;
 }
@@ -193,7 +194,7 @@ async fn rights_of_some_namespaces_are_enough_and_all_used() {
 #[tokio::test]
 async fn without_the_right_to_finalizers_no_hpa_is_made_where_owners_are_checked() {
     let cluster = checking_cluster("chart-finalizers").await;
-    let story = Story::begin(&cluster, "finalizers");
+    let namespace = TestNamespace::create(&cluster, "finalizers");
     let release = Release::install(&cluster, 1, &["--set=webhooks.enabled=false".to_owned()]);
     let role = cluster.kubectl(["get", "clusterrole", "keda-operator", "--output=json"]).unwrap();
     let mut role: Value = serde_json::from_str(&role).unwrap();
@@ -201,9 +202,10 @@ async fn without_the_right_to_finalizers_no_hpa_is_made_where_owners_are_checked
     rules.retain(|rule| rule["resources"] != json!(["scaledobjects/finalizers"]));
     cluster.apply(&json!({ "apiVersion": role["apiVersion"], "kind": role["kind"], "metadata": { "name": "keda-operator" }, "rules": role["rules"] })).unwrap();
     let pods = release.run().await;
-    stories::one_object(&story);
-    let told = |story: &Story<'_>| story.message("one", "Ready").contains("cannot set blockOwnerDeletion");
-    story.until("the refusal is told", true, told).await;
-    assert!(story.get("hpa", "keda-hpa-one").is_null());
+    scenarios::one_object(&namespace);
+    let is_reported =
+        |namespace: &TestNamespace<'_>| namespace.message("one", "Ready").contains("cannot set blockOwnerDeletion");
+    namespace.until("the denial is reported", true, is_reported).await;
+    assert!(namespace.get("hpa", "keda-hpa-one").is_null());
     pods.terminate().await;
 }

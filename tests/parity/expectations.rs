@@ -1,6 +1,6 @@
 //! What a step waits for: values in a capture, by short names.
 //!
-//! | wish | means |
+//! | expectation | means |
 //! |---|---|
 //! | `Ready`, `Active.reason` | a field of a condition; its status if none is named |
 //! | `replicas`, `replicas.other` | the replicas of the target `web`, or of another |
@@ -15,19 +15,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The wishes that are not true yet, with what is true instead.
+/// The expectations that are not true yet, with what is true instead.
 pub(crate) fn missing(until: &BTreeMap<String, Value>, seen: &Value) -> BTreeMap<String, Value> {
-    let differs = |(wish, wanted): (&String, &Value)| {
-        let value = value_of(wish, seen);
-        (value != *wanted).then(|| (wish.clone(), value))
+    let differs = |(expectation, wanted): (&String, &Value)| {
+        let value = value_of(expectation, seen);
+        (value != *wanted).then(|| (expectation.clone(), value))
     };
     until.iter().filter_map(differs).collect()
 }
 
-fn value_of(wish: &str, seen: &Value) -> Value {
-    let (name, wish) = wish.split_once(':').unwrap_or(("so", wish));
+fn value_of(expectation: &str, seen: &Value) -> Value {
+    let (name, expectation) = expectation.split_once(':').unwrap_or(("so", expectation));
     let object = &seen["scaledObjects"][name];
-    let (head, rest) = wish.split_once('.').unwrap_or((wish, ""));
+    let (head, rest) = expectation.split_once('.').unwrap_or((expectation, ""));
     match head {
         "replicas" => replicas(seen, if rest.is_empty() { "web" } else { rest }),
         "event" => seen["events"].as_array().into_iter().flatten().any(|event| event["reason"] == rest).into(),
@@ -88,19 +88,19 @@ mod tests {
             ("x:Ready", Value::Null),
             ("replicas", json!(2)),
             ("replicas.other", json!(0)),
-            ("replicas.nobody", Value::Null),
+            ("replicas.absent", Value::Null),
             ("hpas", json!("h,i")),
             ("exists", json!(true)),
             ("x:exists", json!(true)),
-            ("nobody:exists", json!(false)),
+            ("absent:exists", json!(false)),
             ("event.KEDAScalerFailed", json!(true)),
             ("event.Other", json!(false)),
             ("so.status.hpaName", json!("h")),
             ("hpa.spec.metrics.0.type", json!("External")),
             ("hpa.spec.metrics.1.type", Value::Null),
         ];
-        for (wish, expected) in rows {
-            assert_eq!(value_of(wish, &seen()), expected, "{wish}");
+        for (expectation, expected) in rows {
+            assert_eq!(value_of(expectation, &seen()), expected, "{expectation}");
         }
     }
 

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 /// What the variables stand for.
 #[derive(Debug)]
-pub(crate) struct Words(BTreeMap<String, Value>);
+pub(crate) struct Variables(BTreeMap<String, Value>);
 
-impl Words {
-    /// The words of a script that plays in this namespace.
+impl Variables {
+    /// The variables of a script that plays in this namespace.
     pub(crate) fn new(namespace: &str) -> Self {
         let group = format!("{namespace}.example.com");
-        let words = [
+        let variables = [
             ("core", format!("/api/v1/namespaces/{namespace}")),
             ("apps", format!("/apis/apps/v1/namespaces/{namespace}")),
             ("crds", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned()),
@@ -22,7 +22,7 @@ impl Words {
             ("group", group),
             ("namespace", namespace.to_owned()),
         ];
-        Self(words.into_iter().map(|(name, word)| (name.to_owned(), word.into())).collect())
+        Self(variables.into_iter().map(|(name, word)| (name.to_owned(), word.into())).collect())
     }
 
     /// Keeps a value under a name.
@@ -103,8 +103,9 @@ mod tests {
 
     #[test]
     fn variables_are_replaced_in_texts_keys_and_whole_values() {
-        let mut words = Words::new("ns");
-        words.keep("made", json!({ "metadata": { "uid": "u", "n": 3 }, "items": [{ "type": "A", "status": "True" }] }));
+        let mut variables = Variables::new("ns");
+        variables
+            .keep("made", json!({ "metadata": { "uid": "u", "n": 3 }, "items": [{ "type": "A", "status": "True" }] }));
         let rows = [
             (json!("${core}/x"), json!("/api/v1/namespaces/ns/x")),
             (json!({ "${group}": ["${made.metadata.uid}-${namespace}"] }), json!({ "ns.example.com": ["u-ns"] })),
@@ -114,9 +115,9 @@ mod tests {
             (json!("${made.items[type=A].status}"), json!("True")),
         ];
         for (text, expected) in rows {
-            assert_eq!(words.fill(&text).unwrap(), expected, "{text}");
+            assert_eq!(variables.fill(&text).unwrap(), expected, "{text}");
         }
-        assert!(words.text("${nobody.metadata}").is_err());
-        assert!(words.text("${made.nothing}").is_err());
+        assert!(variables.text("${nobody.metadata}").is_err());
+        assert!(variables.text("${made.nothing}").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The cluster rig itself: real, several at once, and gone without a trace.
+//! The test cluster itself: real, several at once, and gone without a trace.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -14,7 +14,8 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
-    let cluster = Cluster::builder("rig-hpa").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    let cluster =
+        Cluster::builder("harness-hpa").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
     cluster.kubectl(["create", "deployment", "web", "--image=web", "--replicas=3"]).unwrap();
     cluster.kubectl(["wait", "deployment/web", "--for=condition=Available", "--timeout=180s"]).unwrap();
 
@@ -24,7 +25,7 @@ async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
         "spec": {
             "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" },
             "minReplicas": 1, "maxReplicas": 2,
-            "metrics": [{ "type": "External", "external": { "metric": { "name": "nobody-serves-this" }, "target": { "type": "Value", "value": "1" } } }],
+            "metrics": [{ "type": "External", "external": { "metric": { "name": "not-served" }, "target": { "type": "Value", "value": "1" } } }],
         },
     }));
     hpas.create(&Default::default(), &hpa.unwrap()).await.unwrap();
@@ -47,12 +48,12 @@ async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
 
 #[tokio::test]
 async fn two_clusters_side_by_side_do_not_see_each_other() {
-    let (one, two) = tokio::join!(Cluster::builder("rig-one").start(), Cluster::builder("rig-two").start());
+    let (one, two) = tokio::join!(Cluster::builder("harness-one").start(), Cluster::builder("harness-two").start());
     let (one, two) = (one.unwrap(), two.unwrap());
     one.kubectl(["create", "namespace", "only-here"]).unwrap();
     let elsewhere = two.kubectl(["get", "namespace", "only-here"]).unwrap_err().to_string();
     assert!(elsewhere.contains("NotFound"), "{elsewhere}");
-    let taken = Cluster::builder("rig-one").start().await.unwrap_err();
+    let taken = Cluster::builder("harness-one").start().await.unwrap_err();
     assert!(format!("{taken:#}").contains("is in use by process"), "{taken:#}");
     for cluster in [&one, &two] {
         let audited = std::fs::read_to_string(cluster.audit_log()).unwrap();
@@ -63,8 +64,8 @@ async fn two_clusters_side_by_side_do_not_see_each_other() {
 #[tokio::test]
 async fn service_accounts_may_only_do_what_rbac_allows() {
     let cluster = crate::shared::ours().await;
-    cluster.kubectl(["create", "serviceaccount", "nobody"]).unwrap();
-    let token = cluster.kubectl(["create", "token", "nobody"]).unwrap();
+    cluster.kubectl(["create", "serviceaccount", "reader"]).unwrap();
+    let token = cluster.kubectl(["create", "token", "reader"]).unwrap();
     let server = format!("https://127.0.0.1:{}", cluster.apiserver_port());
     let asked = Command::new(tools::path(Tool::Kubectl).unwrap())
         .args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", "--server", &server, "--token", token.trim()])
@@ -72,13 +73,13 @@ async fn service_accounts_may_only_do_what_rbac_allows() {
         .output()
         .unwrap();
     let answer = String::from_utf8_lossy(&asked.stderr).into_owned();
-    assert!(answer.contains("system:serviceaccount:default:nobody\" cannot list resource \"secrets\""), "{answer}");
+    assert!(answer.contains("system:serviceaccount:default:reader\" cannot list resource \"secrets\""), "{answer}");
 }
 
 #[test]
 fn down_leaves_no_process_and_no_port_behind() {
-    let name = ["--name", "rig-down"];
-    let state = StateFolder::of("rig-down").unwrap();
+    let name = ["--name", "harness-down"];
+    let state = StateFolder::of("harness-down").unwrap();
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     assert!(said.contains("export KUBECONFIG="), "{said}");
@@ -91,7 +92,7 @@ fn down_leaves_no_process_and_no_port_behind() {
     assert!(again, "a second `up` finds it running: {said}");
     assert_eq!(state.processes().unwrap(), processes);
     let (_, status) = run_xtask(&["cluster", "status"]);
-    assert!(status.contains("rig-down: ready"), "{status}");
+    assert!(status.contains("harness-down: ready"), "{status}");
 
     let (down, said) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
     assert!(down && said.contains("is stopped"), "{said}");
@@ -104,8 +105,8 @@ fn down_leaves_no_process_and_no_port_behind() {
 
 #[test]
 fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
-    let name = ["--name", "rig-kill"];
-    let state = StateFolder::of("rig-kill").unwrap();
+    let name = ["--name", "harness-kill"];
+    let state = StateFolder::of("harness-kill").unwrap();
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     kill_owner(&state);
@@ -115,7 +116,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
         std::thread::sleep(Duration::from_millis(20));
     }
 
-    // The worst case: the guardian is killed first, then the owner. Nobody is left to clean up but the next `up`.
+    // The worst case: the guardian is killed first, then the owner. Only the next `up` is left to clean up.
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     let processes = state.processes().unwrap();
@@ -136,14 +137,14 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
 
 #[test]
 fn ctrl_c_ends_a_cluster_in_the_foreground() {
-    let state = StateFolder::of("rig-foreground").unwrap();
+    let state = StateFolder::of("harness-foreground").unwrap();
     let mut owner = Command::new(xtask())
-        .args(["cluster", "run", "--name", "rig-foreground"])
+        .args(["cluster", "run", "--name", "harness-foreground"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Held until the end: it goes on talking.
+    // Held until the end: it continues to print.
     let mut said = BufReader::new(owner.stdout.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("is ready")), "it ended before it was ready");
     assert!(!state.processes().unwrap().is_empty());
@@ -175,7 +176,7 @@ fn a_build_that_fails_says_why_and_what_to_do() {
 fn without_go_the_error_says_what_to_do() {
     let cache = tempfile::tempdir().unwrap();
     let output = Command::new(xtask())
-        .args(["cluster", "up", "--name", "rig-without-go"])
+        .args(["cluster", "up", "--name", "harness-without-go"])
         .env("KEDGE_CACHE_DIR", cache.path())
         .env("PATH", cache.path())
         .output()

@@ -1,6 +1,6 @@
-//! An external scaler in this process, which does what it is told to: also what no scaler should.
+//! An external scaler in this process whose faults a test sets.
 //!
-//! Use it with `#[tokio::test(flavor = "multi_thread")]`: it answers while the test looks at the cluster.
+//! Use it with `#[tokio::test(flavor = "multi_thread")]`: it responds while the test reads the cluster.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,8 +23,8 @@ use tonic::{Request, Response, Status};
 
 /// How it behaves.
 #[derive(Clone, Debug)]
-pub struct Manners {
-    pub way: Way,
+pub struct Behaviour {
+    pub call_result: CallResult,
     pub specs: Vec<MetricSpec>,
     pub values: Vec<MetricValue>,
     pub is_active: bool,
@@ -32,7 +32,7 @@ pub struct Manners {
 
 /// What comes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CallResult {
     Answers,
     /// No call is ever answered.
     Hangs,
@@ -42,15 +42,15 @@ pub enum Way {
     Refuses,
 }
 
-impl Manners {
+impl Behaviour {
     /// Good ones: one metric, `jobs`, of which a replica takes 10; there is work if there are any.
     pub fn good(jobs: f64) -> Self {
         let (specs, values) = (vec![spec("jobs", 10)], vec![value("jobs", jobs)]);
-        Self { way: Way::Answers, specs, values, is_active: jobs > 0.0 }
+        Self { call_result: CallResult::Answers, specs, values, is_active: jobs > 0.0 }
     }
 
-    pub fn way(self, way: Way) -> Self {
-        Self { way, ..self }
+    pub fn call_result(self, call_result: CallResult) -> Self {
+        Self { call_result, ..self }
     }
 
     pub fn specs(self, specs: impl IntoIterator<Item = MetricSpec>) -> Self {
@@ -78,33 +78,36 @@ pub fn value(name: &str, value: f64) -> MetricValue {
 
 /// The scaler. It ends when this value is dropped.
 #[derive(Debug)]
-pub struct Unruly {
+pub struct FaultyScaler {
     address: SocketAddr,
-    said: Arc<Said>,
+    state: Arc<ScalerState>,
     tasks: [JoinHandle<()>; 2],
 }
 
-/// What it was told, and what it was asked.
+/// The behaviour that the test set, and the calls so far.
 #[derive(Debug)]
-struct Said {
-    manners: watch::Sender<Manners>,
+struct ScalerState {
+    behaviour: watch::Sender<Behaviour>,
     asked: watch::Sender<u64>,
     metadata: watch::Sender<BTreeMap<String, String>>,
 }
 
-impl Unruly {
+impl FaultyScaler {
     /// Starts on a free port of the loopback address.
-    pub async fn start(manners: Manners) -> anyhow::Result<Self> {
-        let said =
-            Said { manners: watch::Sender::new(manners), asked: Default::default(), metadata: Default::default() };
-        let said = Arc::new(said);
+    pub async fn start(behaviour: Behaviour) -> anyhow::Result<Self> {
+        let state = ScalerState {
+            behaviour: watch::Sender::new(behaviour),
+            asked: Default::default(),
+            metadata: Default::default(),
+        };
+        let state = Arc::new(state);
         let (front, back) = (TcpListener::bind("127.0.0.1:0").await?, TcpListener::bind("127.0.0.1:0").await?);
         let (address, behind) = (front.local_addr()?, back.local_addr()?);
         let server = Server::builder()
-            .serve_with_incoming(ExternalScalerServer::new(Answering(said.clone())), TcpIncoming::from(back));
+            .serve_with_incoming(ExternalScalerServer::new(Service(state.clone())), TcpIncoming::from(back));
         let serving = tokio::spawn(async { drop(server.await) });
-        let fronting = tokio::spawn(pass_on(front, behind, said.clone()));
-        Ok(Self { address, said, tasks: [serving, fronting] })
+        let fronting = tokio::spawn(pass_on(front, behind, state.clone()));
+        Ok(Self { address, state, tasks: [serving, fronting] })
     }
 
     /// What a trigger's `scalerAddress` is.
@@ -112,19 +115,19 @@ impl Unruly {
         self.address.to_string()
     }
 
-    /// Behaves so from now on; also calls under way are ended so.
-    pub fn behave(&self, manners: Manners) {
-        self.said.manners.send_replace(manners);
+    /// Behaves so from now on; also calls under call_result are ended so.
+    pub fn set_behaviour(&self, behaviour: Behaviour) {
+        self.state.behaviour.send_replace(behaviour);
     }
 
-    /// What the trigger said in the last call.
+    /// What the trigger state in the last call.
     pub fn metadata(&self) -> BTreeMap<String, String> {
-        self.said.metadata.borrow().clone()
+        self.state.metadata.borrow().clone()
     }
 
     /// Waits until it was asked so often from now on, or found not to be there.
-    pub async fn asked_again(&self, times: u64) -> anyhow::Result<()> {
-        let mut asked = self.said.asked.subscribe();
+    pub async fn until_called(&self, times: u64) -> anyhow::Result<()> {
+        let mut asked = self.state.asked.subscribe();
         let wanted = *asked.borrow() + times;
         let waiting = asked.wait_for(|count| *count >= wanted);
         tokio::time::timeout(DEADLINE, waiting).await??;
@@ -132,110 +135,117 @@ impl Unruly {
     }
 }
 
-impl Drop for Unruly {
+impl Drop for FaultyScaler {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
-impl Said {
+impl ScalerState {
     fn count(&self) {
         self.asked.send_modify(|count| *count += 1);
     }
 
     fn resets(&self) -> bool {
-        self.manners.borrow().way == Way::Resets
+        self.behaviour.borrow().call_result == CallResult::Resets
     }
 
-    /// The manners in which a call is answered.
-    async fn meet(&self, trigger: Option<&ScaledObjectRef>) -> Result<Manners, Status> {
+    /// Counts a call, and returns the behaviour that it is answered with.
+    async fn respond(&self, trigger: Option<&ScaledObjectRef>) -> Result<Behaviour, Status> {
         self.count();
         if let Some(trigger) = trigger {
             self.metadata.send_replace(trigger.scaler_metadata.clone().into_iter().collect());
         }
-        let mut manners = self.manners.subscribe();
-        let now = manners.wait_for(|now| now.way != Way::Hangs).await;
+        let mut behaviour = self.behaviour.subscribe();
+        let now = behaviour.wait_for(|now| now.call_result != CallResult::Hangs).await;
         let now = now.map_err(|_| Status::unavailable("the test is over"))?.clone();
-        if now.way == Way::Refuses { Err(Status::internal("the jobs were not found\nnor looked for")) } else { Ok(now) }
+        if now.call_result == CallResult::Refuses {
+            Err(Status::internal("the jobs were not found\nnor looked for"))
+        } else {
+            Ok(now)
+        }
     }
 }
 
 /// Passes connections on to the server behind, while none are to be reset.
-async fn pass_on(front: TcpListener, behind: SocketAddr, said: Arc<Said>) {
+async fn pass_on(front: TcpListener, behind: SocketAddr, state: Arc<ScalerState>) {
     while let Ok((mut caller, _)) = front.accept().await {
-        let said = said.clone();
+        let state = state.clone();
         tokio::spawn(async move {
-            let mut manners = said.manners.subscribe();
-            let reset = manners.wait_for(|now| now.way == Way::Resets);
-            if said.resets() {
-                said.count();
+            let mut behaviour = state.behaviour.subscribe();
+            let reset = behaviour.wait_for(|now| now.call_result == CallResult::Resets);
+            if state.resets() {
+                state.count();
             } else if let Ok(mut server) = TcpStream::connect(behind).await {
                 tokio::select! {
                     _ = copy_bidirectional(&mut caller, &mut server) => {}
                     _ = reset => {}
                 }
             }
-            // What is dropped with unread bytes, or told to hurry, is a reset to the caller.
+            // Closing with unread bytes, or without lingering, is a reset to the caller.
             let _ = caller.set_zero_linger();
         });
     }
 }
 
 #[derive(Clone)]
-struct Answering(Arc<Said>);
+struct Service(Arc<ScalerState>);
 
-type Told<T> = BoxStream<'static, Result<T, Status>>;
+type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 
-impl Answering {
-    /// What is said of the manners, now and whenever it is something else.
-    fn follow<T: PartialEq + Clone + Send + Sync + 'static>(&self, say: fn(&Manners) -> T) -> Told<T> {
-        let state = (self.0.manners.subscribe(), None::<T>);
-        let told = stream::unfold(state, move |(mut manners, last)| async move {
-            let is_news = |now: &Manners| now.way == Way::Answers && last.as_ref() != Some(&say(now));
-            let now = say(&*manners.wait_for(is_news).await.ok()?);
-            Some((Ok(now.clone()), (manners, Some(now))))
+impl Service {
+    /// A part of the behaviour, now and after each change.
+    fn follow<T: PartialEq + Clone + Send + Sync + 'static>(&self, say: fn(&Behaviour) -> T) -> ResponseStream<T> {
+        let state = (self.0.behaviour.subscribe(), None::<T>);
+        let changes = stream::unfold(state, move |(mut behaviour, last)| async move {
+            let is_news = |now: &Behaviour| now.call_result == CallResult::Answers && last.as_ref() != Some(&say(now));
+            let now = say(&*behaviour.wait_for(is_news).await.ok()?);
+            Some((Ok(now.clone()), (behaviour, Some(now))))
         });
-        told.boxed()
+        changes.boxed()
     }
 }
 
-fn specs(manners: &Manners) -> GetMetricSpecResponse {
-    GetMetricSpecResponse { metric_specs: manners.specs.clone() }
+fn specs(behaviour: &Behaviour) -> GetMetricSpecResponse {
+    GetMetricSpecResponse { metric_specs: behaviour.specs.clone() }
 }
 
-fn is_active(manners: &Manners) -> IsActiveResponse {
-    IsActiveResponse { result: manners.is_active }
+fn is_active(behaviour: &Behaviour) -> IsActiveResponse {
+    IsActiveResponse { result: behaviour.is_active }
 }
 
 #[tonic::async_trait]
-impl ExternalScaler for Answering {
-    type StreamIsActiveStream = Told<IsActiveResponse>;
-    type StreamMetricSpecStream = Told<GetMetricSpecResponse>;
+impl ExternalScaler for Service {
+    type StreamIsActiveStream = ResponseStream<IsActiveResponse>;
+    type StreamMetricSpecStream = ResponseStream<GetMetricSpecResponse>;
 
     async fn is_active(&self, request: Request<ScaledObjectRef>) -> Result<Response<IsActiveResponse>, Status> {
-        Ok(Response::new(is_active(&self.0.meet(Some(request.get_ref())).await?)))
+        Ok(Response::new(is_active(&self.0.respond(Some(request.get_ref())).await?)))
     }
 
     async fn get_metric_spec(
         &self,
         request: Request<ScaledObjectRef>,
     ) -> Result<Response<GetMetricSpecResponse>, Status> {
-        Ok(Response::new(specs(&self.0.meet(Some(request.get_ref())).await?)))
+        Ok(Response::new(specs(&self.0.respond(Some(request.get_ref())).await?)))
     }
 
     async fn get_metrics(&self, request: Request<GetMetricsRequest>) -> Result<Response<GetMetricsResponse>, Status> {
-        let now = self.0.meet(request.get_ref().scaled_object_ref.as_ref()).await?;
+        let now = self.0.respond(request.get_ref().scaled_object_ref.as_ref()).await?;
         Ok(Response::new(GetMetricsResponse { metric_values: now.values }))
     }
 
-    async fn stream_is_active(&self, _: Request<ScaledObjectRef>) -> Result<Response<Told<IsActiveResponse>>, Status> {
+    async fn stream_is_active(
+        &self,
+        _: Request<ScaledObjectRef>,
+    ) -> Result<Response<ResponseStream<IsActiveResponse>>, Status> {
         Ok(Response::new(self.follow(is_active)))
     }
 
     async fn stream_metric_spec(
         &self,
         _: Request<ScaledObjectRef>,
-    ) -> Result<Response<Told<GetMetricSpecResponse>>, Status> {
+    ) -> Result<Response<ResponseStream<GetMetricSpecResponse>>, Status> {
         Ok(Response::new(self.follow(specs)))
     }
 }

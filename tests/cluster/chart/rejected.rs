@@ -105,7 +105,7 @@ fn wrong_values_are_refused_by_name() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_invalid_values_are_reported_at_once() {
     let by_schema = complaint("operator: { replicas: 2 }\nwatchNamespace: A\n").unwrap();
     assert!(by_schema.contains("/operator") && by_schema.contains("/watchNamespace"), "{by_schema}");
     let by_remedy = complaint("metricsServer: { useHostNetwork: true }\nserviceAccount: { name: a }\n").unwrap();
@@ -127,10 +127,10 @@ fn kedas_values_are_ignored_or_refused_as_listed() {
     assert!(listed.len() > 30, "only {}", listed.len());
     for row in listed {
         let (path, because) = (row["value"].as_str().unwrap(), row["because"].as_str().unwrap());
-        let told = complaint(&nested(path, "asked"));
+        let found = complaint(&nested(path, "asked"));
         match row["then"].as_str().unwrap() {
-            "ignored" => assert_eq!(told, None, "{path}"),
-            _ => assert!(told.as_ref().is_some_and(|told| told.contains(because)), "{path}: {told:?}"),
+            "ignored" => assert_eq!(found, None, "{path}"),
+            _ => assert!(found.as_ref().is_some_and(|found| found.contains(because)), "{path}: {found:?}"),
         }
         assert_eq!(complaint(&nested(path, "false")), None, "{path}: what is false asks for nothing");
     }

@@ -19,13 +19,13 @@ use tokio_rustls::TlsAcceptor;
 
 /// The webhook. It ends when this value is dropped. A test that waits for kubectl meanwhile needs more than one thread.
 #[derive(Debug)]
-pub struct Denier {
+pub struct DenyingWebhook {
     port: u16,
-    authority: String,
+    ca_pem: String,
     server: JoinHandle<()>,
 }
 
-impl Denier {
+impl DenyingWebhook {
     /// Starts on a free port of the loopback address.
     pub async fn start(message: &'static str) -> anyhow::Result<Self> {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
@@ -42,7 +42,7 @@ impl Denier {
                 tokio::spawn(serve(tls.clone(), connection, message));
             }
         });
-        Ok(Self { port, authority: made.cert.pem(), server })
+        Ok(Self { port, ca_pem: made.cert.pem(), server })
     }
 
     /// Where it is.
@@ -51,12 +51,12 @@ impl Denier {
     }
 
     /// Who signed its certificate, PEM.
-    pub fn authority(&self) -> &str {
-        &self.authority
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
     }
 }
 
-impl Drop for Denier {
+impl Drop for DenyingWebhook {
     fn drop(&mut self) {
         self.server.abort();
     }
@@ -65,7 +65,7 @@ impl Drop for Denier {
 async fn serve(tls: TlsAcceptor, connection: TcpStream, message: &'static str) {
     let Ok(stream) = tls.accept(connection).await else { return };
     let service = service_fn(|request: Request<Incoming>| deny(request, message));
-    // A caller that goes away in the middle is its own loss.
+    // A client that closes the connection early loses its response.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 

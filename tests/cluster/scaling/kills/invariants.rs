@@ -1,5 +1,5 @@
-//! The laws of scaling, held against every version of every object: each step of a target, ours or its HPA's, which is ours too,
-//! is allowed by the ScaledObject as it stood then.
+//! The invariants of scaling, checked for every version of every object: each step of a target, by the operator or its HPA, is allowed
+//! by the ScaledObject as it was then.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +22,16 @@ pub(super) fn check(versions: &[Version]) -> usize {
         let before = replicas.insert(name, now);
         let Some(before) = before.filter(|before| *before != now) else { continue };
         steps += 1;
-        let object = objects.get(name).unwrap_or_else(|| panic!("{name} was scaled to {now} for nobody"));
-        if let Err(law) = judge(object, before, now) {
-            panic!("{name} was scaled from {before} to {now}, but {law}: {}", object.object);
+        let object = objects.get(name).unwrap_or_else(|| panic!("{name} was scaled to {now} without a ScaledObject"));
+        if let Err(reason) = check_step(object, before, now) {
+            panic!("{name} was scaled from {before} to {now}, but {reason}: {}", object.object);
         }
     }
     steps
 }
 
-/// Whether a step is allowed; else the law against it.
-fn judge(object: &Version, before: i64, now: i64) -> Result<(), String> {
+/// Whether a step is allowed; else the invariant that it violates.
+fn check_step(object: &Version, before: i64, now: i64) -> Result<(), String> {
     let annotation =
         |name: &str| object.object["metadata"]["annotations"][format!("autoscaling.keda.sh/{name}")].as_str();
     let spec = &object.object["spec"];

@@ -1,17 +1,17 @@
-//! Chance that can be had again: everything follows from one number.
+//! Random numbers that can be repeated: all follow from one seed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The variable that holds the number; without it, a new one is taken.
 const SEED: &str = "KEDGE_SEED";
 
-/// A row of numbers (splitmix64).
+/// A sequence of numbers (splitmix64).
 #[derive(Debug)]
-pub(super) struct Chance(u64);
+pub(super) struct Rng(u64);
 
-impl Chance {
+impl Rng {
     /// From the environment, or from the time. The number is printed, so that a failed run can be repeated.
-    pub(super) fn of_environment() -> Self {
+    pub(super) fn from_environment() -> Self {
         let given = std::env::var(SEED).ok().map(|text| text.parse().expect("KEDGE_SEED is a number"));
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let seed = given.unwrap_or_else(now);
@@ -32,7 +32,7 @@ impl Chance {
         usize::try_from(self.next() % limit as u64).expect("it is below a usize")
     }
 
-    /// A pause before a kill: mostly within the first look at everything, sometimes after several.
+    /// A pause before a kill: mostly within the first reconcile of every object, sometimes after several.
     pub(super) fn pause(&mut self) -> Duration {
         let limit = if self.below(4) == 0 { 2000 } else { 600 };
         Duration::from_millis(self.below(limit) as u64)

@@ -1,8 +1,8 @@
 //! Objects that have Kedge do all it does: wake, sleep, count pods, judge, read what credentials are taken from, and clean up.
 
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
-use kedge_tests::story::{
-    Story, authentication, cron_closed, cron_open, deployment, scaled_object, signed_in, workload,
+use kedge_tests::namespace::{
+    TestNamespace, authentication, cron_closed, cron_open, deployment, scaled_object, with_authentication, workload,
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) struct Wishes {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Namespaces {
     All,
-    /// That of the story.
+    /// That of the namespace.
     Own,
 }
 
@@ -58,7 +58,7 @@ fn secret(name: &str, namespace: &str) -> Value {
 }
 
 /// What must be there before the chart is installed.
-pub(super) fn before(story: &Story<'_>, wishes: &Wishes) {
+pub(super) fn before(namespace: &TestNamespace<'_>, wishes: &Wishes) {
     if wishes.rollouts {
         let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         let scale = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector" });
@@ -74,7 +74,7 @@ pub(super) fn before(story: &Story<'_>, wishes: &Wishes) {
                 }],
             },
         });
-        story.cluster.apply(&definition).unwrap();
+        namespace.cluster.apply(&definition).unwrap();
     }
     if wishes.certificates == Certificates::Given {
         let names = ["keda-operator-metrics-apiserver.keda.svc", "keda-admission-webhooks.keda.svc"];
@@ -82,95 +82,112 @@ pub(super) fn before(story: &Story<'_>, wishes: &Wishes) {
         let files = json!({ "tls.crt": made.cert.pem(), "tls.key": made.signing_key.serialize_pem(), "ca.crt": made.cert.pem() });
         let metadata = json!({ "name": "company-certs", "namespace": "keda" });
         let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": files });
-        story.cluster.apply(&secret).unwrap();
+        namespace.cluster.apply(&secret).unwrap();
     }
 }
 
 /// Has the API server believe the certificate that was given, as the value `caBundle` would.
-pub(super) fn registered(story: &Story<'_>, wishes: &Wishes) {
+pub(super) fn registered(namespace: &TestNamespace<'_>, wishes: &Wishes) {
     if wishes.certificates == Certificates::Made {
         return;
     }
     let query = "--output=jsonpath={.data['ca\\.crt']}";
-    let authority = story.cluster.kubectl(["get", "secret", "company-certs", "--namespace=keda", query]).unwrap();
+    let authority = namespace.cluster.kubectl(["get", "secret", "company-certs", "--namespace=keda", query]).unwrap();
     let patch = format!("--patch={}", json!({ "spec": { "caBundle": authority } }));
-    story.cluster.kubectl(["patch", "apiservice", "v1beta1.external.metrics.k8s.io", "--type=merge", &patch]).unwrap();
+    namespace
+        .cluster
+        .kubectl(["patch", "apiservice", "v1beta1.external.metrics.k8s.io", "--type=merge", &patch])
+        .unwrap();
     let change =
         |index| json!({ "op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": authority });
     let patch = format!("--patch={}", json!((0..4).map(change).collect::<Vec<_>>()));
-    story
+    namespace
         .cluster
         .kubectl(["patch", "validatingwebhookconfiguration", "keda-admission", "--type=json", &patch])
         .unwrap();
 }
 
 /// A single object that needs an HPA.
-pub(super) fn one_object(story: &Story<'_>) {
-    story.apply([deployment("one", 1), scaled_object("one", [cron_open(2)], json!({}))]);
+pub(super) fn one_object(namespace: &TestNamespace<'_>) {
+    namespace.apply([deployment("one", 1), scaled_object("one", [cron_open(2)], json!({}))]);
 }
 
 /// Plays it all.
-pub(super) async fn play(story: &Story<'_>, wishes: &Wishes) {
+pub(super) async fn play(namespace: &TestNamespace<'_>, wishes: &Wishes) {
     if wishes.webhooks {
-        until_judged(story, wishes).await;
+        until_judged(namespace, wishes).await;
     }
-    story.apply(credentials(story, wishes));
-    story.apply(objects(story, wishes));
-    story.until_replicas("awake", 2).await;
-    story.until_replicas("asleep", 0).await;
-    story.until("pods are counted", Some(2), |story| story.replicas("statefulset", "counting")).await;
-    let endpoints =
-        |story: &Story<'_>| story.events("KEDAScalerFailed").iter().any(|note| note.contains("Service nobody"));
-    story.until("endpoints are looked for", true, endpoints).await;
-    story
-        .until("the job is told of", false, |story| story.get("scaledjob", "job")["status"]["conditions"].is_null())
+    namespace.apply(credentials(namespace, wishes));
+    namespace.apply(objects(namespace, wishes));
+    namespace.until_replicas("awake", 2).await;
+    namespace.until_replicas("asleep", 0).await;
+    namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
+    let endpoints = |namespace: &TestNamespace<'_>| {
+        namespace.events("KEDAScalerFailed").iter().any(|note| note.contains("Service nobody"))
+    };
+    namespace.until("endpoints are looked for", true, endpoints).await;
+    namespace
+        .until("the job has a condition", false, |namespace| {
+            namespace.get("scaledjob", "job")["status"]["conditions"].is_null()
+        })
         .await;
     if wishes.rollouts {
-        // Nobody plays its controller: the HPA knows nothing of its pods.
-        story.until("the rollout wakes", Some(1), |story| story.replicas("rollouts.argoproj.io", "rolling")).await;
+        // No controller creates its pods, so the HPA sees none.
+        namespace
+            .until("the rollout wakes", Some(1), |namespace| namespace.replicas("rollouts.argoproj.io", "rolling"))
+            .await;
     }
-    story.kubectl(["patch", "scaledobject", "asleep", "--type=merge", "--patch={\"spec\":{\"maxReplicaCount\":7}}"]);
-    let maximum = |story: &Story<'_>| story.get("hpa", "keda-hpa-asleep")["spec"]["maxReplicas"].clone();
-    story.until("the HPA follows", json!(7), maximum).await;
+    namespace.kubectl([
+        "patch",
+        "scaledobject",
+        "asleep",
+        "--type=merge",
+        "--patch={\"spec\":{\"maxReplicaCount\":7}}",
+    ]);
+    let maximum =
+        |namespace: &TestNamespace<'_>| namespace.get("hpa", "keda-hpa-asleep")["spec"]["maxReplicas"].clone();
+    namespace.until("the HPA follows", json!(7), maximum).await;
     // As if another HPA had been made and not been seen since.
     let noted = "--patch={\"status\":{\"hpaName\":\"gone\"}}";
-    story.kubectl(["patch", "scaledobject", "asleep", "--subresource=status", "--type=merge", noted]);
-    let name = |story: &Story<'_>| story.get("scaledobject", "asleep")["status"]["hpaName"].clone();
-    story.until("the status is right again", json!("keda-hpa-asleep"), name).await;
+    namespace.kubectl(["patch", "scaledobject", "asleep", "--subresource=status", "--type=merge", noted]);
+    let name = |namespace: &TestNamespace<'_>| namespace.get("scaledobject", "asleep")["status"]["hpaName"].clone();
+    namespace.until("the status is right again", json!("keda-hpa-asleep"), name).await;
     if wishes.certificates == Certificates::Made {
-        spoil_certificate(story).await;
+        spoil_certificate(namespace).await;
     }
-    clean_up(story).await;
+    clean_up(namespace).await;
 }
 
-/// Spoils the certificate, which is made anew.
-async fn spoil_certificate(story: &Story<'_>) {
+/// Corrupts the certificate, which is created again.
+async fn spoil_certificate(namespace: &TestNamespace<'_>) {
     let secret = ["secret", "kedaorg-certs", "--namespace=keda"];
     let patch = ["--type=merge", "--patch={\"data\":{\"tls.crt\":\"aGVsbG8=\"}}"];
-    story.cluster.kubectl(["patch"].iter().chain(&secret).chain(&patch)).unwrap();
+    namespace.cluster.kubectl(["patch"].iter().chain(&secret).chain(&patch)).unwrap();
     let query = "--output=jsonpath={.data['tls\\.crt']}";
-    let is_good = |story: &Story<'_>| {
-        let text = story.cluster.kubectl(["get"].iter().chain(&secret).chain(&[query])).unwrap();
+    let is_good = |namespace: &TestNamespace<'_>| {
+        let text = namespace.cluster.kubectl(["get"].iter().chain(&secret).chain(&[query])).unwrap();
         !text.is_empty() && text != "aGVsbG8="
     };
-    story.until("the certificate is made anew", true, is_good).await;
+    namespace.until("the certificate is created again", true, is_good).await;
 }
 
-async fn clean_up(story: &Story<'_>) {
-    story.kubectl(["delete", "scaledobjects", "--all"]);
-    story.until("its HPA is gone", true, |story| story.get("hpa", "keda-hpa-awake").is_null()).await;
-    story.until("unused", json!(null), |story| story.get("ta", "own")["status"]["scaledobjects"].clone()).await;
-    story.kubectl(["delete", "scaledjobs,triggerauthentications", "--all"]);
-    story.kubectl(["delete", "clustertriggerauthentications", "--all"]);
+async fn clean_up(namespace: &TestNamespace<'_>) {
+    namespace.kubectl(["delete", "scaledobjects", "--all"]);
+    namespace.until("its HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-awake").is_null()).await;
+    namespace
+        .until("unused", json!(null), |namespace| namespace.get("ta", "own")["status"]["scaledobjects"].clone())
+        .await;
+    namespace.kubectl(["delete", "scaledjobs,triggerauthentications", "--all"]);
+    namespace.kubectl(["delete", "clustertriggerauthentications", "--all"]);
 }
 
 /// Waits until a bad object is refused, by the name of the Service.
-async fn until_judged(story: &Story<'_>, wishes: &Wishes) {
+async fn until_judged(namespace: &TestNamespace<'_>, wishes: &Wishes) {
     let mut bad = cron_open(2);
     bad["metadata"]["start"] = json!("at noon");
     let mut bad = scaled_object("bad", [bad], json!({}));
-    bad["metadata"]["namespace"] = json!(story.namespace);
-    let refused = |object: &Value| match story.cluster.apply(object) {
+    bad["metadata"]["namespace"] = json!(namespace.name);
+    let refused = |object: &Value| match namespace.cluster.apply(object) {
         Ok(()) => "nothing".to_owned(),
         Err(error) => error.to_string(),
     };
@@ -178,40 +195,40 @@ async fn until_judged(story: &Story<'_>, wishes: &Wishes) {
         let said = refused(&bad);
         let is_judged = said.contains("admission webhook \"vscaledobject.kb.io\" denied") && said.contains("at noon");
         // What is written before the webhooks serve must not stay: writing it again would change nothing.
-        story.kubectl(["delete", "scaledobject", "bad", "--ignore-not-found"]);
+        namespace.kubectl(["delete", "scaledobject", "bad", "--ignore-not-found"]);
         if is_judged { Ok(()) } else { Err(said) }
     });
     judged.await.unwrap();
     if wishes.namespaces == Namespaces::Own {
         bad["metadata"]["namespace"] = json!("default");
         assert_eq!(refused(&bad), "nothing", "others look after it");
-        story.cluster.kubectl(["delete", "scaledobject", "bad", "--namespace=default"]).unwrap();
+        namespace.cluster.kubectl(["delete", "scaledobject", "bad", "--namespace=default"]).unwrap();
     }
-    // Rules look at the requests of the target, which may have been made a moment ago.
+    // Rules read the requests of the target, which may have been made a moment ago.
     for kind in ["Deployment", "StatefulSet"] {
         let cpu = json!({ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } });
         let target = json!({ "minReplicaCount": 1, "scaleTargetRef": { "kind": kind, "name": "missing" } });
         let mut object = scaled_object("asks-for-cpu", [cpu], target);
-        object["metadata"]["namespace"] = json!(story.namespace);
+        object["metadata"]["namespace"] = json!(namespace.name);
         let said = refused(&object);
         assert!(said.contains("missing"), "{said}");
     }
 }
 
 /// What triggers take their credentials from.
-fn credentials(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
-    let secrets_in = if wishes.secrets == Secrets::All { &story.namespace } else { "keda" };
-    story.cluster.apply(&secret("broker", secrets_in)).unwrap();
-    story.cluster.apply(&secret("database", "keda")).unwrap();
+fn credentials(namespace: &TestNamespace<'_>, wishes: &Wishes) -> Vec<Value> {
+    let secrets_in = if wishes.secrets == Secrets::All { &namespace.name } else { "keda" };
+    namespace.cluster.apply(&secret("broker", secrets_in)).unwrap();
+    namespace.cluster.apply(&secret("database", "keda")).unwrap();
     let reference = |name: &str| json!([{ "parameter": "one", "name": name, "key": "key" }]);
     let mapped = json!([{ "parameter": "two", "name": "map", "key": "key" }]);
     let of_cluster = json!({ "secretTargetRef": reference("database"), "configMapTargetRef": mapped });
-    story.cluster.apply(&authentication("ClusterTriggerAuthentication", "shared", of_cluster)).unwrap();
+    namespace.cluster.apply(&authentication("ClusterTriggerAuthentication", "shared", of_cluster)).unwrap();
     let data = json!({ "key": "v" });
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map" }, "data": data });
     let mut of_release = map.clone();
     of_release["metadata"]["namespace"] = json!("keda");
-    story.cluster.apply(&of_release).unwrap();
+    namespace.cluster.apply(&of_release).unwrap();
     let both = json!({ "secretTargetRef": reference("broker"), "configMapTargetRef": mapped });
     let aws = json!({ "podIdentity": { "provider": "aws", "identityOwner": "workload" } });
     let variable = json!({ "env": [{ "parameter": "one", "name": "VARIABLE" }] });
@@ -234,12 +251,12 @@ fn with_variable(kind: &str, name: &str) -> Value {
     workload
 }
 
-fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
-    let by = |trigger: Value, name: &str| signed_in(trigger, "TriggerAuthentication", name);
+fn objects(namespace: &TestNamespace<'_>, wishes: &Wishes) -> Vec<Value> {
+    let by = |trigger: Value, name: &str| with_authentication(trigger, "TriggerAuthentication", name);
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
     let asked = json!({
         "type": "metrics-api",
-        "metadata": { "url": format!("http://nobody.{}.svc:80/value", story.namespace), "valueLocation": "value", "targetValue": "1", "aggregateFromKubeServiceEndpoints": "true" },
+        "metadata": { "url": format!("http://nobody.{}.svc:80/value", namespace.name), "valueLocation": "value", "targetValue": "1", "aggregateFromKubeServiceEndpoints": "true" },
     });
     let of_set = json!({ "scaleTargetRef": { "kind": "StatefulSet", "name": "counting" } });
     let job = json!({
@@ -256,7 +273,11 @@ fn objects(story: &Story<'_>, wishes: &Wishes) -> Vec<Value> {
         deployment("awake", 0),
         scaled_object("awake", [by(cron_open(2), "own")], json!({})),
         deployment("asleep", 1),
-        scaled_object("asleep", [signed_in(cron_closed(2), "ClusterTriggerAuthentication", "shared")], json!({})),
+        scaled_object(
+            "asleep",
+            [with_authentication(cron_closed(2), "ClusterTriggerAuthentication", "shared")],
+            json!({}),
+        ),
         deployment("of-a-cloud", 1),
         scaled_object("of-a-cloud", [by(cron_closed(1), "cloud")], json!({})),
         deployment("asking", 1),
