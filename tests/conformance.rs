@@ -15,8 +15,8 @@
 
 #[path = "conformance/exchange.rs"]
 mod exchange;
-#[path = "conformance/listed.rs"]
-mod listed;
+#[path = "conformance/known_differences.rs"]
+mod known_differences;
 #[path = "conformance/normal.rs"]
 mod normal;
 #[path = "conformance/play.rs"]
@@ -41,7 +41,7 @@ use kedge_tests::files;
 use kedge_tests::page::say;
 use kedge_tests::pattern::is_chosen;
 
-use crate::listed::Listed;
+use crate::known_differences::KnownDifferences;
 use crate::play::Answer;
 use crate::script::Script;
 use crate::server::Server;
@@ -56,7 +56,7 @@ const COMPACTION: &str = "--etcd-compaction-interval=10s";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plane_answers_as_the_real_api_server_does() {
-    let listed = Listed::read(&files::workspace().join("docs/plane-differences.md"));
+    let listed = KnownDifferences::read(&files::workspace().join("docs/plane-differences.md"));
     let mut scripts = Script::read_all();
     let of_all = scripts.len();
     scripts.retain(|script| is_chosen(&script.name, "KEDGE_SCRIPTS_ONLY"));
@@ -84,7 +84,7 @@ async fn the_plane_answers_as_the_real_api_server_does() {
 }
 
 /// Plays the scripts on both sides, some at once.
-async fn play_all(real: &Server, other: &Server, scripts: &[Script], listed: &Listed) -> Tally {
+async fn play_all(real: &Server, other: &Server, scripts: &[Script], listed: &KnownDifferences) -> Tally {
     let run = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() % 10_000_000;
     let verdicts = stream::iter(scripts.iter().enumerate()).map(async |(index, script)| {
         let (one, two) = (format!("script-{run:07}-a{index:03}"), format!("script-{run:07}-b{index:03}"));

@@ -1,6 +1,6 @@
-//! The operator held against KEDA: stories that KEDA v2.21.0 was seen to play on a real control plane, played again.
+//! The operator compared with KEDA: cases that were recorded with KEDA v2.21.0 on a real control plane, played again.
 //!
-//! `parity/keda/cases/NAME.yaml` is a story, `parity/keda/golden/NAME.json` what KEDA did at each step. What Kedge does
+//! `parity/keda/cases/NAME.yaml` is a case, `parity/keda/golden/NAME.json` what KEDA did at each step. What Kedge does
 //! otherwise must be listed in `docs/differences-from-keda.md`, and what is listed there must differ.
 //! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the answers.
 //! `KEDGE_PARITY_ONLY='fallback-*,admission/*'` plays some.
@@ -20,8 +20,8 @@ mod case;
 mod compare;
 #[path = "parity/expectations.rs"]
 mod expectations;
-#[path = "parity/listed.rs"]
-mod listed;
+#[path = "parity/known_differences.rs"]
+mod known_differences;
 #[path = "parity/normal.rs"]
 mod normal;
 #[path = "parity/play.rs"]
@@ -46,17 +46,17 @@ use kedge_tests::{files, programs};
 use crate::admission::AdmissionCase;
 use crate::api::Kube;
 use crate::case::Case;
-use crate::listed::Listed;
-use crate::play::Stage;
+use crate::known_differences::KnownDifferences;
+use crate::play::Environment;
 use crate::sources::Sources;
 use crate::verdict::Tally;
 
-/// How many stories are played at once.
+/// How many cases are played at once.
 const AT_ONCE: usize = 16;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kedge_does_what_keda_is_seen_to_do() {
-    let listed = Listed::read(&files::workspace().join("docs/differences-from-keda.md"));
+    let listed = KnownDifferences::read(&files::workspace().join("docs/differences-from-keda.md"));
     let mut cases = Case::read_all();
     cases.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
     let mut admissions = AdmissionCase::read_all();
@@ -73,20 +73,20 @@ async fn kedge_does_what_keda_is_seen_to_do() {
     let launch = Launch { flags, ..Launch::default() };
     let operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
     let kube = Kube::connect(&cluster.kubeconfig()).await.unwrap();
-    let stage = Stage { kube, sources: Sources::start().await.unwrap(), listed };
+    let environment = Environment { kube, sources: Sources::start().await.unwrap(), listed };
 
-    let mut tally = play_all(&stage, &cases).await;
+    let mut tally = play_all(&environment, &cases).await;
     if !admissions.is_empty() {
-        admission::register(&stage.kube, port.number, &operator.ca_pem()).await.unwrap();
-        put_all(&stage, &admissions, &mut tally).await;
+        admission::register(&environment.kube, port.number, &operator.ca_pem()).await.unwrap();
+        put_all(&environment, &admissions, &mut tally).await;
     }
     say(&tally.to_string());
     assert!(tally.is_well(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
 }
 
 /// Plays the cases, some at once, and tells each verdict when it is there.
-async fn play_all(stage: &Stage, cases: &[Case]) -> Tally {
-    let mut verdicts = stream::iter(cases).map(|case| play::play(stage, case)).buffer_unordered(AT_ONCE);
+async fn play_all(environment: &Environment, cases: &[Case]) -> Tally {
+    let mut verdicts = stream::iter(cases).map(|case| play::play(environment, case)).buffer_unordered(AT_ONCE);
     let mut tally = Tally::default();
     while let Some(verdict) = verdicts.next().await {
         say(&verdict.to_string());
@@ -95,9 +95,9 @@ async fn play_all(stage: &Stage, cases: &[Case]) -> Tally {
     tally
 }
 
-/// Puts the requests of admission cases, some at once. After the stories: refused objects keep an operator busy.
-async fn put_all(stage: &Stage, cases: &[AdmissionCase], tally: &mut Tally) {
-    let put = |case| admission::play(&stage.kube, &stage.listed, case);
+/// Puts the requests of admission cases, some at once. After the other cases: denied objects keep an operator busy.
+async fn put_all(environment: &Environment, cases: &[AdmissionCase], tally: &mut Tally) {
+    let put = |case| admission::play(&environment.kube, &environment.listed, case);
     let mut verdicts = stream::iter(cases).map(put).buffer_unordered(AT_ONCE);
     while let Some(verdict) = verdicts.next().await {
         say(&verdict.to_string());

@@ -1,30 +1,30 @@
 //! The HPA controller of the plane and the real one on the same timelines: what the real one saw and wrote is recorded
-//! pass by pass, then the plane's controller is shown the same at the same instants, and must write the same.
+//! sync by sync, then the plane's controller is shown the same at the same instants, and must write the same.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `script` | what a timeline is made of |
 //! | `table` | the timelines |
-//! | `stage` | the real cluster: whether pods are as many as wanted, and what is done to objects on the way |
-//! | `board` | the external metrics API, which answers by the scripts |
+//! | `real_cluster` | the real cluster: whether pods are as many as wanted, and what is done to objects on the way |
+//! | `scripted_metrics` | the external metrics API, which answers by the scripts |
 //! | `record` | what the real controller saw and wrote, from the audit log |
 //! | `replay` | the same on a plane |
 
-#[path = "hpa_timelines/board.rs"]
-mod board;
+#[path = "hpa_timelines/real_cluster.rs"]
+mod real_cluster;
 #[path = "hpa_timelines/record.rs"]
 mod record;
 #[path = "hpa_timelines/replay.rs"]
 mod replay;
 #[path = "hpa_timelines/script.rs"]
 mod script;
-#[path = "hpa_timelines/stage.rs"]
-mod stage;
+#[path = "hpa_timelines/scripted_metrics.rs"]
+mod scripted_metrics;
 #[path = "hpa_timelines/table.rs"]
 mod table;
 
+use real_cluster::RealCluster;
 use record::Record;
-use stage::Stage;
 
 /// How often a timeline is played at most, until the machine was quick enough to show all of it.
 const ROUNDS_MAX: usize = 12;
@@ -42,29 +42,29 @@ async fn the_planes_autoscalers_write_what_the_real_controller_writes() {
     for record in &records {
         differences.extend(replay::replay(record).await.unwrap());
     }
-    let passes: usize = records.iter().map(|record| record.clear_passes().len()).sum();
+    let syncs: usize = records.iter().map(|record| record.clear_syncs().len()).sum();
     let clear = records.iter().filter(|record| record.is_clear()).count();
-    eprintln!("{passes} passes of {} timelines compared, {clear} of them to their end", records.len());
+    eprintln!("{syncs} syncs of {} timelines compared, {clear} of them to their end", records.len());
     assert_eq!(differences, []);
     assert!(clear >= CLEAR_MIN, "the machine was too busy: {clear} timelines are clear");
 }
 
 /// Every timeline as it went, as far as it is unambiguous.
 async fn record_timelines() -> Vec<Record> {
-    let stage = Stage::open("hpa-timelines").await.unwrap();
+    let cluster = RealCluster::open("hpa-timelines").await.unwrap();
     let (mut records, mut left) = (Vec::new(), table::timelines());
     for round in 1..=ROUNDS_MAX {
         let at_once = if round == 1 { left.len() } else { FEW };
-        let mut blurred = Vec::new();
+        let mut ambiguous = Vec::new();
         for some in left.chunks(at_once) {
-            let played = stage.perform(some).await.unwrap();
-            let (clear, unclear): (Vec<_>, Vec<_>) = played.into_iter().partition(Record::is_clear);
+            let played = cluster.perform(some).await.unwrap();
+            let (clear, ambiguous_now): (Vec<_>, Vec<_>) = played.into_iter().partition(Record::is_clear);
             records.extend(clear);
-            blurred.extend(unclear);
+            ambiguous.extend(ambiguous_now);
         }
-        left = blurred.iter().map(|record| record.timeline.clone()).collect();
+        left = ambiguous.iter().map(|record| record.timeline.clone()).collect();
         if left.is_empty() || round == ROUNDS_MAX || records.len() >= CLEAR_MIN {
-            records.extend(blurred);
+            records.extend(ambiguous);
             break;
         }
     }

@@ -30,7 +30,7 @@ impl Server {
         Ok(Self::Real(kube::Client::try_from(config)?))
     }
 
-    /// A plane on which, as on the real one, the administrator may do everything and nobody else anything.
+    /// A plane on which, as on the real one, only the administrator may do anything.
     pub(crate) fn plane() -> Self {
         let authorize = Arc::new(|access: &Access| access.user == USER);
         Self::Plane(Plane::new(Options { authorize, ..Options::default() }))

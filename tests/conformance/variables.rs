@@ -117,7 +117,7 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(variables.fill(&text).unwrap(), expected, "{text}");
         }
-        assert!(variables.text("${nobody.metadata}").is_err());
+        assert!(variables.text("${unknown.metadata}").is_err());
         assert!(variables.text("${made.nothing}").is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use kedge_tests::compare::{Difference, differences};
 use serde_json::{Value, json};
 
-use crate::listed::{Listed, Row};
+use crate::known_differences::{KnownDifferences, Row};
 use crate::play::Answer;
 
 /// One step, as both sides answered it.
@@ -66,7 +66,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, verdict: Verdict, listed: &Listed) {
+    pub(crate) fn add(&mut self, verdict: Verdict, listed: &KnownDifferences) {
         self.scripts += 1;
         self.surprises.extend(verdict.surprises);
         for pair in verdict.pairs {
@@ -89,7 +89,7 @@ impl Tally {
     }
 
     /// The rows that say of something that it differs, which does not.
-    pub(crate) fn stale<'a>(&self, listed: &'a Listed) -> Vec<&'a Row> {
+    pub(crate) fn stale<'a>(&self, listed: &'a KnownDifferences) -> Vec<&'a Row> {
         listed.0.iter().filter(|row| !self.met.contains(row)).collect()
     }
 

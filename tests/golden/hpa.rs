@@ -5,17 +5,17 @@
 //! | [`external`] | proposals of External and Object metrics |
 //! | [`per_pod`] | proposals of Resource and Pods metrics |
 //! | [`percents`] | limits of percent policies |
-//! | [`timelines`] | passes one after another, with what they remember |
-//! | [`passes`] | single passes with all they leave behind |
+//! | [`timelines`] | syncs one after another, with what they remember |
+//! | [`syncs`] | single syncs with all they leave behind |
 
 #[path = "hpa/external.rs"]
 mod external;
-#[path = "hpa/passes.rs"]
-mod passes;
 #[path = "hpa/per_pod.rs"]
 mod per_pod;
 #[path = "hpa/percents.rs"]
 mod percents;
+#[path = "hpa/syncs.rs"]
+mod syncs;
 #[path = "hpa/timelines.rs"]
 mod timelines;
 

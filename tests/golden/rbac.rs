@@ -1,5 +1,5 @@
 //! `kedge rbac`: manifests, and the roles that are enough for them. `tests/golden/rbac/CASE/` holds `manifests.yaml` and `arguments`, and
-//! what is expected: `roles.yaml`, and `unknown` with what was told on standard error.
+//! what is expected: `roles.yaml`, and `unknown` with the lines on standard error.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

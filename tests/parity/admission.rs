@@ -20,7 +20,7 @@ use crate::case::{Entry, filled};
 use kedge_tests::compare::Difference;
 
 use crate::compare::differences;
-use crate::listed::{Listed, Row};
+use crate::known_differences::{KnownDifferences, Row};
 use crate::verdict::{Outcome, Verdict};
 
 /// The label of the namespaces whose objects are judged.
@@ -138,7 +138,7 @@ async fn create_namespace(kube: &Kube, name: &str) -> anyhow::Result<String> {
 }
 
 /// Puts the requests of a case. One that breaks is different too, and says why.
-pub(crate) async fn play(kube: &Kube, listed: &Listed, case: &AdmissionCase) -> Verdict {
+pub(crate) async fn play(kube: &Kube, listed: &KnownDifferences, case: &AdmissionCase) -> Verdict {
     let began = Instant::now();
     let outcome = match put_all(kube, listed, case).await {
         Ok(requests) => Outcome::judge(&requests),
@@ -149,7 +149,7 @@ pub(crate) async fn play(kube: &Kube, listed: &Listed, case: &AdmissionCase) -> 
 
 type Judged<'a> = Vec<(String, Vec<Difference>, Vec<&'a Row>)>;
 
-async fn put_all<'a>(kube: &Kube, listed: &'a Listed, case: &AdmissionCase) -> anyhow::Result<Judged<'a>> {
+async fn put_all<'a>(kube: &Kube, listed: &'a KnownDifferences, case: &AdmissionCase) -> anyhow::Result<Judged<'a>> {
     let namespace = create_namespace(kube, &case.name.replace('/', "-")).await?;
     let put = Put { kube, case, namespace: &namespace };
     let put = put.put_all(listed).await;
@@ -168,7 +168,7 @@ struct Put<'a> {
 }
 
 impl Put<'_> {
-    async fn put_all<'l>(&self, listed: &'l Listed) -> anyhow::Result<Judged<'l>> {
+    async fn put_all<'l>(&self, listed: &'l KnownDifferences) -> anyhow::Result<Judged<'l>> {
         for entry in &self.case.objects {
             let object = self.manifest(entry);
             let kind = object["kind"].as_str().unwrap_or_default();

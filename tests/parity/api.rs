@@ -1,4 +1,4 @@
-//! As little of a Kubernetes client as the stories need: any kind, as JSON, by its path.
+//! As little of a Kubernetes client as the cases need: any kind, as JSON, by its path.
 
 use std::path::Path;
 

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::api::path_of;
 use crate::normal;
-use crate::play::Story;
+use crate::play::CaseRun;
 
 /// Everything whose reading changes nothing: ScaledObjects, HPAs, replicas of targets, events, TriggerAuthentications.
-pub(crate) async fn look(story: &Story<'_>) -> anyhow::Result<Value> {
-    let items = async |kind| story.stage.kube.items(&path_of(kind, &story.namespace)).await;
+pub(crate) async fn take(run: &CaseRun<'_>) -> anyhow::Result<Value> {
+    let items = async |kind| run.environment.kube.items(&path_of(kind, &run.namespace)).await;
     let mut targets = Map::new();
-    for kind in ["Deployment", "StatefulSet"].into_iter().chain(story.case.widgets.then_some("Widget")) {
+    for kind in ["Deployment", "StatefulSet"].into_iter().chain(run.case.widgets.then_some("Widget")) {
         let replicas = |target: &Value| (format!("{kind}/{}", name(target)), target["spec"]["replicas"].clone());
         targets.extend(items(kind).await?.iter().map(replicas));
     }
@@ -24,22 +24,22 @@ pub(crate) async fn look(story: &Story<'_>) -> anyhow::Result<Value> {
     if !authentications.is_empty() {
         seen["triggerAuthentications"] = by_name(&authentications, authentication);
     }
-    Ok(story.replacements().normal(&seen))
+    Ok(run.replacements().normal(&seen))
 }
 
 /// What the external metrics API answers for every external metric of every HPA, and to the questions of the case.
 ///
 /// Reading a failing metric counts as one more failure, so this comes once, after everything else.
-pub(crate) async fn metrics(story: &Story<'_>, seen: &Value) -> anyhow::Result<Value> {
+pub(crate) async fn metrics(run: &CaseRun<'_>, seen: &Value) -> anyhow::Result<Value> {
     let mut answers = Map::new();
-    let asked = story.case.ask.iter().map(|question| ("so".to_owned(), question.metric.clone()));
+    let asked = run.case.ask.iter().map(|question| ("so".to_owned(), question.metric.clone()));
     for (owner, metric) in external_metrics(seen).into_iter().chain(asked) {
         let path = format!(
             "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/{}?labelSelector=scaledobject.keda.sh%2Fname%3D{owner}",
-            story.namespace,
-            metric.replace("${NS}", &story.namespace),
+            run.namespace,
+            metric.replace("${NS}", &run.namespace),
         );
-        let answer = story.stage.kube.ask(&path).await?;
+        let answer = run.environment.kube.ask(&path).await?;
         let item = |item: &Value| {
             let value = normal::quantity(item["value"].as_str().unwrap_or_default());
             json!({ "metricName": item["metricName"], "metricLabels": item["metricLabels"], "value": value })
@@ -53,7 +53,7 @@ pub(crate) async fn metrics(story: &Story<'_>, seen: &Value) -> anyhow::Result<V
         };
         answers.insert(format!("{owner}/{metric}"), said);
     }
-    Ok(story.replacements().normal(&Value::Object(answers)))
+    Ok(run.replacements().normal(&Value::Object(answers)))
 }
 
 /// The external metrics of all HPAs, each with the ScaledObject that owns the HPA.

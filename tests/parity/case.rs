@@ -1,4 +1,4 @@
-//! A story as it is written, and its short forms spelled out.
+//! A case as it is written, and its short forms spelled out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::sources::Source;
 
-/// One story.
+/// One run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
@@ -124,7 +124,7 @@ impl Case {
 }
 
 impl Entry {
-    /// The full manifest in a story.
+    /// The full manifest in a run.
     pub(crate) fn spelled_out(&self) -> Value {
         // Stories are not to take minutes.
         self.with_defaults(json!({ "pollingInterval": 2, "cooldownPeriod": 4 }))
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn placeholders_are_filled_in_at_any_depth() {
         let value = json!({ "a": ["${HTTP}/p/${NS}/x", 1], "b": { "c": "${NS}" } });
-        let places = [("${NS}", "story"), ("${HTTP}", "http://127.0.0.1:1")];
-        assert_eq!(filled(&value, &places), json!({ "a": ["http://127.0.0.1:1/p/story/x", 1], "b": { "c": "story" } }));
+        let places = [("${NS}", "case"), ("${HTTP}", "http://127.0.0.1:1")];
+        assert_eq!(filled(&value, &places), json!({ "a": ["http://127.0.0.1:1/p/case/x", 1], "b": { "c": "case" } }));
     }
 }

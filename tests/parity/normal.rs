@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Replacements(Vec<(String, &'static str)>);
 
 impl Replacements {
-    /// The words of a story in this namespace, with sources at these addresses.
+    /// The replacements of a case in this namespace, with sources at these addresses.
     pub(crate) fn new(namespace: &str, http: &str, grpc: &str) -> Self {
         Self(vec![
             (namespace.to_owned(), "${NS}"),

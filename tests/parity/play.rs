@@ -13,7 +13,7 @@ use crate::case::{Case, Step};
 use kedge_tests::compare::Difference;
 
 use crate::compare::{differences, freed};
-use crate::listed::{Listed, Row};
+use crate::known_differences::{KnownDifferences, Row};
 use crate::normal::Replacements;
 use crate::sources::Sources;
 use crate::verdict::{Outcome, Verdict};
@@ -29,15 +29,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What all cases share.
-pub(crate) struct Stage {
+pub(crate) struct Environment {
     pub(crate) kube: Kube,
     pub(crate) sources: Sources,
-    pub(crate) listed: Listed,
+    pub(crate) listed: KnownDifferences,
 }
 
 /// One case that is being played.
-pub(crate) struct Story<'a> {
-    pub(crate) stage: &'a Stage,
+pub(crate) struct CaseRun<'a> {
+    pub(crate) environment: &'a Environment,
     pub(crate) case: &'a Case,
     pub(crate) namespace: String,
     http: String,
@@ -45,26 +45,26 @@ pub(crate) struct Story<'a> {
 }
 
 /// Plays a case. One that breaks is different too, and says why.
-pub(crate) async fn play(stage: &Stage, case: &Case) -> Verdict {
+pub(crate) async fn play(environment: &Environment, case: &Case) -> Verdict {
     let began = Instant::now();
-    let story = Story {
-        stage,
+    let run = CaseRun {
+        environment,
         case,
         namespace: format!("parity-{}", case.name),
-        http: stage.sources.http.to_string(),
-        grpc: stage.sources.grpc.to_string(),
+        http: environment.sources.http.to_string(),
+        grpc: environment.sources.grpc.to_string(),
     };
-    let outcome = match story.play().await {
+    let outcome = match run.play().await {
         Ok(steps) => Outcome::judge(&steps),
         Err(error) => Outcome::Different(vec![format!("broken: {error:#}")]),
     };
     Verdict { case: case.name.clone(), took: began.elapsed(), outcome }
 }
 
-impl<'a> Story<'a> {
+impl<'a> CaseRun<'a> {
     /// What the placeholders of a case stand for.
     pub(crate) fn places(&self) -> [(&'static str, &str); 3] {
-        [("${NS}", &self.namespace), ("${HTTP}", self.stage.sources.base()), ("${GRPC}", &self.grpc)]
+        [("${NS}", &self.namespace), ("${HTTP}", self.environment.sources.base()), ("${GRPC}", &self.grpc)]
     }
 
     /// The words that hide what differs from run to run.
@@ -74,16 +74,16 @@ impl<'a> Story<'a> {
 
     /// Plays all steps, and clears up; answers the differences at each step with what is listed for it.
     async fn play(&self) -> anyhow::Result<Vec<(String, Vec<Difference>, Vec<&'a Row>)>> {
-        let kube = &self.stage.kube;
+        let kube = &self.environment.kube;
         kube.done(Method::POST, "/api/v1/namespaces", Some(&json!({ "metadata": { "name": self.namespace } }))).await?;
         let played = self.play_steps().await;
         kube.done(Method::DELETE, &format!("/api/v1/namespaces/{}", self.namespace), None).await?;
-        self.stage.sources.forget(&self.namespace);
+        self.environment.sources.forget(&self.namespace);
         played
     }
 
     async fn play_steps(&self) -> anyhow::Result<Vec<(String, Vec<Difference>, Vec<&'a Row>)>> {
-        self.stage.sources.set(&self.namespace, &self.case.sources);
+        self.environment.sources.set(&self.namespace, &self.case.sources);
         for entry in &self.case.objects {
             steps::apply(self, entry).await?;
         }
@@ -92,7 +92,7 @@ impl<'a> Story<'a> {
         let mut old_events = Vec::new();
         for step in &self.case.steps {
             let found = self.play_step(step, &mut old_events).await.with_context(|| step.name.clone())?;
-            results.push((step.name.clone(), found, self.stage.listed.of(&self.case.name, &step.name)));
+            results.push((step.name.clone(), found, self.environment.listed.of(&self.case.name, &step.name)));
         }
         Ok(results)
     }
@@ -104,8 +104,12 @@ impl<'a> Story<'a> {
             conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
         };
         wait_for("the pods of the targets are ready", DEADLINE, async || {
-            let pods =
-                self.stage.kube.items(&path_of("Pod", &self.namespace)).await.map_err(|error| error.to_string())?;
+            let pods = self
+                .environment
+                .kube
+                .items(&path_of("Pod", &self.namespace))
+                .await
+                .map_err(|error| error.to_string())?;
             let ready = pods.iter().filter(|pod| ready(pod)).count() as u64;
             if ready == expected { Ok(()) } else { Err(format!("{ready} of {expected}")) }
         })
@@ -119,7 +123,7 @@ impl<'a> Story<'a> {
         let seen = self.wait(step, &golden, old_events).await?;
         let mut capture = with_news(&seen, old_events);
         capture["metrics"] = capture::metrics(self, &seen).await?;
-        capture["sourcesWereAsked"] = self.replacements().normal(&self.stage.sources.asked(&self.namespace));
+        capture["sourcesWereAsked"] = self.replacements().normal(&self.environment.sources.asked(&self.namespace));
         *old_events = seen["events"].as_array().cloned().unwrap_or_default();
         Ok(differences(&golden, &freed(&capture, &self.case.free)))
     }
@@ -131,7 +135,7 @@ impl<'a> Story<'a> {
         let deadline = Instant::now() + DEADLINE;
         let (mut last, mut since, mut patient_until) = (Value::Null, Instant::now(), None);
         loop {
-            let seen = capture::look(self).await?;
+            let seen = capture::take(self).await?;
             let now = Instant::now();
             if seen != last {
                 (last, since) = (seen.clone(), now);
@@ -159,7 +163,7 @@ impl<'a> Story<'a> {
             golden.as_object_mut().expect("a capture is an object").remove(apart);
         }
         let is_apart = |path: &str| path.starts_with("metrics") || path.starts_with("sourcesWereAsked");
-        let mut listed = self.stage.listed.of(&self.case.name, &step.name);
+        let mut listed = self.environment.listed.of(&self.case.name, &step.name);
         listed.retain(|row| !is_apart(&row.path));
         let found = differences(&golden, &freed(seen, &self.case.free));
         found.iter().all(|difference| listed.iter().any(|row| row.is(difference)))

@@ -8,43 +8,43 @@ use serde_json::{Value, json};
 
 use crate::api::path_of;
 use crate::case::{Entry, Step, filled};
-use crate::play::Story;
+use crate::play::CaseRun;
 
 /// Does what a step says, in its order.
-pub(crate) async fn act(story: &Story<'_>, step: &Step) -> anyhow::Result<()> {
-    story.stage.sources.set(&story.namespace, &step.sources);
+pub(crate) async fn act(run: &CaseRun<'_>, step: &Step) -> anyhow::Result<()> {
+    run.environment.sources.set(&run.namespace, &step.sources);
     for entry in &step.apply {
-        apply(story, entry).await?;
+        apply(run, entry).await?;
     }
     if let Some(annotations) = &step.annotate {
-        patch(story, "ScaledObject", "so", &json!({ "metadata": { "annotations": annotations } })).await?;
+        patch(run, "ScaledObject", "so", &json!({ "metadata": { "annotations": annotations } })).await?;
     }
     for wanted in &step.patch {
-        patch(story, &wanted.kind, &wanted.name, &wanted.body).await?;
+        patch(run, &wanted.kind, &wanted.name, &wanted.body).await?;
     }
     for gone in &step.delete {
-        let path = format!("{}/{}", path_of(&gone.kind, &story.namespace), gone.name);
-        story.stage.kube.done(Method::DELETE, &path, None).await?;
+        let path = format!("{}/{}", path_of(&gone.kind, &run.namespace), gone.name);
+        run.environment.kube.done(Method::DELETE, &path, None).await?;
     }
-    // Part of the story: something has time to happen, and the capture shows whether it did.
+    // Part of the case: something has time to happen, and the capture shows whether it did.
     tokio::time::sleep(Duration::from_secs(step.hold)).await;
     Ok(())
 }
 
 /// Creates an object; if it is there already, merges into it.
-pub(crate) async fn apply(story: &Story<'_>, entry: &Entry) -> anyhow::Result<()> {
-    let object = filled(&entry.spelled_out(), &story.places());
+pub(crate) async fn apply(run: &CaseRun<'_>, entry: &Entry) -> anyhow::Result<()> {
+    let object = filled(&entry.spelled_out(), &run.places());
     let kind = object["kind"].as_str().context("a manifest without a kind")?;
     let name = object["metadata"]["name"].as_str().context("a manifest without a name")?;
-    let answer = story.stage.kube.call(Method::POST, &path_of(kind, &story.namespace), Some(&object)).await?;
+    let answer = run.environment.kube.call(Method::POST, &path_of(kind, &run.namespace), Some(&object)).await?;
     match answer.code {
-        StatusCode::CONFLICT => patch(story, kind, name, &object).await,
+        StatusCode::CONFLICT => patch(run, kind, name, &object).await,
         code if code.is_success() => Ok(()),
         code => anyhow::bail!("{kind}/{name}: {code} {}", answer.body["message"]),
     }
 }
 
-async fn patch(story: &Story<'_>, kind: &str, name: &str, body: &Value) -> anyhow::Result<()> {
-    let path = format!("{}/{name}", path_of(kind, &story.namespace));
-    story.stage.kube.done(Method::PATCH, &path, Some(&filled(body, &story.places()))).await
+async fn patch(run: &CaseRun<'_>, kind: &str, name: &str, body: &Value) -> anyhow::Result<()> {
+    let path = format!("{}/{name}", path_of(kind, &run.namespace));
+    run.environment.kube.done(Method::PATCH, &path, Some(&filled(body, &run.places()))).await
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kedge_tests::compare::Difference;
 
 use crate::compare::describe;
-use crate::listed::Row;
+use crate::known_differences::Row;
 
 /// What came of one case.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::listed::Cell;
+    use crate::known_differences::Cell;
 
     fn difference(path: &str) -> Difference {
         Difference { path: path.into(), expected: Some(json!(1)), found: Some(json!(2)) }

@@ -93,7 +93,7 @@ pub(crate) fn members(url: &str) -> Vec<Member> {
 }
 
 /// What all of them need: namespaces, and a Secret for those of the whole cluster.
-pub(crate) fn ground() -> Value {
+pub(crate) fn shared_objects() -> Value {
     let mut items: Vec<Value> = (0..5).map(|index| namespace(&format!("{NAMESPACES}{index}"))).collect();
     items.push(secret("of-the-cluster", "keda"));
     items.push(json!({

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`takeover`] | handing over from KEDA to Kedge and back, watched all the time |
 //! | [`fleet`] | the ScaledObjects that are handed over |
-//! | [`regime`] | the operator in charge: starting it, stopping it, pointing the API server at it |
+//! | [`operators`] | KEDA and Kedge as processes: starting, stopping, pointing the API server at one |
 //! | [`recorder`] | every change of what is watched |
 //! | [`prober`] | requests for external metrics, ten a second |
 //! | [`audit`] | writes by user, from the audit log |
@@ -15,9 +15,9 @@
 mod audit;
 mod fleet;
 mod helm;
+mod operators;
 mod prober;
 mod recorder;
-mod regime;
 mod report;
 mod takeover;
 

@@ -1,8 +1,8 @@
 //! The result: progress while it runs, a table at the end, and the same in a document.
 
 mod document;
-mod judge;
 mod machine;
+mod verdict;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use kedge_test_cluster::Cluster;
 
-use self::judge::Verdict;
 use self::machine::Machine;
+use self::verdict::Verdict;
+use super::operators::Peer;
 use super::recorder::Change;
-use super::regime::Peer;
 use super::takeover::{Followed, Handover, Profile};
 
 /// Everything that was found out.
@@ -43,7 +43,7 @@ impl Report {
     }
 
     pub(crate) fn rest(&mut self, changes: Vec<Change>) {
-        let moved = changes.iter().filter(|change| judge::is_violation(change));
+        let moved = changes.iter().filter(|change| verdict::is_violation(change));
         self.violations.extend(moved.map(|change| format!("at rest under KEDA: {change}")));
         self.at_rest = changes;
     }

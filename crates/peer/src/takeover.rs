@@ -16,7 +16,7 @@ use self::handover::hand_over;
 pub(crate) use self::handover::{Handover, How};
 use self::stage::Stage;
 pub(crate) use self::steps::Followed;
-use super::regime::Peer;
+use super::operators::Peer;
 use super::report::{Report, say};
 
 /// The sync period of the HPA controller.

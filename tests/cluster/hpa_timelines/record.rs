@@ -1,4 +1,4 @@
-//! What the real controller saw and wrote, pass by pass, from the audit log.
+//! What the real controller saw and wrote, sync by sync, from the audit log.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,10 +7,10 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::board::{Done, Story, TimelineEvent, Written};
 use super::script::{Answer, Timeline};
+use super::scripted_metrics::{Done, Playback, TimelineEvent, Written};
 
-/// How long a pass may have taken that wrote nothing.
+/// How long a sync may have taken that wrote nothing.
 const UNSEEN_MAX: TimeDelta = TimeDelta::seconds(1);
 
 /// One timeline as it went.
@@ -18,12 +18,12 @@ const UNSEEN_MAX: TimeDelta = TimeDelta::seconds(1);
 pub(super) struct Record {
     pub(super) timeline: Timeline,
     pub(super) actions: Vec<(DateTime<Utc>, Done)>,
-    pub(super) passes: Vec<Pass>,
+    pub(super) syncs: Vec<HpaSync>,
 }
 
-/// One pass of the controller.
+/// One sync of the controller.
 #[derive(Clone, Debug)]
-pub(super) struct Pass {
+pub(super) struct HpaSync {
     /// When it read the scale.
     pub(super) begun_at: DateTime<Utc>,
     /// When it got the last metric, where it queried any.
@@ -57,7 +57,7 @@ struct Entry {
 }
 
 /// Reads what was written into the log since an instant.
-pub(super) fn read(log: &Path, since: DateTime<Utc>, stories: Vec<Story>) -> anyhow::Result<Vec<Record>> {
+pub(super) fn read(log: &Path, since: DateTime<Utc>, stories: Vec<Playback>) -> anyhow::Result<Vec<Record>> {
     let text = std::fs::read_to_string(log)?;
     let mut entries = BTreeMap::<String, Vec<Entry>>::new();
     for line in text.lines() {
@@ -67,10 +67,10 @@ pub(super) fn read(log: &Path, since: DateTime<Utc>, stories: Vec<Story>) -> any
         }
         entries.entry(entry.name.clone()).or_default().push(entry);
     }
-    let records = stories.into_iter().map(|story| {
-        let mut entries = entries.remove(story.timeline.name).unwrap_or_default();
+    let records = stories.into_iter().map(|playback| {
+        let mut entries = entries.remove(playback.timeline.name).unwrap_or_default();
         entries.sort_by_key(|entry| entry.at);
-        assemble(story, entries)
+        assemble(playback, entries)
     });
     Ok(records.collect())
 }
@@ -90,72 +90,72 @@ fn parse(line: &str) -> anyhow::Result<Entry> {
     })
 }
 
-/// A scale that is read begins a pass, unless a write was refused just before. What comes after the last answer of the
-/// story is no part of it.
-fn assemble(story: Story, entries: Vec<Entry>) -> Record {
-    let ends_at = story.events.last().map(|(at, _)| *at);
-    let mut passes = Vec::<Pass>::new();
+/// A scale that is read begins a sync, unless a write was refused just before. What comes after the last answer of the
+/// playback is no part of it.
+fn assemble(playback: Playback, entries: Vec<Entry>) -> Record {
+    let ends_at = playback.events.last().map(|(at, _)| *at);
+    let mut syncs = Vec::<HpaSync>::new();
     let mut is_retry = false;
     for entry in entries {
-        if let (Some(pass), "update") = (passes.last_mut(), entry.verb.as_str()) {
-            let first = pass.wrote_at.map_or(entry.at, |(first, _)| first);
-            pass.wrote_at = Some((first, entry.over_at));
+        if let (Some(sync), "update") = (syncs.last_mut(), entry.verb.as_str()) {
+            let first = sync.wrote_at.map_or(entry.at, |(first, _)| first);
+            sync.wrote_at = Some((first, entry.over_at));
         }
-        match (entry.verb.as_str(), entry.subresource.as_str(), passes.last_mut()) {
-            ("get", "scale", _) if !is_retry => passes.push(Pass::begin(entry)),
-            ("update", "scale", Some(pass)) => {
+        match (entry.verb.as_str(), entry.subresource.as_str(), syncs.last_mut()) {
+            ("get", "scale", _) if !is_retry => syncs.push(HpaSync::begin(entry)),
+            ("update", "scale", Some(sync)) => {
                 is_retry = entry.code == 409;
-                pass.written = entry.asked["spec"]["replicas"].as_i64().or(Some(0)).filter(|_| entry.code == 200);
+                sync.written = entry.asked["spec"]["replicas"].as_i64().or(Some(0)).filter(|_| entry.code == 200);
             }
-            ("update", "status", Some(pass)) => {
-                pass.status = Some(entry.asked["status"].clone());
-                pass.hpa_version = Some(version_of(&entry.asked));
+            ("update", "status", Some(sync)) => {
+                sync.status = Some(entry.asked["status"].clone());
+                sync.hpa_version = Some(version_of(&entry.asked));
             }
             _ => {}
         }
     }
-    passes.retain(|pass| Some(pass.begun_at) < ends_at);
+    syncs.retain(|sync| Some(sync.begun_at) < ends_at);
     let mut actions = Vec::new();
-    for (at, happening) in story.events {
+    for (at, happening) in playback.events {
         match happening {
             TimelineEvent::Done(done) => actions.push((at, done)),
             TimelineEvent::Responded { metric, answer, pods } => {
-                let pass = passes.iter_mut().rev().find(|pass| pass.begun_at < at).expect("a pass that asked");
-                pass.responded_at = Some(at);
-                pass.answers.push((metric, answer));
-                pass.pods = Some(pods);
+                let sync = syncs.iter_mut().rev().find(|sync| sync.begun_at < at).expect("a sync that asked");
+                sync.responded_at = Some(at);
+                sync.answers.push((metric, answer));
+                sync.pods = Some(pods);
             }
         }
     }
-    Record { timeline: story.timeline, actions, passes }
+    Record { timeline: playback.timeline, actions, syncs }
 }
 
 impl Record {
-    /// The passes that tell what the controller decides: those before the first that may have been decided before or
+    /// The syncs that tell what the controller decides: those before the first that may have been decided before or
     /// after the end of a window or period.
-    pub(super) fn clear_passes(&self) -> &[Pass] {
-        let end = (0..self.passes.len()).find(|number| self.is_blurred(*number));
-        &self.passes[..end.unwrap_or(self.passes.len())]
+    pub(super) fn clear_syncs(&self) -> &[HpaSync] {
+        let end = (0..self.syncs.len()).find(|number| self.is_ambiguous(*number));
+        &self.syncs[..end.unwrap_or(self.syncs.len())]
     }
 
     pub(super) fn is_clear(&self) -> bool {
-        self.clear_passes().len() == self.passes.len()
+        self.clear_syncs().len() == self.syncs.len()
     }
 
-    fn is_blurred(&self, number: usize) -> bool {
-        let pass = &self.passes[number];
-        if pass.responded_at.is_none() {
+    fn is_ambiguous(&self, number: usize) -> bool {
+        let sync = &self.syncs[number];
+        if sync.responded_at.is_none() {
             return false; // Without metrics, time does not matter.
         }
         let remembered =
-            self.passes[..number].iter().enumerate().filter(|(past, pass)| *past == 0 || pass.is_remembered());
+            self.syncs[..number].iter().enumerate().filter(|(past, sync)| *past == 0 || sync.is_remembered());
         let lengths = self.timeline.lengths();
-        let mut ages = remembered.map(|(_, past)| (pass.at() - past.over_at(), pass.decided_at() - past.at()));
+        let mut ages = remembered.map(|(_, past)| (sync.at() - past.over_at(), sync.decided_at() - past.at()));
         ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }
 
-impl Pass {
+impl HpaSync {
     /// Whether it saw what was done. What it wrote tells which version of the HPA it had; where it wrote nothing, the
     /// time decides.
     pub(super) fn is_after(&self, at: DateTime<Utc>, done: &Done) -> bool {

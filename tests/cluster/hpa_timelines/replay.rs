@@ -15,15 +15,15 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::record::{Pass, Record};
+use super::real_cluster::act;
+use super::record::{HpaSync, Record};
 use super::script::{Action, Answer, DOWNSCALE_WINDOW, NAMESPACE, Timeline};
-use super::stage::act;
 
-/// What both controllers did in one pass, where it is not the same.
+/// What both controllers did in one sync, where it is not the same.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) timeline: &'static str,
-    pub(super) pass: usize,
+    pub(super) sync: usize,
     pub(super) what: &'static str,
     pub(super) real: Value,
     pub(super) plane: Value,
@@ -41,21 +41,21 @@ struct Rehearsal<'a> {
 }
 
 pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
-    let Some(first) = record.passes.first() else { return Ok(Vec::new()) };
+    let Some(first) = record.syncs.first() else { return Ok(Vec::new()) };
     let mut rehearsal = Rehearsal::begin(&record.timeline, first.begun_at - TimeDelta::seconds(1)).await?;
     let mut actions = record.actions.iter().peekable();
     let (mut differences, mut status) = (Vec::new(), Value::Null);
-    for (number, pass) in record.clear_passes().iter().enumerate() {
-        while let Some((at, done)) = actions.next_if(|(at, done)| pass.is_after(*at, done)) {
+    for (number, sync) in record.clear_syncs().iter().enumerate() {
+        while let Some((at, done)) = actions.next_if(|(at, done)| sync.is_after(*at, done)) {
             rehearsal.act(*at, &done.action).await?;
         }
-        status = pass.status.clone().map_or(status, without_times);
-        let seen = rehearsal.show(pass, &status).await?;
+        status = sync.status.clone().map_or(status, without_times);
+        let seen = rehearsal.show(sync, &status).await?;
         let compared = seen.into_iter().filter(|(_, real, plane)| real != plane);
         let timeline = record.timeline.name;
         differences.extend(compared.map(|(what, real, plane)| Difference {
             timeline,
-            pass: number,
+            sync: number,
             what,
             real,
             plane,
@@ -87,28 +87,28 @@ impl<'a> Rehearsal<'a> {
         self.set_time(at);
         act(&self.client, self.timeline, action).await?;
         if matches!(action, Action::Delete) {
-            // The pass that finds nothing.
+            // The sync that finds nothing.
             self.controller.pass(NAMESPACE, self.timeline.name).await;
         }
         Ok(())
     }
 
-    /// Shows a pass to the controller. Answers with what is compared: what the real one did, and what this one did.
-    async fn show(&mut self, pass: &Pass, status: &Value) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
+    /// Shows a sync to the controller. Answers with what is compared: what the real one did, and what this one did.
+    async fn show(&mut self, sync: &HpaSync, status: &Value) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
         let before = deployments.get(self.timeline.name).await?;
         let replicas = before.spec.and_then(|spec| spec.replicas).unwrap_or_default();
-        let reported = json!({ "status": { "replicas": number(&pass.scale["status"]["replicas"]) } });
+        let reported = json!({ "status": { "replicas": number(&sync.scale["status"]["replicas"]) } });
         deployments.patch_status(self.timeline.name, &PatchParams::default(), &Patch::Merge(reported)).await?;
-        self.set_pods(pass.pods.unwrap_or(self.pods)).await?;
-        *self.responses.lock().expect("no holder of the lock panics") = pass.answers.iter().cloned().collect();
-        self.set_time(pass.at());
+        self.set_pods(sync.pods.unwrap_or(self.pods)).await?;
+        *self.responses.lock().expect("no holder of the lock panics") = sync.answers.iter().cloned().collect();
+        self.set_time(sync.at());
         let outcome = self.controller.pass(NAMESPACE, self.timeline.name).await;
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("no such autoscaler"))?;
         let written = outcome.rescaled_to.map(i64::from);
         Ok(vec![
-            ("replicas before", number(&pass.scale["spec"]["replicas"]), json!(replicas)),
-            ("replicas written", json!(pass.written), json!(written)),
+            ("replicas before", number(&sync.scale["spec"]["replicas"]), json!(replicas)),
+            ("replicas written", json!(sync.written), json!(written)),
             ("status", status.clone(), without_times(serde_json::to_value(&outcome.status)?)),
         ])
     }

@@ -63,7 +63,7 @@ pub(super) fn timeline(name: &'static str, replicas: i32, spec: Value) -> Timeli
 }
 
 impl Timeline {
-    /// Tells `load`, pass by pass.
+    /// Tells `load`, sync by sync.
     pub(super) fn tell<T: ToString>(mut self, values: impl IntoIterator<Item = T>) -> Self {
         let step = |value: T| Step::Respond(vec![("load", Answer::Series(vec![value.to_string()]))]);
         self.steps.extend(values.into_iter().map(step));
@@ -71,10 +71,10 @@ impl Timeline {
     }
 
     /// Tells `load` the same a few times, but for a little more than a thousandth per replica: so there is something to
-    /// write into the status, and the record knows when each pass was over.
-    pub(super) fn hold(self, value: i64, passes: i64) -> Self {
-        let less = |pass: i64| if value > 0 { format!("{}m", value * 1000 - 20 * pass) } else { value.to_string() };
-        self.tell((0..passes).map(less))
+    /// write into the status, and the record knows when each sync was over.
+    pub(super) fn hold(self, value: i64, syncs: i64) -> Self {
+        let less = |sync: i64| if value > 0 { format!("{}m", value * 1000 - 20 * sync) } else { value.to_string() };
+        self.tell((0..syncs).map(less))
     }
 
     /// Tells whatever of whichever metrics, once.

@@ -45,7 +45,7 @@ fn timelines_run_as_the_controller_ran_them() {
         if row["controller_restart"] == "true" {
             memory = ScalingHistory::default();
         }
-        let outcome = pass(row, &status, memory);
+        let outcome = sync(row, &status, memory);
         let recorded = OUTPUTS.map(|column| row[column].clone());
         differences.note(&format!("{scenario} {}", row["tick"]), &recorded, &describe(row, &outcome));
         (memory, status) = (outcome.history, outcome.status);
@@ -53,7 +53,7 @@ fn timelines_run_as_the_controller_ran_them() {
     differences.judge(rows.len(), 10);
 }
 
-fn pass(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: ScalingHistory) -> Outcome {
+fn sync(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: ScalingHistory) -> Outcome {
     let gate = if row["scale_to_zero_gate"] == "true" { Gate::On } else { Gate::Off };
     let settings = Settings {
         downscale_stabilization: TimeDelta::seconds(read(row, "controller_down_window_s")),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::Report;
-use super::judge::{self, Verdict};
+use super::verdict::{self, Verdict};
 use crate::fleet::SIZE;
 use crate::takeover::{Handover, How};
 
@@ -21,24 +21,26 @@ type Row = (&'static str, fn(&Entry) -> String);
 
 const ROWS: [Row; 17] = [
     ("replica counts that changed", |entry| entry.1.replicas_changed.to_string()),
-    ("HPAs made anew or deleted", |entry| entry.1.hpas_replaced.to_string()),
+    ("HPAs recreated or deleted", |entry| entry.1.hpas_replaced.to_string()),
     ("HPAs whose spec changed", |entry| entry.1.hpa_specs_changed.to_string()),
     ("HPAs whose labels, annotations or owners changed", |entry| entry.1.hpa_marks_changed.to_string()),
-    ("ScaledObjects whose `Ready` changed on the way", |entry| entry.1.ready_changed.to_string()),
-    ("ScaledObjects not as before at the end", |entry| entry.0.unsettled.len().to_string()),
-    ("writes of HPAs by KEDA", |entry| entry.0.writes.hpas.keda.to_string()),
-    ("writes of HPAs by Kedge", |entry| entry.0.writes.hpas.kedge.to_string()),
-    ("writes of the scale of a target, by either", |entry| {
+    ("ScaledObjects whose `Ready` changed during the handover", |entry| entry.1.ready_changed.to_string()),
+    ("ScaledObjects that differ at the end", |entry| entry.0.unsettled.len().to_string()),
+    ("HPA writes by KEDA", |entry| entry.0.writes.hpas.keda.to_string()),
+    ("HPA writes by Kedge", |entry| entry.0.writes.hpas.kedge.to_string()),
+    ("writes of the scale subresource, by either", |entry| {
         (entry.0.writes.scales.keda + entry.0.writes.scales.kedge).to_string()
     }),
-    ("time without an answer for a metric: longest of the four", |entry| seconds(entry.0.silences().max())),
+    ("time without a response for a metric: longest of the four", |entry| seconds(entry.0.silences().max())),
     ("the same: shortest of the four", |entry| seconds(entry.0.silences().min())),
-    ("questions without a good answer", |entry| entry.0.gaps.iter().map(|gap| gap.failures).sum::<usize>().to_string()),
-    ("the old one ended, after it was asked to", |entry| seconds(Some(entry.0.ending))),
-    ("the new one was ready, after its start", |entry| seconds(Some(entry.0.ready))),
-    ("it had answered for every metric, after its start", |entry| seconds(entry.0.answered)),
-    ("it had a Lease, after the end of the old one", |entry| seconds(Some(entry.0.leading))),
-    ("it had looked at every object, after the end of the old one", |entry| seconds(Some(entry.0.looked))),
+    ("requests without a valid response", |entry| {
+        entry.0.gaps.iter().map(|gap| gap.failures).sum::<usize>().to_string()
+    }),
+    ("shutdown of the old one, after SIGTERM", |entry| seconds(Some(entry.0.ending))),
+    ("readiness of the new one, after its start", |entry| seconds(Some(entry.0.ready))),
+    ("first response for every metric, after its start", |entry| seconds(entry.0.answered)),
+    ("Lease acquired, after the old one ended", |entry| seconds(Some(entry.0.leading))),
+    ("every object reconciled, after the old one ended", |entry| seconds(Some(entry.0.polled))),
 ];
 
 impl Report {
@@ -56,7 +58,7 @@ impl Report {
         lines.extend(self.leases());
         lines.extend(self.notes());
         let verdict = match self.violations.len() {
-            0 => format!("Nothing moved: {SIZE} ScaledObjects, {} hand-overs.", self.handovers.len()),
+            0 => format!("Nothing changed: {SIZE} ScaledObjects, {} handovers.", self.handovers.len()),
             count => format!("{count} violations: {}", self.violations.join("; ")),
         };
         lines.extend([String::new(), verdict]);
@@ -76,16 +78,16 @@ impl Report {
     fn under_each(&self) -> Vec<String> {
         let scalings = self.scalings.iter().map(|(peer, followed)| {
             let (more, woken) = (seconds(Some(followed.more)), seconds(Some(followed.woken)));
-            format!("- Under {peer} replicas followed more load after {more}, and one woke from zero after {woken}.")
+            format!("- Under {peer}, replicas followed a higher load after {more}, and a target scaled from zero after {woken}.")
         });
         let refusals = self.refusals.iter().map(|(peer, message)| {
-            format!("- Under {peer} a second ScaledObject for a target was refused: `{message}`")
+            format!("- Under {peer}, a second ScaledObject for a target was denied: `{message}`")
         });
         let deletions = self.deletions.iter().map(|(peer, took)| {
             let took = seconds(Some(*took));
-            format!("- Under {peer} an object that the other had taken up was deleted, and its target had its first replicas again, after {took}.")
+            format!("- Under {peer}, an object that the other managed before was deleted, and its target had its original replicas again after {took}.")
         });
-        let at_rest = match judge::notes(&self.at_rest.iter().collect::<Vec<_>>()) {
+        let at_rest = match verdict::notes(&self.at_rest.iter().collect::<Vec<_>>()) {
             notes if notes.is_empty() => "- While nothing happened under KEDA, nothing changed.".to_owned(),
             notes => format!("- While nothing happened under KEDA: {}.", notes.join("; ")),
         };
@@ -104,7 +106,7 @@ impl Report {
     fn leases(&self) -> Vec<String> {
         let line = |(seen, _): &Entry| {
             let held = seen.leases.iter().map(|(after, lease, holder)| {
-                format!("{} has `{lease}` after {}", Handover::who(holder), seconds(Some(*after)))
+                format!("{} holds `{lease}` after {}", Handover::who(holder), seconds(Some(*after)))
             });
             let held: Vec<String> = held.collect();
             format!("- Leases in {}: {}.", seen.title(), held.join(", "))

@@ -11,9 +11,9 @@ use super::stage::{LIMIT, Stage, unsettled};
 use super::{SYNC_PERIOD, say};
 use crate::audit::{Mark, Writes};
 use crate::helm;
+use crate::operators::{OperatorProcess, Peer};
 use crate::prober::Gap;
 use crate::recorder::{Change, Facet, Kind};
-use crate::regime::{Peer, Regime};
 
 /// How long it is watched after the new one has polled everything: four syncs of the HPA controller.
 const HOLD: Duration = Duration::from_secs(4 * SYNC_PERIOD.as_secs());
@@ -69,7 +69,7 @@ pub(crate) struct Handover {
     /// From the end of the old one until the new one had a Lease; nothing if it had it before.
     pub(crate) leading: Duration,
     /// From the end of the old one until the new one had polled the triggers of every object; nothing if it had before.
-    pub(crate) looked: Duration,
+    pub(crate) polled: Duration,
     /// From the start of the new one until it had answered for every metric that is asked for; not known where both run.
     pub(crate) answered: Option<Duration>,
     pub(crate) gaps: Vec<Gap>,
@@ -83,7 +83,7 @@ pub(crate) struct Handover {
 
 /// The change itself.
 struct Exchange {
-    new: Regime,
+    new: OperatorProcess,
     ready: Duration,
     ending: Duration,
     ended_at: Instant,
@@ -104,7 +104,7 @@ impl Handover {
     /// Which of the two has an identity of this form.
     pub(crate) fn who(holder: &str) -> &'static str {
         match holder {
-            "" => "no holder",
+            "" => "no process",
             kedge if kedge.starts_with(NAME) => "Kedge",
             _ => "KEDA",
         }
@@ -114,15 +114,15 @@ impl Handover {
 /// Hands over to the other one.
 pub(crate) async fn hand_over(
     stage: &mut Stage<'_>,
-    old: Regime,
+    old: OperatorProcess,
     to: Peer,
     how: How,
-) -> anyhow::Result<(Regime, Handover)> {
+) -> anyhow::Result<(OperatorProcess, Handover)> {
     let from = old.peer;
     stage.hand_overs += 1;
     let name = format!("{NAME}-{}", stage.hand_overs);
     say(&format!("{from} hands over to {to}, {how}"));
-    let (begun, mark) = (Instant::now(), Mark::now(stage.ground.cluster)?);
+    let (begun, mark) = (Instant::now(), Mark::now(stage.environment.cluster)?);
     let exchange = match how {
         How::OneAfterTheOther => one_after_the_other(stage, old, to, &name).await?,
         How::ByHelm => by_helm(stage, old, to, &name).await?,
@@ -131,8 +131,8 @@ pub(crate) async fn hand_over(
     };
     let Exchange { mut new, ready, ending, ended_at } = exchange;
     let leading = until_leading(stage, begun).await?.saturating_duration_since(ended_at);
-    let looked = until_polled(stage, &mut new).await?.saturating_duration_since(ended_at);
-    say(&format!("{to} leads after {leading:.1?}, and has polled everything after {looked:.1?}"));
+    let polled = until_polled(stage, &mut new).await?.saturating_duration_since(ended_at);
+    say(&format!("{to} leads after {leading:.1?}, and has polled everything after {polled:.1?}"));
     tokio::time::sleep(HOLD).await;
     new.check()?;
     let gaps = stage.prober.since(begun - BEFORE, new.started_at);
@@ -145,25 +145,36 @@ pub(crate) async fn hand_over(
         ending,
         ready,
         leading,
-        looked,
+        polled,
         answered: first_answers.filter(|_| !how.overlaps()),
         gaps,
         changes: stage.recorder.since(begun),
-        writes: mark.writes(stage.ground.cluster)?,
+        writes: mark.writes(stage.environment.cluster)?,
         leases: leases(stage, begun),
         unsettled: unsettled(&stage.recorder, &stage.members).iter().map(|entry| format!("{entry:?}")).collect(),
     };
     Ok((new, seen))
 }
 
-async fn one_after_the_other(stage: &Stage<'_>, old: Regime, to: Peer, name: &str) -> anyhow::Result<Exchange> {
+async fn one_after_the_other(
+    stage: &Stage<'_>,
+    old: OperatorProcess,
+    to: Peer,
+    name: &str,
+) -> anyhow::Result<Exchange> {
     let ending = stop(old).await?;
     let ended_at = Instant::now();
     let (new, ready) = start(stage, to, name, NAMESPACE).await?;
     Ok(Exchange { new, ready, ending, ended_at })
 }
 
-async fn side_by_side(stage: &Stage<'_>, old: Regime, to: Peer, name: &str, home: &str) -> anyhow::Result<Exchange> {
+async fn side_by_side(
+    stage: &Stage<'_>,
+    old: OperatorProcess,
+    to: Peer,
+    name: &str,
+    home: &str,
+) -> anyhow::Result<Exchange> {
     let (new, ready) = start(stage, to, name, home).await?;
     say("both run");
     tokio::time::sleep(HOLD).await;
@@ -172,33 +183,33 @@ async fn side_by_side(stage: &Stage<'_>, old: Regime, to: Peer, name: &str, home
 }
 
 /// In the order of docs/migrate-from-keda.md.
-async fn by_helm(stage: &Stage<'_>, old: Regime, to: Peer, name: &str) -> anyhow::Result<Exchange> {
-    let (cluster, ground) = (stage.ground.cluster, &stage.ground);
-    helm::prepare(cluster, &ground.kedge)?;
+async fn by_helm(stage: &Stage<'_>, old: OperatorProcess, to: Peer, name: &str) -> anyhow::Result<Exchange> {
+    let (cluster, environment) = (stage.environment.cluster, &stage.environment);
+    helm::prepare(cluster, &environment.kedge)?;
     let ending = stop(old).await?;
     let ended_at = Instant::now();
     helm::install_kedge(cluster)?;
     let (new, ready) = start(stage, to, name, helm::KEDGE).await?;
     // The API server now asks pods, which do not run here; and then the process again.
-    helm::prepare(cluster, &ground.kedge)?;
-    ground.point_at(&new).await?;
+    helm::prepare(cluster, &environment.kedge)?;
+    environment.point_at(&new).await?;
     helm::uninstall_keda(cluster)?;
     say("the release of KEDA is uninstalled");
     Ok(Exchange { new, ready, ending, ended_at })
 }
 
-async fn stop(regime: Regime) -> anyhow::Result<Duration> {
-    let (peer, asked) = (regime.peer, Instant::now());
-    regime.stop().await?;
+async fn stop(process: OperatorProcess) -> anyhow::Result<Duration> {
+    let (peer, asked) = (process.peer, Instant::now());
+    process.stop().await?;
     say(&format!("{peer} ended after {:.1?}", asked.elapsed()));
     Ok(asked.elapsed())
 }
 
-async fn start(stage: &Stage<'_>, peer: Peer, name: &str, home: &str) -> anyhow::Result<(Regime, Duration)> {
-    let mut new = stage.ground.start(peer, name, home).await?;
+async fn start(stage: &Stage<'_>, peer: Peer, name: &str, home: &str) -> anyhow::Result<(OperatorProcess, Duration)> {
+    let mut new = stage.environment.start(peer, name, home).await?;
     new.until_ready().await?;
     let ready = new.started_at.elapsed();
-    stage.ground.point_at(&new).await?;
+    stage.environment.point_at(&new).await?;
     say(&format!("{peer} is ready after {ready:.1?}"));
     Ok((new, ready))
 }
@@ -214,13 +225,13 @@ async fn until_leading(stage: &Stage<'_>, begun: Instant) -> anyhow::Result<Inst
 }
 
 /// Returns when the new one has polled the triggers of everything that is not paused, and says when that was.
-async fn until_polled(stage: &Stage<'_>, new: &mut Regime) -> anyhow::Result<Instant> {
+async fn until_polled(stage: &Stage<'_>, new: &mut OperatorProcess) -> anyhow::Result<Instant> {
     let wanted = stage.members.iter().filter(|member| member.polled).map(|member| member.key());
     let wanted: BTreeSet<String> = wanted.collect();
     wait_for("every object is polled", LIMIT, async || {
         new.check().map_err(|error| vec![error.to_string()])?;
-        let looked = new.polled_objects().await.map_err(|error| vec![error.to_string()])?;
-        let left: Vec<String> = wanted.difference(&looked).cloned().collect();
+        let polled = new.polled_objects().await.map_err(|error| vec![error.to_string()])?;
+        let left: Vec<String> = wanted.difference(&polled).cloned().collect();
         if left.is_empty() { Ok(Instant::now()) } else { Err(left) }
     })
     .await

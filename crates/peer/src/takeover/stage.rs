@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::say;
 use crate::fleet::{self, Member};
 use crate::helm;
+use crate::operators::{Environment, OperatorProcess, Peer};
 use crate::prober::{Metric, Prober};
 use crate::recorder::{Facet, Kind, Recorder};
-use crate::regime::{Ground, Peer, Regime};
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 
 /// Longer than anything takes that is waited for.
@@ -26,7 +26,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 const PROBED: [&str; 4] = ["guarded-0", "cron-0", "counting", "formula-1"];
 
 pub(crate) struct Stage<'a> {
-    pub(crate) ground: Ground<'a>,
+    pub(crate) environment: Environment<'a>,
     pub(crate) source: HttpSource,
     pub(crate) recorder: Recorder,
     pub(crate) prober: Prober,
@@ -37,23 +37,23 @@ pub(crate) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Has KEDA bring the fleet to rest.
-    pub(crate) async fn set(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<(Self, Regime)> {
+    pub(crate) async fn set(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<(Self, OperatorProcess)> {
         helm::install_keda(cluster)?;
-        cluster.apply(&fleet::ground())?;
+        cluster.apply(&fleet::shared_objects())?;
         let source = HttpSource::start().await?;
-        let ground = Ground::prepare(cluster, kedge).await?;
+        let environment = Environment::prepare(cluster, kedge).await?;
         say("KEDA starts");
-        let mut keda = ground.start(Peer::Keda, "first", NAMESPACE).await?;
+        let mut keda = environment.start(Peer::Keda, "first", NAMESPACE).await?;
         keda.until_ready().await?;
-        ground.point_at(&keda).await?;
+        environment.point_at(&keda).await?;
         let members = fleet::members(&source.url());
         create(cluster, &source, &members)?;
-        let recorder = Recorder::start(&ground.client).await?;
+        let recorder = Recorder::start(&environment.client).await?;
         say(&format!("KEDA brings {} ScaledObjects to rest", members.len()));
         until_settled(&recorder, &members, &mut keda).await?;
         cool_down(&source, &recorder, &members).await?;
         let prober = Prober::start(&impatient(cluster).await?, probed(&recorder, &members)?);
-        Ok((Self { ground, source, recorder, prober, members, hand_overs: 0 }, keda))
+        Ok((Self { environment, source, recorder, prober, members, hand_overs: 0 }, keda))
     }
 
     /// The member of this name.
@@ -80,10 +80,10 @@ pub(crate) fn unsettled(recorder: &Recorder, members: &[Member]) -> BTreeMap<Str
     members.iter().filter_map(look).collect()
 }
 
-async fn until_settled(recorder: &Recorder, members: &[Member], regime: &mut Regime) -> anyhow::Result<()> {
+async fn until_settled(recorder: &Recorder, members: &[Member], process: &mut OperatorProcess) -> anyhow::Result<()> {
     let began = Instant::now();
     wait_for("all are at rest: replicas and Ready", LIMIT, async || {
-        regime.check().map_err(|error| BTreeMap::from([(error.to_string(), Default::default())]))?;
+        process.check().map_err(|error| BTreeMap::from([(error.to_string(), Default::default())]))?;
         let unsettled = unsettled(recorder, members);
         if unsettled.is_empty() { Ok(()) } else { Err(unsettled) }
     })

@@ -111,5 +111,5 @@ pub(crate) async fn delete(stage: &mut Stage<'_>, index: usize) -> anyhow::Resul
 
 fn scaled_objects(stage: &Stage<'_>, namespace: &str) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("keda.sh", "v1alpha1", "ScaledObject");
-    Api::namespaced_with(stage.ground.client.clone(), namespace, &ApiResource::from_gvk(&kind))
+    Api::namespaced_with(stage.environment.client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }

@@ -13,7 +13,7 @@ const OPENING: &str = "\
 <!-- Written by `cargo xtask generate` from the values.yaml of the chart. -->
 
 How to install with them: [install.md](install.md). The names are those of KEDA's chart where the meaning is the same. A value that is not
-listed here is refused before anything is installed, and so is one of the wrong type.
+listed here is rejected before anything is installed, and so is one of the wrong type.
 
 | value | default | meaning |
 |---|---|---|
@@ -29,7 +29,7 @@ They are accepted, and the notes after an installation name those that were set.
 ";
 
 const REFUSED: &str = "
-## KEDA's values that are refused
+## KEDA's values that are rejected
 
 Without what they ask for something would not work as expected. `false`, `0` and nothing are accepted.
 
@@ -37,7 +37,7 @@ Without what they ask for something would not work as expected. `false`, `0` and
 |---|---|
 ";
 
-/// Defaults that are longer stand in values.yaml.
+/// The longest default that the page shows; for longer ones it refers to values.yaml.
 const DEFAULT_LENGTH_MAX: usize = 40;
 
 pub(super) fn render(entries: &[Entry], kedas: &[KedaValue]) -> String {

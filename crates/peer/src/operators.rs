@@ -42,7 +42,7 @@ impl fmt::Display for Peer {
 }
 
 /// What both need to be started.
-pub(crate) struct Ground<'a> {
+pub(crate) struct Environment<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) client: kube::Client,
     /// The program of Kedge.
@@ -52,7 +52,7 @@ pub(crate) struct Ground<'a> {
 }
 
 /// The processes of one of them.
-pub(crate) struct Regime {
+pub(crate) struct OperatorProcess {
     pub(crate) peer: Peer,
     pub(crate) started_at: Instant,
     processes: Processes,
@@ -63,7 +63,7 @@ enum Processes {
     Kedge { operator: RunningOperator, webhooks: Port },
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Environment<'a> {
     /// Makes what both need. The registrations themselves are the chart's.
     pub(crate) async fn prepare(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<Self> {
         operator::create_account(cluster)?;
@@ -76,13 +76,13 @@ impl<'a> Ground<'a> {
     }
 
     /// Tells the API server to ask this one from now on, as the endpoints of a Service do when a pod becomes ready.
-    pub(crate) async fn point_at(&self, regime: &Regime) -> anyhow::Result<()> {
+    pub(crate) async fn point_at(&self, process: &OperatorProcess) -> anyhow::Result<()> {
         let apis: Api<APIService> = Api::all(self.client.clone());
-        let service = json!({ "namespace": NAMESPACE, "name": SERVICE, "port": regime.metrics_api_port() });
+        let service = json!({ "namespace": NAMESPACE, "name": SERVICE, "port": process.metrics_api_port() });
         let patch = json!({ "spec": { "service": service, "caBundle": self.certificate.ca_bundle() } });
         apis.patch(METRICS_API, &PatchParams::default(), &Patch::Merge(patch)).await?;
         let registrations: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
-        let patch = json!({ "webhooks": self.webhooks(regime.webhooks_port())? });
+        let patch = json!({ "webhooks": self.webhooks(process.webhooks_port())? });
         registrations.patch(WEBHOOKS, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())
     }
@@ -101,13 +101,13 @@ impl<'a> Ground<'a> {
 
     /// Starts one of them, and does not wait. The name sets it apart from an earlier one. The namespace that Kedge is configured with is that
     /// of its Lease; KEDA's is always the same.
-    pub(crate) async fn start(&self, peer: Peer, name: &str, home: &str) -> anyhow::Result<Regime> {
+    pub(crate) async fn start(&self, peer: Peer, name: &str, home: &str) -> anyhow::Result<OperatorProcess> {
         let started_at = Instant::now();
         let processes = match peer {
             Peer::Keda => Processes::Keda(RunningKeda::launch(self.cluster, name, &self.certificate)?),
             Peer::Kedge => self.start_kedge(name, home).await?,
         };
-        Ok(Regime { peer, started_at, processes })
+        Ok(OperatorProcess { peer, started_at, processes })
     }
 
     async fn start_kedge(&self, name: &str, home: &str) -> anyhow::Result<Processes> {
@@ -124,7 +124,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-impl Regime {
+impl OperatorProcess {
     /// Returns when it says that it is ready.
     pub(crate) async fn until_ready(&mut self) -> anyhow::Result<()> {
         match &mut self.processes {

@@ -12,8 +12,8 @@ use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 use kedge_test_cluster::slowdown;
 use tokio::time::{Instant, sleep};
 
+use super::real_cluster::PodWatch;
 use super::script::{Action, Answer, Step, Timeline};
-use super::stage::Scene;
 
 /// How long the controller takes at most to act on an answer, on an idle machine. Where it took longer, the record shows it.
 const REACTION_MAX: Duration = Duration::from_millis(300);
@@ -21,15 +21,15 @@ const REACTION_MAX: Duration = Duration::from_millis(300);
 /// How long after the last write of a sync an action may follow: the sync is over, and the next has not begun.
 const AFTER_WRITE: Duration = Duration::from_millis(100);
 
-/// After how long a pass counts as over that wrote nothing.
+/// After how long a sync counts as over that wrote nothing.
 const AFTER_SILENCE: Duration = Duration::from_millis(800);
 
 /// How long after an action its watch events have arrived.
 const AFTER_ACTION: Duration = Duration::from_millis(300);
 
-/// What events in one story, in its order.
+/// What events in one playback, in its order.
 #[derive(Clone, Debug)]
-pub(super) struct Story {
+pub(super) struct Playback {
     pub(super) timeline: Timeline,
     pub(super) events: Vec<(DateTime<Utc>, TimelineEvent)>,
 }
@@ -69,35 +69,35 @@ pub(super) enum Next {
 }
 
 #[derive(Debug)]
-pub(super) struct Board {
-    scene: Scene,
+pub(super) struct ScriptedMetrics {
+    scene: PodWatch,
     progress: Mutex<BTreeMap<String, Progress>>,
 }
 
 #[derive(Debug)]
 struct Progress {
-    story: Story,
+    playback: Playback,
     step: usize,
     /// Metrics of this step that were responded to already.
     responded: Vec<String>,
-    /// The passes so far, from the answer to the last write: what the controller remembers is from in between.
-    passes: Vec<(Instant, Instant)>,
+    /// The syncs so far, from the answer to the last write: what the controller remembers is from in between.
+    syncs: Vec<(Instant, Instant)>,
     step_began_at: Instant,
     quiet_until: Instant,
     /// How long the controller takes at most to act on an answer.
     reaction_max: Duration,
 }
 
-impl Board {
-    pub(super) fn new(timelines: &[Timeline], scene: Scene) -> Self {
+impl ScriptedMetrics {
+    pub(super) fn new(timelines: &[Timeline], scene: PodWatch) -> Self {
         let (now, reaction_max) = (Instant::now(), REACTION_MAX.mul_f64(slowdown::measure()));
         let progress = |timeline: &Timeline| {
-            let story = Story { timeline: timeline.clone(), events: Vec::new() };
+            let playback = Playback { timeline: timeline.clone(), events: Vec::new() };
             let progress = Progress {
-                story,
+                playback,
                 step: 0,
                 responded: Vec::new(),
-                passes: Vec::new(),
+                syncs: Vec::new(),
                 step_began_at: now,
                 quiet_until: now,
                 reaction_max,
@@ -110,16 +110,16 @@ impl Board {
     /// Its HPA is there.
     pub(super) fn begin(&self, name: &str) {
         let mut all = self.lock();
-        all.get_mut(name).expect("every story has its progress").step_began_at = Instant::now();
+        all.get_mut(name).expect("every playback has its progress").step_began_at = Instant::now();
     }
 
     pub(super) fn next(&self, name: &str) -> Next {
         let writes = self.scene.hpa_writes(name);
         let mut all = self.lock();
-        let progress = all.get_mut(name).expect("every story has its progress");
+        let progress = all.get_mut(name).expect("every playback has its progress");
         let (began_at, since) = (progress.step_began_at, progress.step_began_at.elapsed());
         let is_over = writes.last().is_some_and(|write| *write > began_at && write.elapsed() > AFTER_WRITE);
-        match progress.story.timeline.steps.get(progress.step) {
+        match progress.playback.timeline.steps.get(progress.step) {
             None => Next::Over,
             Some(Step::Do(action)) if is_over || since > AFTER_SILENCE => Next::Act(action.clone()),
             Some(Step::Pause(pause)) if since > *pause => {
@@ -132,14 +132,14 @@ impl Board {
 
     pub(super) fn acted(&self, name: &str, at: DateTime<Utc>, done: Done) {
         let mut all = self.lock();
-        let progress = all.get_mut(name).expect("every story has its progress");
-        progress.story.events.push((at, TimelineEvent::Done(done)));
+        let progress = all.get_mut(name).expect("every playback has its progress");
+        progress.playback.events.push((at, TimelineEvent::Done(done)));
         progress.quiet_until = Instant::now() + AFTER_ACTION;
         progress.advance();
     }
 
-    pub(super) fn stories(&self) -> Vec<Story> {
-        self.lock().values().map(|progress| progress.story.clone()).collect()
+    pub(super) fn stories(&self) -> Vec<Playback> {
+        self.lock().values().map(|progress| progress.playback.clone()).collect()
     }
 
     /// The answer to a question, if its time has come.
@@ -147,8 +147,8 @@ impl Board {
         let (pods, writes) = (self.scene.settled(name), self.scene.hpa_writes(name));
         let mut all = self.lock();
         let progress = all.get_mut(name)?;
-        let steps = progress.story.timeline.steps.get(progress.step);
-        let Some(step) = steps else { return Some(Answer::Refusal("the story is over")) };
+        let steps = progress.playback.timeline.steps.get(progress.step);
+        let Some(step) = steps else { return Some(Answer::Refusal("the playback is over")) };
         let Step::Respond(answers) = step else { return None };
         let (answers, pods) = (answers.clone(), pods?);
         if progress.responded.is_empty() {
@@ -157,12 +157,12 @@ impl Board {
                 return None;
             }
             let now = Instant::now();
-            progress.passes.push((now, now + progress.reaction_max));
+            progress.syncs.push((now, now + progress.reaction_max));
         }
         let (_, answer) = answers.iter().find(|(known, _)| *known == metric)?;
         progress.responded.push(metric.to_owned());
         let response = TimelineEvent::Responded { metric: metric.to_owned(), answer: answer.clone(), pods };
-        progress.story.events.push((Utc::now(), response));
+        progress.playback.events.push((Utc::now(), response));
         if progress.responded.len() == answers.len() {
             progress.advance();
         }
@@ -188,7 +188,7 @@ impl Board {
     }
 }
 
-impl MetricSource for Board {
+impl MetricSource for ScriptedMetrics {
     fn read<'a>(&'a self, request: MetricRequest<'a>) -> MetricFuture<'a> {
         Box::pin(self.read(request.scaled_object, request.metric))
     }
@@ -201,17 +201,16 @@ impl Progress {
         self.step_began_at = Instant::now();
     }
 
-    /// Learns how long the last pass took, since a new question means that it is over, and of passes that did not ask.
+    /// Learns how long the last sync took, since a new question means that it is over, and of syncs that did not ask.
     fn learn(&mut self, writes: &[Instant]) {
-        if let Some((responded_at, over_at)) = self.passes.last_mut() {
+        if let Some((responded_at, over_at)) = self.syncs.last_mut() {
             *over_at = writes.iter().copied().find(|write| *write > *responded_at).unwrap_or(*over_at).max(*over_at);
         }
-        let is_known = |write: &Instant| {
-            self.passes.iter().any(|(responded_at, over_at)| write > responded_at && write <= over_at)
-        };
+        let is_known =
+            |write: &Instant| self.syncs.iter().any(|(responded_at, over_at)| write > responded_at && write <= over_at);
         let strays: Vec<_> = writes.iter().copied().filter(|write| !is_known(write)).collect();
-        self.passes.extend(strays.into_iter().map(|write| (write - self.reaction_max, write)));
-        self.passes.sort();
+        self.syncs.extend(strays.into_iter().map(|write| (write - self.reaction_max, write)));
+        self.syncs.sort();
     }
 
     /// Whether an answer now would be acted on while nothing that is remembered comes to the end of a window or period.
@@ -220,10 +219,10 @@ impl Progress {
         if now < self.quiet_until {
             return false;
         }
-        let lengths = self.story.timeline.lengths();
+        let lengths = self.playback.timeline.lengths();
         let lengths: Vec<Duration> = lengths.iter().filter_map(|length| length.to_std().ok()).collect();
         let mut ages =
-            self.passes.iter().map(|(responded_at, over_at)| (now - *over_at, now + self.reaction_max - *responded_at));
+            self.syncs.iter().map(|(responded_at, over_at)| (now - *over_at, now + self.reaction_max - *responded_at));
         !ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }

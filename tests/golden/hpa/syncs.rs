@@ -1,4 +1,4 @@
-//! Single passes with all they leave behind: writes, events, conditions, status, error.
+//! Single syncs with all they leave behind: writes, events, conditions, status, error.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ struct Case {
 }
 
 #[test]
-fn passes_leave_behind_what_the_controller_left_behind() {
+fn syncs_leave_behind_what_the_controller_left_behind() {
     let recordings: Value = serde_json::from_str(&files::golden("hpa-reconcile-golden.json")).unwrap();
     let cases: Vec<Case> = serde_json::from_value(recordings["cases"].clone()).unwrap();
     let mut differences = Differences(Vec::new());
@@ -66,15 +66,15 @@ fn passes_leave_behind_what_the_controller_left_behind() {
     differences.judge(cases.len(), 5);
 }
 
-/// What one pass is given, where passes of a case differ.
-struct Pass {
+/// What one sync is given, where syncs of a case differ.
+struct HpaSync {
     second: i64,
     current: i32,
     reported: i32,
     readings: Vec<MetricReading>,
 }
 
-/// What remains between the passes of a case, and what is counted over all of them.
+/// What remains between the syncs of a case, and what is counted over all of them.
 #[derive(Default)]
 struct World {
     memory: ScalingHistory,
@@ -83,16 +83,16 @@ struct World {
     status_writes: usize,
 }
 
-/// All passes of a case; the answer is what the recording holds.
+/// All syncs of a case; the answer is what the recording holds.
 fn run(case: &Case) -> BTreeMap<String, Value> {
     let mut world = World::default();
-    for pass in earlier_passes(case) {
-        step(case, &pass, &mut world);
+    for sync in earlier_syncs(case) {
+        step(case, &sync, &mut world);
     }
     if let Some(prior) = &case.prior_conditions {
         assert_eq!(&conditions(&world.status), prior, "{}: conditions before the pass", case.name);
     }
-    let last = last_pass(case);
+    let last = last_sync(case);
     let outcome = step(case, &last, &mut world);
     let list = |items: Vec<Value>| if items.is_empty() { Value::Null } else { Value::from(items) };
     let status = &world.status;
@@ -120,20 +120,20 @@ fn conditions(status: &HorizontalPodAutoscalerStatus) -> Value {
     conditions
 }
 
-fn last_pass(case: &Case) -> Pass {
+fn last_sync(case: &Case) -> HpaSync {
     let (current, reported) = (case.scale_spec_replicas, case.scale_status_replicas);
     let metrics = case.hpa_spec.metrics.iter().flatten();
-    Pass { second: 0, current, reported, readings: metrics.map(|metric| reading(metric, case)).collect() }
+    HpaSync { second: 0, current, reported, readings: metrics.map(|metric| reading(metric, case)).collect() }
 }
 
-/// What went before the pass that was recorded, by the notes of the recordings.
-fn earlier_passes(case: &Case) -> Vec<Pass> {
+/// What went before the sync that was recorded, by the notes of the recordings.
+fn earlier_syncs(case: &Case) -> Vec<HpaSync> {
     let at_three = |second, milli: i64| {
         let readings = vec![MetricReading::Series(Ok(vec![Milli(milli)]))];
-        Pass { second, current: 3, reported: 3, readings }
+        HpaSync { second, current: 3, reported: 3, readings }
     };
     match case.name.as_str() {
-        "down-after-window" => (1..22).rev().map(|tick| Pass { second: -15 * tick, ..last_pass(case) }).collect(),
+        "down-after-window" => (1..22).rev().map(|tick| HpaSync { second: -15 * tick, ..last_sync(case) }).collect(),
         "zero-after-active" => vec![at_three(0, 30_000)],
         "fails-after-success" => vec![at_three(0, 50_000)],
         "scale-from-zero" => vec![at_three(-15, 0)],
@@ -141,13 +141,13 @@ fn earlier_passes(case: &Case) -> Vec<Pass> {
     }
 }
 
-fn step(case: &Case, pass: &Pass, world: &mut World) -> Outcome {
+fn step(case: &Case, sync: &HpaSync, world: &mut World) -> Outcome {
     let gate = if case.scale_to_zero_gate { Gate::On } else { Gate::Off };
     let settings = Settings { gates: Gates { scale_to_zero: gate, ..Gates::default() }, ..Settings::default() };
     let seen = Observation {
-        now: at(0) + TimeDelta::seconds(pass.second),
-        scale: scale(case, pass),
-        readings: &pass.readings,
+        now: at(0) + TimeDelta::seconds(sync.second),
+        scale: scale(case, sync),
+        readings: &sync.readings,
         pods: &pods(case),
     };
     let subject = HpaSnapshot { namespace: "ns", spec: &case.hpa_spec, status: &world.status };
@@ -174,7 +174,7 @@ fn write_scale(case: &Case, replicas: i32, writes: &mut Vec<i32>) -> Result<(), 
     if case.name == "scale-update-fails" { Err("admission webhook denied".to_owned()) } else { Ok(()) }
 }
 
-fn scale(case: &Case, pass: &Pass) -> Result<ObservedScale, ScaleError> {
+fn scale(case: &Case, sync: &HpaSync) -> Result<ObservedScale, ScaleError> {
     let target = &case.hpa_spec.scale_target_ref;
     let group =
         target.api_version.as_deref().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
@@ -184,7 +184,7 @@ fn scale(case: &Case, pass: &Pass) -> Result<ObservedScale, ScaleError> {
     if target.kind != "Deployment" {
         return Err(ScaleError::NoMapping { error: format!("no matches for {group}/, Resource={}", target.kind) });
     }
-    Ok(ObservedScale { current: pass.current, reported: pass.reported, selection: selection(case) })
+    Ok(ObservedScale { current: sync.current, reported: sync.reported, selection: selection(case) })
 }
 
 fn selection(case: &Case) -> Selection {

@@ -21,7 +21,7 @@ const RULE: &str = "|---|---|---|---|---|";
 
 /// All differences that are meant.
 #[derive(Debug, Default)]
-pub(crate) struct Listed(Vec<Row>);
+pub(crate) struct KnownDifferences(Vec<Row>);
 
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +88,7 @@ fn consists_of(text: &str, pieces: &[String]) -> bool {
     }
 }
 
-impl Listed {
+impl KnownDifferences {
     /// Reads the page, which must be well formed.
     pub(crate) fn read(page: &Path) -> Self {
         Self::parse(&files::read(page)).unwrap_or_else(|problem| panic!("{}: {problem}", page.display()))
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_row_says_where_and_what() {
         let rows = "| `cron-active` | in the window | `a.b[Ready].c` | `True` | absent |\n| `x` | y | `z` | `\"3\"` | `` a `b` \\| c `` |";
-        let listed = Listed::parse(&table(rows)).unwrap();
+        let listed = KnownDifferences::parse(&table(rows)).unwrap();
         let row = |case: &str, step: &str, path: &str, keda: &str, kedge| Row {
             id: "an-id".into(),
             case: case.into(),
@@ -245,9 +245,9 @@ mod tests {
             ("a section twice", table(row) + &table(&row.replace('y', "w"))),
             ("a table before the sections", format!("{row}\n{}", table(row))),
         ];
-        assert!(Listed::parse(&table(row)).is_ok());
+        assert!(KnownDifferences::parse(&table(row)).is_ok());
         for (name, page) in rows {
-            assert!(Listed::parse(&page).is_err(), "{name}");
+            assert!(KnownDifferences::parse(&page).is_err(), "{name}");
         }
     }
 }

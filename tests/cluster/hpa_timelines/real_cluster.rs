@@ -22,20 +22,20 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::board::{Board, Done, Next, Written};
 use super::record::{self, Record};
 use super::script::{Action, DOWNSCALE_WINDOW, NAMESPACE, Timeline, own};
+use super::scripted_metrics::{Done, Next, ScriptedMetrics, Written};
 
 const SYNC_PERIOD: Duration = Duration::from_millis(1000);
 
 /// How long pods must have been as they are before they count as settled: the controller hears of them, too.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How long after one story the next begins, lest all do the same at the same time.
+/// How long after one playback the next begins, lest all do the same at the same time.
 const STAGGER: Duration = Duration::from_millis(100);
 
-/// Longer than any story takes.
-const STORY_LIMIT: Duration = Duration::from_secs(300);
+/// Longer than any playback takes.
+const PLAYBACK_LIMIT: Duration = Duration::from_secs(300);
 
 /// What the audit log holds: everything that the controller reads and writes of scales, and its statuses.
 const AUDIT_POLICY: &str = r#"
@@ -52,13 +52,13 @@ rules:
 "#;
 
 /// A cluster whose metrics API is the test's own.
-pub(super) struct Stage {
+pub(super) struct RealCluster {
     cluster: Cluster,
     client: kube::Client,
     _policy: tempfile::TempDir,
 }
 
-impl Stage {
+impl RealCluster {
     pub(super) async fn open(name: &str) -> anyhow::Result<Self> {
         let policy = tempfile::tempdir()?;
         let path: PathBuf = policy.path().join("audit-policy.yaml");
@@ -83,9 +83,9 @@ impl Stage {
     /// Plays all timelines at once, and answers with what the controller saw and did.
     pub(super) async fn perform(&self, timelines: &[Timeline]) -> anyhow::Result<Vec<Record>> {
         self.clear().await?;
-        let scene = Scene::watch(&self.client).await?;
-        let board = Arc::new(Board::new(timelines, scene.clone()));
-        let server = self.serve(board.clone()).await?;
+        let scene = PodWatch::watch(&self.client).await?;
+        let metrics = Arc::new(ScriptedMetrics::new(timelines, scene.clone()));
+        let server = self.serve(metrics.clone()).await?;
         let deployments: Vec<_> = timelines.iter().map(Timeline::deployment).collect();
         self.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": deployments }))?;
         for timeline in timelines {
@@ -93,12 +93,12 @@ impl Stage {
         }
         let began_at = Utc::now();
         let begins = (0..).map(|number| STAGGER * number);
-        let stories = timelines.iter().zip(begins).map(|(timeline, begins)| self.tell(timeline, &board, begins));
-        tokio::time::timeout(STORY_LIMIT, try_join_all(stories)).await??;
-        // The last pass of each comes to its end.
+        let stories = timelines.iter().zip(begins).map(|(timeline, begins)| self.tell(timeline, &metrics, begins));
+        tokio::time::timeout(PLAYBACK_LIMIT, try_join_all(stories)).await??;
+        // The last sync of each comes to its end.
         sleep(Duration::from_secs(1)).await;
         server.abort();
-        record::read(&self.cluster.audit_log(), began_at, board.stories())
+        record::read(&self.cluster.audit_log(), began_at, metrics.stories())
     }
 
     /// Takes away what an earlier performance has left.
@@ -109,13 +109,13 @@ impl Stage {
         Ok(())
     }
 
-    async fn serve(&self, board: Arc<Board>) -> anyhow::Result<JoinHandle<()>> {
+    async fn serve(&self, metrics: Arc<ScriptedMetrics>) -> anyhow::Result<JoinHandle<()>> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let certificate = external_metrics::register(&self.cluster, listener.local_addr()?.port())?;
         let readiness = Readiness::new();
         readiness.mark_ready();
         let parts = Parts {
-            source: board,
+            source: metrics,
             reviewer: Arc::new(KubeReviewer::new(self.client.clone())),
             trust: Trust::fetch(&self.client).await?,
             certificate: ServingCertificate::from_pem(certificate.chain.as_bytes(), certificate.key.as_bytes())?,
@@ -133,19 +133,19 @@ impl Stage {
         Ok(server)
     }
 
-    /// Begins a story, and does what is to be done in it until it is over.
-    async fn tell(&self, timeline: &Timeline, board: &Board, begins: Duration) -> anyhow::Result<()> {
+    /// Begins a playback, and does what is to be done in it until it is over.
+    async fn tell(&self, timeline: &Timeline, metrics: &ScriptedMetrics, begins: Duration) -> anyhow::Result<()> {
         sleep(begins).await;
         act(&self.client, timeline, &Action::Create).await?;
-        board.begin(timeline.name);
+        metrics.begin(timeline.name);
         loop {
-            match board.next(timeline.name) {
+            match metrics.next(timeline.name) {
                 Next::Over => return Ok(()),
                 Next::Wait => sleep(Duration::from_millis(20)).await,
                 Next::Act(action) => {
                     let at = Utc::now();
                     let written = act(&self.client, timeline, &action).await?;
-                    board.acted(timeline.name, at, Done { action, written });
+                    metrics.acted(timeline.name, at, Done { action, written });
                 }
             }
         }
@@ -189,7 +189,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
 
 /// What is known of the Deployments and pods, kept by watches.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scene(Arc<Mutex<Seen>>);
+pub(super) struct PodWatch(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -201,7 +201,7 @@ struct Seen {
     hpa_writes: BTreeMap<String, Vec<Instant>>,
 }
 
-impl Scene {
+impl PodWatch {
     async fn watch(client: &kube::Client) -> anyhow::Result<Self> {
         let scene = Self::default();
         let (deployments, pods, hpas) = (scene.clone(), scene.clone(), scene.clone());

@@ -14,7 +14,7 @@ const RULE: &str = "|---|---|---|---|";
 
 /// All differences that are known.
 #[derive(Debug, Default)]
-pub(crate) struct Listed(pub(crate) Vec<Row>);
+pub(crate) struct KnownDifferences(pub(crate) Vec<Row>);
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl Row {
     }
 }
 
-impl Listed {
+impl KnownDifferences {
     /// Reads the page, which must be well formed.
     pub(crate) fn read(page: &Path) -> Self {
         Self::parse(&files::read(page)).unwrap_or_else(|problem| panic!("{}: {problem}", page.display()))
@@ -64,12 +64,12 @@ mod tests {
     #[test]
     fn a_row_says_where_and_why() {
         let page = format!("# Title\n\nWords.\n\n{HEAD}\n{RULE}\n| `crd/*` | `2` | `body.status.*` | because |\n");
-        let listed = Listed::parse(&page).unwrap();
+        let listed = KnownDifferences::parse(&page).unwrap();
         assert!(listed.0[0].is("crd/a", "2", "body.status.x"));
         assert!(!listed.0[0].is("crd/a", "2", "body.spec"));
-        assert!(Listed::parse("no table").unwrap().0.is_empty());
+        assert!(KnownDifferences::parse("no table").unwrap().0.is_empty());
         for flawed in [page.replace("because", ""), page.replace("`2`", "2"), page.replace("| step |", "| x |")] {
-            assert!(Listed::parse(&flawed).is_err(), "{flawed}");
+            assert!(KnownDifferences::parse(&flawed).is_err(), "{flawed}");
         }
     }
 }
