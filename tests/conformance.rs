@@ -38,11 +38,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures::{StreamExt, stream};
 use kedge_test_cluster::Cluster;
 use kedge_tests::files;
-use kedge_tests::page::say;
+use kedge_tests::page::print_line;
 use kedge_tests::pattern::is_chosen;
 
 use crate::known_differences::KnownDifferences;
-use crate::play::Answer;
+use crate::play::StepResponse;
 use crate::script::Script;
 use crate::server::Server;
 use crate::verdict::{Tally, Verdict};
@@ -71,9 +71,9 @@ async fn the_plane_answers_as_the_real_api_server_does() {
 
     let tally = play_all(&real, &other, &scripts, &listed).await;
     for problem in tally.surprises.iter().chain(&tally.unlisted) {
-        say(&format!("\n{problem}"));
+        print_line(&format!("\n{problem}"));
     }
-    say(&format!("\n{tally}"));
+    print_line(&format!("\n{tally}"));
     assert!(tally.surprises.is_empty(), "{} scripts are not what they say", tally.surprises.len());
     assert!(tally.unlisted.is_empty(), "{} answers differ and are not listed", tally.unlisted.len());
     if scripts.len() == of_all && !twice {
@@ -102,7 +102,7 @@ async fn play_all(real: &Server, other: &Server, scripts: &[Script], listed: &Kn
     tally
 }
 
-async fn play_side(server: &Server, script: &Script, namespace: &str) -> Vec<Answer> {
+async fn play_side(server: &Server, script: &Script, namespace: &str) -> Vec<StepResponse> {
     setup::create_namespace(server, namespace).await.unwrap();
     play::play(server, script, namespace).await
 }
@@ -126,8 +126,8 @@ async fn cluster() -> (Option<Cluster>, PathBuf) {
     (Some(cluster), kubeconfig)
 }
 
-fn show(script: &Script, answer: &Answer) {
-    say(&format!("{} {}: {}\n    {}", script.name, answer.step, answer.asked, answer.said));
+fn show(script: &Script, answer: &StepResponse) {
+    print_line(&format!("{} {}: {}\n    {}", script.name, answer.step, answer.asked, answer.said));
 }
 
 fn is_set(variable: &str) -> bool {

@@ -39,7 +39,7 @@ use futures::StreamExt;
 use futures::stream;
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
-use kedge_tests::page::say;
+use kedge_tests::page::print_line;
 use kedge_tests::pattern::is_chosen;
 use kedge_tests::{files, programs};
 
@@ -80,7 +80,7 @@ async fn kedge_does_what_keda_is_seen_to_do() {
         admission::register(&environment.kube, port.number, &operator.ca_pem()).await.unwrap();
         put_all(&environment, &admissions, &mut tally).await;
     }
-    say(&tally.to_string());
+    print_line(&tally.to_string());
     assert!(tally.is_well(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
 }
 
@@ -89,7 +89,7 @@ async fn play_all(environment: &Environment, cases: &[Case]) -> Tally {
     let mut verdicts = stream::iter(cases).map(|case| play::play(environment, case)).buffer_unordered(AT_ONCE);
     let mut tally = Tally::default();
     while let Some(verdict) = verdicts.next().await {
-        say(&verdict.to_string());
+        print_line(&verdict.to_string());
         tally.add(verdict);
     }
     tally
@@ -100,7 +100,7 @@ async fn put_all(environment: &Environment, cases: &[AdmissionCase], tally: &mut
     let put = |case| admission::play(&environment.kube, &environment.listed, case);
     let mut verdicts = stream::iter(cases).map(put).buffer_unordered(AT_ONCE);
     while let Some(verdict) = verdicts.next().await {
-        say(&verdict.to_string());
+        print_line(&verdict.to_string());
         tally.add(verdict);
     }
 }

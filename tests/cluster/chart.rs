@@ -5,7 +5,7 @@
 //! | [`rendered`] | what each set of values gives, against golden files |
 //! | [`rejected`] | values that the chart rejects, with their messages |
 //! | [`rbac`] | that no role allows more than its set of values asks for |
-//! | [`used_rbac`] | that the operator works with the rights it gets, and uses them |
+//! | [`used_rbac`] | that the operator works with the rules it gets, and uses them |
 //! | [`running`], [`scenarios`] | a release whose pods run, and what it is given to do |
 //! | [`rotation`] | certificates that are renewed while metrics are read and objects are judged |
 //! | [`release`] | a release from installation to removal |

@@ -29,7 +29,7 @@ fn follow(line: &str) -> String {
             command
         }
         ["kubectl", rest @ ..] => {
-            let kubeconfig = StateFolder::of(NAME).unwrap().kubeconfig().unwrap_or_default();
+            let kubeconfig = StateFolder::for_cluster(NAME).unwrap().kubeconfig().unwrap_or_default();
             let mut command = Command::new(tools::path(Tool::Kubectl).unwrap());
             command.args(rest).env("KUBECONFIG", kubeconfig);
             command

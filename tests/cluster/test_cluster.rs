@@ -79,7 +79,7 @@ async fn service_accounts_may_only_do_what_rbac_allows() {
 #[test]
 fn down_leaves_no_process_and_no_port_behind() {
     let name = ["--name", "harness-down"];
-    let state = StateFolder::of("harness-down").unwrap();
+    let state = StateFolder::for_cluster("harness-down").unwrap();
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     assert!(said.contains("export KUBECONFIG="), "{said}");
@@ -106,7 +106,7 @@ fn down_leaves_no_process_and_no_port_behind() {
 #[test]
 fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     let name = ["--name", "harness-kill"];
-    let state = StateFolder::of("harness-kill").unwrap();
+    let state = StateFolder::for_cluster("harness-kill").unwrap();
     let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
     assert!(up, "{said}");
     kill_owner(&state);
@@ -137,7 +137,7 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
 
 #[test]
 fn ctrl_c_ends_a_cluster_in_the_foreground() {
-    let state = StateFolder::of("harness-foreground").unwrap();
+    let state = StateFolder::for_cluster("harness-foreground").unwrap();
     let mut owner = Command::new(xtask())
         .args(["cluster", "run", "--name", "harness-foreground"])
         .stdout(Stdio::piped())

@@ -27,7 +27,7 @@ pub(crate) struct Normaliser {
 struct Numbers(BTreeMap<String, usize>);
 
 impl Numbers {
-    fn of(&mut self, value: &str) -> usize {
+    fn number(&mut self, value: &str) -> usize {
         let next = self.0.len() + 1;
         *self.0.entry(value.to_owned()).or_insert(next)
     }
@@ -82,7 +82,7 @@ impl Normaliser {
     fn field(&mut self, key: &str, text: &str) -> Value {
         let is_number = !text.is_empty() && text != "0" && text.bytes().all(|byte| byte.is_ascii_digit());
         match key {
-            "resourceVersion" if is_number => format!("rv{}", self.versions.of(text)).into(),
+            "resourceVersion" if is_number => format!("rv{}", self.versions.number(text)).into(),
             "continue" if !text.is_empty() => json!("<continue>"),
             "clusterIP" if text.starts_with("10.") => json!("<address>"),
             "serverAddress" => json!("<address>"),
@@ -129,7 +129,7 @@ impl Normaliser {
         static TIME: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z").expect("a pattern"));
         let text = self.words.iter().fold(text.to_owned(), |text, (found, word)| text.replace(found, word));
-        let text = UID.replace_all(&text, |found: &Captures<'_>| format!("uid{}", self.uids.of(&found[0])));
+        let text = UID.replace_all(&text, |found: &Captures<'_>| format!("uid{}", self.uids.number(&found[0])));
         let hidden = |found: &Captures<'_>| {
             if found[0].starts_with(DATE_OF_SCRIPTS) { found[0].to_owned() } else { "<time>".to_owned() }
         };

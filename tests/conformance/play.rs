@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What one step was answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct StepResponse {
     pub(crate) step: String,
     /// The request, for a reader.
     pub(crate) asked: String,
@@ -36,11 +36,11 @@ struct Stage<'a> {
     variables: Variables,
     normaliser: Normaliser,
     watches: BTreeMap<String, Lines>,
-    answers: Vec<Answer>,
+    answers: Vec<StepResponse>,
 }
 
 /// Plays a script in a namespace of its own, as far as it goes: what comes last says why it goes no further.
-pub(crate) async fn play(server: &Server, script: &Script, namespace: &str) -> Vec<Answer> {
+pub(crate) async fn play(server: &Server, script: &Script, namespace: &str) -> Vec<StepResponse> {
     let mut stage = Stage {
         server,
         variables: Variables::new(namespace),
@@ -53,7 +53,7 @@ pub(crate) async fn play(server: &Server, script: &Script, namespace: &str) -> V
         if let Err(error) = stage.play_step(&name, step).await {
             let said = stage.normaliser.normal(&json!(format!("{error:#}")));
             let surprise = Some(format!("the script ends here: {error:#}"));
-            stage.answers.push(Answer { step: name, asked: String::new(), said, surprise });
+            stage.answers.push(StepResponse { step: name, asked: String::new(), said, surprise });
             break;
         }
     }
@@ -175,7 +175,7 @@ impl Stage<'_> {
         let surprise = (step.count.is_some() && !end.is_empty()).then(|| format!("{end}: {}", json!(events)));
         self.variables.keep(name, json!(events));
         let said = self.normaliser.normal(&json!({ "events": events, "end": end }));
-        self.answers.push(Answer { step: name.to_owned(), asked: format!("events of {watch}"), said, surprise });
+        self.answers.push(StepResponse { step: name.to_owned(), asked: format!("events of {watch}"), said, surprise });
         Ok(())
     }
 
@@ -206,7 +206,7 @@ impl Stage<'_> {
         let surprise = (!as_said).then(|| answer.to_string());
         self.variables.keep(name, answer["body"].clone());
         let said = self.normaliser.normal(&answer);
-        self.answers.push(Answer { step: name.to_owned(), asked: asked.to_owned(), said, surprise });
+        self.answers.push(StepResponse { step: name.to_owned(), asked: asked.to_owned(), said, surprise });
     }
 }
 

@@ -7,7 +7,7 @@ use kedge_tests::compare::{Difference, differences};
 use serde_json::{Value, json};
 
 use crate::known_differences::{KnownDifferences, Row};
-use crate::play::Answer;
+use crate::play::StepResponse;
 
 /// One step, as both sides answered it.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn new(script: &str, real: &[Answer], plane: &[Answer]) -> Self {
-        let surprise = |answer: &Answer| {
+    pub(crate) fn new(script: &str, real: &[StepResponse], plane: &[StepResponse]) -> Self {
+        let surprise = |answer: &StepResponse| {
             let text = answer.surprise.as_ref()?;
             Some(format!("{script}, step {}: {}\n    {text}", answer.step, answer.asked))
         };
@@ -49,7 +49,7 @@ fn describe(difference: &Difference) -> String {
     format!("    @ {path}\n    - {}\n    + {}", text(expected), text(found))
 }
 
-fn said(answer: &Answer) -> Value {
+fn said(answer: &StepResponse) -> Value {
     answer.said.clone()
 }
 

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api::{Answer, Kube, path_of};
+use crate::api::{HttpResponse, Kube, path_of};
 use crate::case::{Entry, filled};
 use kedge_tests::compare::Difference;
 
@@ -141,7 +141,7 @@ async fn create_namespace(kube: &Kube, name: &str) -> anyhow::Result<String> {
 pub(crate) async fn play(kube: &Kube, listed: &KnownDifferences, case: &AdmissionCase) -> Verdict {
     let began = Instant::now();
     let outcome = match put_all(kube, listed, case).await {
-        Ok(requests) => Outcome::judge(&requests),
+        Ok(requests) => Outcome::from_steps(&requests),
         Err(error) => Outcome::Different(vec![format!("broken: {error:#}")]),
     };
     Verdict { case: case.name.clone(), took: began.elapsed(), outcome }
@@ -180,7 +180,7 @@ impl Put<'_> {
             let golden = &self.case.golden[&name];
             let seen = self.put(request, golden).await?;
             let found = differences(golden, &self.with_kedas_words(seen, golden));
-            judged.push((name.clone(), found, listed.of(&self.case.name, &name)));
+            judged.push((name.clone(), found, listed.for_step(&self.case.name, &name)));
         }
         Ok(judged)
     }
@@ -251,7 +251,7 @@ fn parameters(kind: &str) -> Value {
 }
 
 /// An answer in the form in which KEDA's were recorded.
-fn seen(answer: &Answer, namespace: &str) -> Value {
+fn seen(answer: &HttpResponse, namespace: &str) -> Value {
     let mut seen = json!({ "allowed": answer.code.is_success(), "warnings": answer.warnings });
     if !answer.code.is_success() {
         for key in ["code", "reason", "message"] {

@@ -18,7 +18,7 @@ pub(crate) struct Kube {
 
 /// What the API server answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) code: StatusCode,
     /// What the API server says beside it.
     pub(crate) warnings: Vec<String>,
@@ -35,12 +35,12 @@ impl Kube {
     }
 
     /// Sends a request; any status is an answer.
-    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<HttpResponse> {
         send(&self.patient, method, path, body).await
     }
 
     /// Asks once, whatever the answer.
-    pub(crate) async fn ask(&self, path: &str) -> anyhow::Result<Answer> {
+    pub(crate) async fn ask(&self, path: &str) -> anyhow::Result<HttpResponse> {
         send(&self.plain, Method::GET, path, None).await
     }
 
@@ -55,7 +55,7 @@ impl Kube {
 
     /// The objects of a list.
     pub(crate) async fn items(&self, path: &str) -> anyhow::Result<Vec<Value>> {
-        let Answer { code, mut body, .. } = self.call(Method::GET, path, None).await?;
+        let HttpResponse { code, mut body, .. } = self.call(Method::GET, path, None).await?;
         match body["items"].take() {
             Value::Array(items) if code.is_success() => Ok(items),
             _ => bail!("GET {path}: {code} {}", body["message"]),
@@ -63,7 +63,7 @@ impl Kube {
     }
 }
 
-async fn send(client: &kube::Client, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+async fn send(client: &kube::Client, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<HttpResponse> {
     let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
     let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
     let request = Request::builder().method(method).uri(path).header("content-type", content);
@@ -73,7 +73,7 @@ async fn send(client: &kube::Client, method: Method, path: &str, body: Option<&V
     let warnings = warnings.flat_map(warnings_of).collect();
     let text = response.into_body().collect_bytes().await?;
     let body = serde_json::from_slice(&text).unwrap_or_else(|_| String::from_utf8_lossy(&text).into());
-    Ok(Answer { code, warnings, body })
+    Ok(HttpResponse { code, warnings, body })
 }
 
 /// The texts of a header like `299 - "one", 299 - "two"`.

@@ -95,7 +95,7 @@ impl KnownDifferences {
     }
 
     /// What is listed for a step of a case.
-    pub(crate) fn of(&self, case: &str, step: &str) -> Vec<&Row> {
+    pub(crate) fn for_step(&self, case: &str, step: &str) -> Vec<&Row> {
         self.0.iter().filter(|row| row.case == case && row.step == step).collect()
     }
 
@@ -201,8 +201,8 @@ mod tests {
             row("x", "y", "z", "\"3\"", Cell::Text(vec!["a `b` | c".into()])),
         ];
         assert_eq!(listed.0, expected);
-        assert_eq!(listed.of("x", "y").len(), 1);
-        assert!(listed.of("x", "other").is_empty());
+        assert_eq!(listed.for_step("x", "y").len(), 1);
+        assert!(listed.for_step("x", "other").is_empty());
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(crate) async fn play(environment: &Environment, case: &Case) -> Verdict {
         grpc: environment.sources.grpc.to_string(),
     };
     let outcome = match run.play().await {
-        Ok(steps) => Outcome::judge(&steps),
+        Ok(steps) => Outcome::from_steps(&steps),
         Err(error) => Outcome::Different(vec![format!("broken: {error:#}")]),
     };
     Verdict { case: case.name.clone(), took: began.elapsed(), outcome }
@@ -92,7 +92,7 @@ impl<'a> CaseRun<'a> {
         let mut old_events = Vec::new();
         for step in &self.case.steps {
             let found = self.play_step(step, &mut old_events).await.with_context(|| step.name.clone())?;
-            results.push((step.name.clone(), found, self.environment.listed.of(&self.case.name, &step.name)));
+            results.push((step.name.clone(), found, self.environment.listed.for_step(&self.case.name, &step.name)));
         }
         Ok(results)
     }
@@ -163,7 +163,7 @@ impl<'a> CaseRun<'a> {
             golden.as_object_mut().expect("a capture is an object").remove(apart);
         }
         let is_apart = |path: &str| path.starts_with("metrics") || path.starts_with("sourcesWereAsked");
-        let mut listed = self.environment.listed.of(&self.case.name, &step.name);
+        let mut listed = self.environment.listed.for_step(&self.case.name, &step.name);
         listed.retain(|row| !is_apart(&row.path));
         let found = differences(&golden, &freed(seen, &self.case.free));
         found.iter().all(|difference| listed.iter().any(|row| row.is(difference)))

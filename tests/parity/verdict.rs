@@ -28,7 +28,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Judges the differences at each step by what is listed for it. Everything must be listed, and occur.
-    pub(crate) fn judge(steps: &[(String, Vec<Difference>, Vec<&Row>)]) -> Self {
+    pub(crate) fn from_steps(steps: &[(String, Vec<Difference>, Vec<&Row>)]) -> Self {
         let mut problems = Vec::new();
         let mut sections = BTreeSet::new();
         for (step, found, listed) in steps {
@@ -135,7 +135,7 @@ mod tests {
     fn what_differs_must_be_listed_and_what_is_listed_must_differ() {
         let (one, two) = (row("one", "a"), row("two", "b"));
         let judge = |found: &[&str], listed: Vec<&Row>| {
-            Outcome::judge(&[("s".to_owned(), found.iter().map(|path| difference(path)).collect(), listed)])
+            Outcome::from_steps(&[("s".to_owned(), found.iter().map(|path| difference(path)).collect(), listed)])
         };
         assert_eq!(judge(&[], vec![]), Outcome::Same);
         assert_eq!(

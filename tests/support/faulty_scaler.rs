@@ -195,11 +195,12 @@ type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
     /// A part of the behaviour, now and after each change.
-    fn follow<T: PartialEq + Clone + Send + Sync + 'static>(&self, say: fn(&Behaviour) -> T) -> ResponseStream<T> {
+    fn follow<T: PartialEq + Clone + Send + Sync + 'static>(&self, select: fn(&Behaviour) -> T) -> ResponseStream<T> {
         let state = (self.0.behaviour.subscribe(), None::<T>);
         let changes = stream::unfold(state, move |(mut behaviour, last)| async move {
-            let is_news = |now: &Behaviour| now.call_result == CallResult::Answers && last.as_ref() != Some(&say(now));
-            let now = say(&*behaviour.wait_for(is_news).await.ok()?);
+            let is_news =
+                |now: &Behaviour| now.call_result == CallResult::Answers && last.as_ref() != Some(&select(now));
+            let now = select(&*behaviour.wait_for(is_news).await.ok()?);
             Some((Ok(now.clone()), (behaviour, Some(now))))
         });
         changes.boxed()

@@ -17,6 +17,6 @@ pub fn code(cell: &str) -> Option<String> {
 }
 
 /// Prints a line at once: what `println!` prints, the test harness keeps back until the end.
-pub fn say(line: &str) {
+pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -69,7 +69,7 @@ impl Report {
     }
 
     pub(crate) fn handover(&mut self, seen: Handover) {
-        let verdict = Verdict::of(&seen);
+        let verdict = Verdict::from_handover(&seen);
         for note in &verdict.notes {
             println!("  noted: {note}");
         }

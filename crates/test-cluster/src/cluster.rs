@@ -110,7 +110,7 @@ impl ClusterBuilder {
 
     /// What every cluster has before anything of it runs.
     fn prepare(&self, control_plane: ControlPlane) -> anyhow::Result<Cluster> {
-        let state = StateFolder::of(&self.name)?;
+        let state = StateFolder::for_cluster(&self.name)?;
         let lock = state.take()?;
         let folder = state.path().to_owned();
         let port = Port::reserve()?;

@@ -31,7 +31,7 @@ impl Prometheus {
     /// name is as a cluster's: two that run at once need two.
     pub async fn start(name: &str, targets: &[SocketAddr]) -> anyhow::Result<Self> {
         let program = tokio::task::spawn_blocking(|| tools::path(Tool::Prometheus)).await??;
-        let state = StateFolder::of(name)?;
+        let state = StateFolder::for_cluster(name)?;
         let lock = state.take()?;
         let folder = state.path().to_owned();
         let port = Port::reserve()?;

@@ -27,7 +27,7 @@ pub struct Owner {
 
 impl StateFolder {
     /// The folder of the cluster with this name, below the build folder of this checkout.
-    pub fn of(name: &str) -> anyhow::Result<Self> {
+    pub fn for_cluster(name: &str) -> anyhow::Result<Self> {
         let harmless = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(harmless) {
             bail!("the cluster name `{name}` has characters other than a-z, 0-9 and -");

@@ -99,7 +99,7 @@ fn fault_suite() -> [Step<'static>; 3] {
 
 fn on_clusters(args: &Args) -> Vec<Step<'_>> {
     let filter = args.filter.as_deref();
-    let mut steps = vec![step(TOOLS, &[], vec![cargo_with(["xtask", "tools"], &[])])];
+    let mut steps = vec![step(TOOLS, &[], vec![Invocation::xtask(["tools"])])];
     let mut needs = vec![BUILD, TOOLS];
     if args.filter.is_none() {
         // A test would build it as well, while other tests wait for the processor.

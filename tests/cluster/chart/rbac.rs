@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{cases, render};
 
-/// One right: in which role, where, and what.
+/// One rule: in which role, where, and what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Right {
+pub(super) struct Rule {
     pub(super) role: String,
     pub(super) group: String,
     pub(super) resource: String,
@@ -17,7 +17,7 @@ pub(super) struct Right {
     pub(super) names: Vec<String>,
 }
 
-impl Right {
+impl Rule {
     fn is_of_the_cluster(&self) -> bool {
         self.role.starts_with("ClusterRole ")
     }
@@ -27,61 +27,61 @@ fn words(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// All rights that the roles among these objects give. Roles for people are left out.
-pub(super) fn rights(documents: &[Document]) -> Vec<Right> {
+/// All rules that the roles among these objects give. Roles for people are left out.
+pub(super) fn rules(documents: &[Document]) -> Vec<Rule> {
     let roles = documents.iter().filter(|document| document.is("Role") || document.is("ClusterRole"));
-    let mut rights = Vec::new();
+    let mut rules = Vec::new();
     for role in roles.filter(|role| !role.title().contains("keda:")) {
         for rule in role.object["rules"].as_array().into_iter().flatten() {
             for (group, resource) in pairs(&words(&rule["apiGroups"]), &words(&rule["resources"])) {
                 for verb in words(&rule["verbs"]) {
                     let (role, names) = (role.title(), words(&rule["resourceNames"]));
-                    rights.push(Right { role, group: group.clone(), resource: resource.clone(), verb, names });
+                    rules.push(Rule { role, group: group.clone(), resource: resource.clone(), verb, names });
                 }
             }
         }
     }
-    rights
+    rules
 }
 
 fn pairs(groups: &[String], resources: &[String]) -> Vec<(String, String)> {
     groups.iter().flat_map(|group| resources.iter().map(|resource| (group.clone(), resource.clone()))).collect()
 }
 
-/// The rights of a set of values.
-pub(super) fn of(name: &str) -> Vec<Right> {
-    rights(&render(&golden::case("helm", name)))
+/// The rules of a set of values.
+pub(super) fn expected_rules(name: &str) -> Vec<Rule> {
+    rules(&render(&golden::case("helm", name)))
 }
 
 #[test]
 fn nothing_is_allowed_for_everything_unless_it_is_written() {
     for case in cases().iter().filter(|case| case.name != "any-kind") {
-        let rights = rights(&render(case));
-        assert!(!rights.is_empty() || case.name == "without-rbac", "{}", case.name);
-        let wild = |right: &&Right| [&right.group, &right.resource, &right.verb].iter().any(|word| word.contains('*'));
-        assert_eq!(rights.iter().find(wild), None, "{}", case.name);
+        let rules = rules(&render(case));
+        assert!(!rules.is_empty() || case.name == "without-rbac", "{}", case.name);
+        let wild = |rule: &&Rule| [&rule.group, &rule.resource, &rule.verb].iter().any(|word| word.contains('*'));
+        assert_eq!(rules.iter().find(wild), None, "{}", case.name);
     }
-    let any = of("any-kind");
-    let wild: Vec<_> = any.iter().filter(|right| right.resource.contains('*')).collect();
-    assert!(wild.iter().all(|right| ["get", "list", "watch", "update"].contains(&right.verb.as_str())), "{wild:?}");
-    assert!(wild.iter().all(|right| right.verb != "update" || right.resource == "*/scale"), "{wild:?}");
+    let any = expected_rules("any-kind");
+    let wild: Vec<_> = any.iter().filter(|rule| rule.resource.contains('*')).collect();
+    assert!(wild.iter().all(|rule| ["get", "list", "watch", "update"].contains(&rule.verb.as_str())), "{wild:?}");
+    assert!(wild.iter().all(|rule| rule.verb != "update" || rule.resource == "*/scale"), "{wild:?}");
 }
 
 #[test]
 fn secrets_are_never_written_but_for_the_certificates() {
     for case in cases() {
-        for right in rights(&render(&case)).iter().filter(|right| right.resource == "secrets") {
-            let reads = ["get", "list", "watch"].contains(&right.verb.as_str());
-            // A right to create cannot be limited to a name.
-            let of_certificates = right.role.ends_with("-certs") && (right.verb == "create" || right.names.len() == 1);
-            assert!(reads || of_certificates, "{}: {right:?}", case.name);
+        for rule in rules(&render(&case)).iter().filter(|rule| rule.resource == "secrets") {
+            let reads = ["get", "list", "watch"].contains(&rule.verb.as_str());
+            // A rule to create cannot be limited to a name.
+            let of_certificates = rule.role.ends_with("-certs") && (rule.verb == "create" || rule.names.len() == 1);
+            assert!(reads || of_certificates, "{}: {rule:?}", case.name);
         }
     }
 }
 
 #[test]
 fn secrets_are_read_where_it_was_allowed() {
-    // Left: the set. Right: the roles that allow to read Secrets other than the certificates, and which.
+    // Left: the set. Rule: the roles that allow to read Secrets other than the certificates, and which.
     let named = "broker database";
     let rows: [(&str, &[(&str, &str)]); 5] = [
         ("default", &[("ClusterRole keda-operator", "")]),
@@ -98,10 +98,9 @@ fn secrets_are_read_where_it_was_allowed() {
         ),
     ];
     for (name, expected) in rows {
-        let read =
-            |right: &&Right| right.resource == "secrets" && right.verb == "get" && !right.role.ends_with("-certs");
-        let rights = of(name);
-        let mut found: Vec<_> = rights.iter().filter(read).map(|one| (one.role.clone(), one.names.join(" "))).collect();
+        let read = |rule: &&Rule| rule.resource == "secrets" && rule.verb == "get" && !rule.role.ends_with("-certs");
+        let rules = expected_rules(name);
+        let mut found: Vec<_> = rules.iter().filter(read).map(|one| (one.role.clone(), one.names.join(" "))).collect();
         found.sort();
         let expected: Vec<_> = expected.iter().map(|(role, names)| (role.to_string(), names.to_string())).collect();
         assert_eq!(found, expected, "{name}");
@@ -114,22 +113,22 @@ fn with_namespaces_given_the_rest_of_the_cluster_is_out_of_reach() {
     let authentications = ["clustertriggerauthentications", "clustertriggerauthentications/status"];
     let unavoidable = [&authentications[..], &["apiservices", "validatingwebhookconfigurations"]].concat();
     for name in ["namespaced", "namespaced-and-restricted", "webhooks-apart-namespaced"] {
-        let rights = of(name);
-        let mut of_cluster = rights.iter().filter(|right| right.is_of_the_cluster());
-        assert_eq!(of_cluster.find(|right| !unavoidable.contains(&right.resource.as_str())), None, "{name}");
-        let mut of_webhooks = rights.iter().filter(|right| right.role.ends_with("-webhook"));
-        let writes = of_webhooks.find(|right| !["get", "list", "watch"].contains(&right.verb.as_str()));
+        let rules = expected_rules(name);
+        let mut of_cluster = rules.iter().filter(|rule| rule.is_of_the_cluster());
+        assert_eq!(of_cluster.find(|rule| !unavoidable.contains(&rule.resource.as_str())), None, "{name}");
+        let mut of_webhooks = rules.iter().filter(|rule| rule.role.ends_with("-webhook"));
+        let writes = of_webhooks.find(|rule| !["get", "list", "watch"].contains(&rule.verb.as_str()));
         assert_eq!(writes, None, "{name}");
-        assert!(rights.iter().any(|right| right.role == "Role team-a/keda-operator-watched"), "{name}");
+        assert!(rules.iter().any(|rule| rule.role == "Role team-a/keda-operator-watched"), "{name}");
     }
 }
 
 #[test]
 fn what_may_be_changed_without_a_namespace_is_named() {
     for case in cases() {
-        for right in rights(&render(&case)) {
-            let registered = ["apiservices", "validatingwebhookconfigurations"].contains(&right.resource.as_str());
-            assert!(!registered || right.names.len() == 1, "{}: {right:?}", case.name);
+        for rule in rules(&render(&case)) {
+            let registered = ["apiservices", "validatingwebhookconfigurations"].contains(&rule.resource.as_str());
+            assert!(!registered || rule.names.len() == 1, "{}: {rule:?}", case.name);
         }
     }
 }

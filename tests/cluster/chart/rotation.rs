@@ -66,7 +66,7 @@ async fn read(client: kube::Client, path: String, seen: Shared) {
 }
 
 /// Asks whether an object may be written, again and again: a good one, and a bad one.
-async fn judge(client: kube::Client, namespace: String, seen: Shared) {
+async fn send_admissions(client: kube::Client, namespace: String, seen: Shared) {
     let path = format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects?dryRun=All");
     let good = scaled_object("another", [cron_open(2)], json!({}));
     let mut trigger = cron_open(2);
@@ -125,9 +125,9 @@ async fn shake_hands(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>
 }
 
 /// Waits until the webhooks answer: objects that they do not answer for are refused.
-async fn until_judged(cluster: &Cluster) {
+async fn until_webhooks_respond(cluster: &Cluster) {
     let object = scaled_object("first", [cron_open(2)], json!({}));
-    wait_for("objects are judged", DEADLINE, async || cluster.apply(&object).map_err(|error| error.to_string()))
+    wait_for("the webhooks respond", DEADLINE, async || cluster.apply(&object).map_err(|error| error.to_string()))
         .await
         .unwrap();
     cluster.kubectl(["delete", "scaledobject", "first"]).unwrap();
@@ -157,7 +157,7 @@ async fn certificates_are_renewed_under_load_and_no_caller_fails() {
     let release = Release::install(&cluster, 3, &VALUES.map(str::to_owned));
     let pods = release.run().await;
     let namespace = TestNamespace::create(&cluster, "certificates");
-    until_judged(&cluster).await;
+    until_webhooks_respond(&cluster).await;
     namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
     namespace.until("it is ready", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
     let metric = namespace.get("scaledobject", "web")["status"]["externalMetricNames"][0].as_str().unwrap().to_owned();
@@ -170,7 +170,7 @@ async fn certificates_are_renewed_under_load_and_no_caller_fails() {
     for _ in 0..2 {
         callers.spawn(read(cluster.client().await.unwrap(), path.clone(), seen.clone()));
     }
-    callers.spawn(judge(cluster.client().await.unwrap(), namespace.name.clone(), seen.clone()));
+    callers.spawn(send_admissions(cluster.client().await.unwrap(), namespace.name.clone(), seen.clone()));
     callers.spawn(connect(cluster.client().await.unwrap(), release.metrics_port(), seen.clone()));
 
     let first = part(&cluster, "ca.key");

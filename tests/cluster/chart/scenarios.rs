@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// What a mode allows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wishes {
+pub(super) struct ScenarioOptions {
     pub(super) namespaces: Namespaces,
     pub(super) secrets: Secrets,
     pub(super) certificates: Certificates,
@@ -40,7 +40,7 @@ pub(super) enum Certificates {
     Given,
 }
 
-impl Default for Wishes {
+impl Default for ScenarioOptions {
     fn default() -> Self {
         Self {
             namespaces: Namespaces::All,
@@ -58,8 +58,8 @@ fn secret(name: &str, namespace: &str) -> Value {
 }
 
 /// What must be there before the chart is installed.
-pub(super) fn before(namespace: &TestNamespace<'_>, wishes: &Wishes) {
-    if wishes.rollouts {
+pub(super) fn before(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
+    if options.rollouts {
         let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         let scale = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector" });
         let definition = json!({
@@ -76,7 +76,7 @@ pub(super) fn before(namespace: &TestNamespace<'_>, wishes: &Wishes) {
         });
         namespace.cluster.apply(&definition).unwrap();
     }
-    if wishes.certificates == Certificates::Given {
+    if options.certificates == Certificates::Given {
         let names = ["keda-operator-metrics-apiserver.keda.svc", "keda-admission-webhooks.keda.svc"];
         let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).unwrap();
         let files = json!({ "tls.crt": made.cert.pem(), "tls.key": made.signing_key.serialize_pem(), "ca.crt": made.cert.pem() });
@@ -87,8 +87,8 @@ pub(super) fn before(namespace: &TestNamespace<'_>, wishes: &Wishes) {
 }
 
 /// Has the API server believe the certificate that was given, as the value `caBundle` would.
-pub(super) fn registered(namespace: &TestNamespace<'_>, wishes: &Wishes) {
-    if wishes.certificates == Certificates::Made {
+pub(super) fn registered(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
+    if options.certificates == Certificates::Made {
         return;
     }
     let query = "--output=jsonpath={.data['ca\\.crt']}";
@@ -113,12 +113,12 @@ pub(super) fn one_object(namespace: &TestNamespace<'_>) {
 }
 
 /// Plays it all.
-pub(super) async fn play(namespace: &TestNamespace<'_>, wishes: &Wishes) {
-    if wishes.webhooks {
-        until_judged(namespace, wishes).await;
+pub(super) async fn play(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
+    if options.webhooks {
+        until_judged(namespace, options).await;
     }
-    namespace.apply(credentials(namespace, wishes));
-    namespace.apply(objects(namespace, wishes));
+    namespace.apply(credentials(namespace, options));
+    namespace.apply(objects(namespace, options));
     namespace.until_replicas("awake", 2).await;
     namespace.until_replicas("asleep", 0).await;
     namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
@@ -131,7 +131,7 @@ pub(super) async fn play(namespace: &TestNamespace<'_>, wishes: &Wishes) {
             namespace.get("scaledjob", "job")["status"]["conditions"].is_null()
         })
         .await;
-    if wishes.rollouts {
+    if options.rollouts {
         // No controller creates its pods, so the HPA sees none.
         namespace
             .until("the rollout wakes", Some(1), |namespace| namespace.replicas("rollouts.argoproj.io", "rolling"))
@@ -152,7 +152,7 @@ pub(super) async fn play(namespace: &TestNamespace<'_>, wishes: &Wishes) {
     namespace.kubectl(["patch", "scaledobject", "asleep", "--subresource=status", "--type=merge", noted]);
     let name = |namespace: &TestNamespace<'_>| namespace.get("scaledobject", "asleep")["status"]["hpaName"].clone();
     namespace.until("the status is right again", json!("keda-hpa-asleep"), name).await;
-    if wishes.certificates == Certificates::Made {
+    if options.certificates == Certificates::Made {
         spoil_certificate(namespace).await;
     }
     clean_up(namespace).await;
@@ -182,7 +182,7 @@ async fn clean_up(namespace: &TestNamespace<'_>) {
 }
 
 /// Waits until a bad object is refused, by the name of the Service.
-async fn until_judged(namespace: &TestNamespace<'_>, wishes: &Wishes) {
+async fn until_judged(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
     let mut bad = cron_open(2);
     bad["metadata"]["start"] = json!("at noon");
     let mut bad = scaled_object("bad", [bad], json!({}));
@@ -199,7 +199,7 @@ async fn until_judged(namespace: &TestNamespace<'_>, wishes: &Wishes) {
         if is_judged { Ok(()) } else { Err(said) }
     });
     judged.await.unwrap();
-    if wishes.namespaces == Namespaces::Own {
+    if options.namespaces == Namespaces::Own {
         bad["metadata"]["namespace"] = json!("default");
         assert_eq!(refused(&bad), "nothing", "others look after it");
         namespace.cluster.kubectl(["delete", "scaledobject", "bad", "--namespace=default"]).unwrap();
@@ -216,8 +216,8 @@ async fn until_judged(namespace: &TestNamespace<'_>, wishes: &Wishes) {
 }
 
 /// What triggers take their credentials from.
-fn credentials(namespace: &TestNamespace<'_>, wishes: &Wishes) -> Vec<Value> {
-    let secrets_in = if wishes.secrets == Secrets::All { &namespace.name } else { "keda" };
+fn credentials(namespace: &TestNamespace<'_>, options: &ScenarioOptions) -> Vec<Value> {
+    let secrets_in = if options.secrets == Secrets::All { &namespace.name } else { "keda" };
     namespace.cluster.apply(&secret("broker", secrets_in)).unwrap();
     namespace.cluster.apply(&secret("database", "keda")).unwrap();
     let reference = |name: &str| json!([{ "parameter": "one", "name": name, "key": "key" }]);
@@ -251,7 +251,7 @@ fn with_variable(kind: &str, name: &str) -> Value {
     workload
 }
 
-fn objects(namespace: &TestNamespace<'_>, wishes: &Wishes) -> Vec<Value> {
+fn objects(namespace: &TestNamespace<'_>, options: &ScenarioOptions) -> Vec<Value> {
     let by = |trigger: Value, name: &str| with_authentication(trigger, "TriggerAuthentication", name);
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
     let asked = json!({
@@ -284,11 +284,11 @@ fn objects(namespace: &TestNamespace<'_>, wishes: &Wishes) -> Vec<Value> {
         scaled_object("asking", [asked], json!({})),
         job,
     ];
-    if wishes.tokens {
+    if options.tokens {
         objects.push(deployment("by-token", 1));
         objects.push(scaled_object("by-token", [by(cron_closed(1), "token")], json!({})));
     }
-    if wishes.rollouts {
+    if options.rollouts {
         let mut rollout = json!({
             "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": { "name": "rolling" },
             "spec": { "replicas": 0 },

@@ -1,4 +1,4 @@
-//! Kedge at work with the rights that the chart gives it, and no others, mode by mode: none is missing, and none is idle. Both are
+//! Kedge at work with the rules that the chart gives it, and no others, mode by mode: none is missing, and none is idle. Both are
 //! read from the API server's own log.
 
 use std::collections::BTreeSet;
@@ -11,11 +11,11 @@ use kedge_tests::helm::Document;
 use kedge_tests::namespace::TestNamespace;
 use serde_json::{Value, json};
 
-use super::rbac::{self, Right};
+use super::rbac::{self, Rule};
 use super::running::Release;
-use super::scenarios::{self, Wishes};
+use super::scenarios::{self, ScenarioOptions};
 
-/// Rights whose use is in no log, and why they are given.
+/// Rules whose use is in no log, and why they are given.
 const UNSEEN: [(&str, &str, &str, &str); 1] = [(
     "keda.sh",
     "scaledobjects/finalizers",
@@ -23,13 +23,13 @@ const UNSEEN: [(&str, &str, &str, &str); 1] = [(
     "an admission plugin asks for it within the API server; the test of finalizers shows that it is needed",
 )];
 
-/// A right that an account has.
+/// A rule that an account has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Grant {
     account: String,
     /// Where; nowhere is everywhere.
     namespace: Option<String>,
-    right: Right,
+    rule: Rule,
 }
 
 /// Something that an account did.
@@ -45,7 +45,7 @@ pub(crate) struct Use {
 
 impl Grant {
     fn covers(&self, done: &Use) -> bool {
-        let Right { group, resource, verb, names, .. } = &self.right;
+        let Rule { group, resource, verb, names, .. } = &self.rule;
         self.account == done.account
             && self.namespace.as_ref().is_none_or(|namespace| *namespace == done.namespace)
             && (group, resource, verb) == (&done.group, &done.resource, &done.verb)
@@ -53,14 +53,14 @@ impl Grant {
     }
 
     fn is_unseen(&self) -> bool {
-        let Right { group, resource, verb, .. } = &self.right;
+        let Rule { group, resource, verb, .. } = &self.rule;
         UNSEEN.iter().any(|(g, r, v, _)| (*g, *r, *v) == (group, resource, verb))
     }
 }
 
 /// What the rendered roles allow to the accounts that they are bound to.
 fn grants(documents: &[Document]) -> Vec<Grant> {
-    let rights = rbac::rights(documents);
+    let rules = rbac::rules(documents);
     let mut grants = Vec::new();
     for binding in documents.iter().filter(|one| one.is("RoleBinding") || one.is("ClusterRoleBinding")) {
         let namespace = binding.object["metadata"]["namespace"].as_str();
@@ -73,9 +73,9 @@ fn grants(documents: &[Document]) -> Vec<Grant> {
         for subject in binding.object["subjects"].as_array().into_iter().flatten() {
             let [of, who] = [&subject["namespace"], &subject["name"]].map(|word| word.as_str().unwrap());
             let account = format!("system:serviceaccount:{of}:{who}");
-            let bound = rights.iter().filter(|right| right.role == role).cloned();
+            let bound = rules.iter().filter(|rule| rule.role == role).cloned();
             let namespace = namespace.map(str::to_owned);
-            grants.extend(bound.map(|right| Grant { account: account.clone(), namespace: namespace.clone(), right }));
+            grants.extend(bound.map(|rule| Grant { account: account.clone(), namespace: namespace.clone(), rule }));
         }
     }
     grants
@@ -96,7 +96,7 @@ pub(crate) fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<S
             Some(sub) => format!("{}/{sub}", word(&object["resource"])),
             None => word(&object["resource"]),
         };
-        // Just after a kind was defined the API server may not know it everywhere; that is no missing right.
+        // Just after a kind was defined the API server may not know it everywhere; that is no missing rule.
         let is_known = !word(&entry["responseStatus"]["message"]).contains("cannot find RESTMapping");
         if entry["responseStatus"]["code"] == 403 && is_known {
             refused.insert(format!("{account}: {} {}", word(&entry["verb"]), word(&entry["requestURI"])));
@@ -124,71 +124,76 @@ struct Mode<'a> {
     /// Further values; `NAMESPACE` is that of the namespace.
     values: &'a [&'a str],
     replicas: usize,
-    wishes: Wishes,
+    options: ScenarioOptions,
 }
 
 /// Installs the chart, runs its pods, has them do all they can do, and holds what they did against what they may do.
 async fn play(cluster: &Cluster, mode: Mode<'_>) {
     let title = mode.sets.join(" and ");
     let namespace = TestNamespace::create(cluster, "mode");
-    scenarios::before(&namespace, &mode.wishes);
+    scenarios::before(&namespace, &mode.options);
     let sets =
         mode.sets.iter().map(|set| format!("--values={}", golden::case("helm", set).path("values.yaml").display()));
     let values = mode.values.iter().map(|value| format!("--set={}", value.replace("NAMESPACE", &namespace.name)));
     let arguments: Vec<String> = sets.chain(values).collect();
     let since = fs::metadata(cluster.audit_log()).map_or(0, |file| file.len() as usize);
     let release = Release::install(cluster, mode.replicas, &arguments);
-    scenarios::registered(&namespace, &mode.wishes);
+    scenarios::registered(&namespace, &mode.options);
     let pods = release.run().await;
-    scenarios::play(&namespace, &mode.wishes).await;
+    scenarios::play(&namespace, &mode.options).await;
     pods.terminate().await;
 
     let (done, refused) = log(cluster, since);
-    assert_eq!(refused, BTreeSet::new(), "{title}: missing rights");
+    assert_eq!(refused, BTreeSet::new(), "{title}: missing rules");
     let grants = grants(&release.rendered());
     assert!(!grants.is_empty(), "{title}");
     let is_idle = |grant: &&Grant| !grant.is_unseen() && !done.iter().any(|done| grant.covers(done));
     let idle: Vec<&Grant> = grants.iter().filter(is_idle).collect();
-    assert_eq!(idle, Vec::<&Grant>::new(), "{title}: rights that are given and not used");
+    assert_eq!(idle, Vec::<&Grant>::new(), "{title}: rules that are given and not used");
     release.uninstall();
 }
 
 #[tokio::test]
 async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
     let cluster = checking_cluster("chart-everywhere").await;
-    let wishes = Wishes::default();
-    play(&cluster, Mode { sets: &["default"], values: &[], replicas: 1, wishes }).await;
-    play(&cluster, Mode { sets: &["high-availability"], values: &[], replicas: 3, wishes }).await;
+    let options = ScenarioOptions::default();
+    play(&cluster, Mode { sets: &["default"], values: &[], replicas: 1, options }).await;
+    play(&cluster, Mode { sets: &["high-availability"], values: &[], replicas: 3, options }).await;
     // The cluster has no ServiceMonitors.
     let values = &["prometheus.webhooks.serviceMonitor.enabled=false"];
-    play(&cluster, Mode { sets: &["webhooks-apart"], values, replicas: 2, wishes }).await;
+    play(&cluster, Mode { sets: &["webhooks-apart"], values, replicas: 2, options }).await;
 }
 
 #[tokio::test]
 async fn rights_that_values_add_or_take_are_enough_and_all_used() {
     let cluster = checking_cluster("chart-special").await;
-    let wishes =
-        Wishes { secrets: scenarios::Secrets::OfTheRelease, rollouts: true, tokens: true, ..Wishes::default() };
+    let options = ScenarioOptions {
+        secrets: scenarios::Secrets::OfTheRelease,
+        rollouts: true,
+        tokens: true,
+        ..ScenarioOptions::default()
+    };
     let sets = &["secrets-restricted", "custom-kinds", "all-tokens"];
-    play(&cluster, Mode { sets, values: &[], replicas: 1, wishes }).await;
-    let wishes = Wishes { certificates: scenarios::Certificates::Given, tokens: true, ..Wishes::default() };
+    play(&cluster, Mode { sets, values: &[], replicas: 1, options }).await;
+    let options =
+        ScenarioOptions { certificates: scenarios::Certificates::Given, tokens: true, ..ScenarioOptions::default() };
     let values = &["permissions.operator.restrict.serviceAccountTokenCreationRoles[0].namespace=NAMESPACE"];
     let values = &[values[0], "permissions.operator.restrict.serviceAccountTokenCreationRoles[0].name=broker-reader"];
-    play(&cluster, Mode { sets: &["own-certificates", "tokens"], values, replicas: 1, wishes }).await;
+    play(&cluster, Mode { sets: &["own-certificates", "tokens"], values, replicas: 1, options }).await;
 }
 
 #[tokio::test]
 async fn rights_of_some_namespaces_are_enough_and_all_used() {
     let cluster = checking_cluster("chart-namespaced").await;
-    let wishes = Wishes { namespaces: scenarios::Namespaces::Own, ..Wishes::default() };
+    let options = ScenarioOptions { namespaces: scenarios::Namespaces::Own, ..ScenarioOptions::default() };
     let watched = &["watchNamespace=NAMESPACE"];
-    play(&cluster, Mode { sets: &["namespaced"], values: watched, replicas: 1, wishes }).await;
-    let restricted = Wishes { secrets: scenarios::Secrets::OfTheRelease, webhooks: false, ..wishes };
-    play(&cluster, Mode { sets: &["namespaced-and-restricted"], values: watched, replicas: 1, wishes: restricted })
+    play(&cluster, Mode { sets: &["namespaced"], values: watched, replicas: 1, options }).await;
+    let restricted = ScenarioOptions { secrets: scenarios::Secrets::OfTheRelease, webhooks: false, ..options };
+    play(&cluster, Mode { sets: &["namespaced-and-restricted"], values: watched, replicas: 1, options: restricted })
         .await;
     // No cert-manager runs here.
     let values = &["watchNamespace=NAMESPACE", "certificates.certManager.enabled=false"];
-    play(&cluster, Mode { sets: &["webhooks-apart-namespaced"], values, replicas: 1, wishes }).await;
+    play(&cluster, Mode { sets: &["webhooks-apart-namespaced"], values, replicas: 1, options }).await;
 }
 
 #[tokio::test]

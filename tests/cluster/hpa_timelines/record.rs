@@ -7,7 +7,7 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::script::{Answer, Timeline};
+use super::script::{MetricResponse, Timeline};
 use super::scripted_metrics::{Done, Playback, TimelineEvent, Written};
 
 /// How long a sync may have taken that wrote nothing.
@@ -30,7 +30,7 @@ pub(super) struct HpaSync {
     pub(super) responded_at: Option<DateTime<Utc>>,
     /// The scale that it saw.
     pub(super) scale: Value,
-    pub(super) answers: Vec<(String, Answer)>,
+    pub(super) answers: Vec<(String, MetricResponse)>,
     /// How many pods there were, where it asked for metrics.
     pub(super) pods: Option<i32>,
     /// The replicas that it wrote.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::real_cluster::act;
 use super::record::{HpaSync, Record};
-use super::script::{Action, Answer, DOWNSCALE_WINDOW, NAMESPACE, Timeline};
+use super::script::{Action, DOWNSCALE_WINDOW, MetricResponse, NAMESPACE, Timeline};
 
 /// What both controllers did in one sync, where it is not the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ struct Rehearsal<'a> {
     controller: HpaController,
     now: Arc<Mutex<DateTime<Utc>>>,
     /// What each metric is at present.
-    responses: Arc<Mutex<BTreeMap<String, Answer>>>,
+    responses: Arc<Mutex<BTreeMap<String, MetricResponse>>>,
     pods: i32,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Rehearsal<'a> {
         let clock = now.clone();
         let wall = Arc::new(move || *clock.lock().expect("no holder of the lock panics"));
         let plane = Plane::new(Options { wall, ..Options::default() });
-        let responses = Arc::<Mutex<BTreeMap<String, Answer>>>::default();
+        let responses = Arc::<Mutex<BTreeMap<String, MetricResponse>>>::default();
         let settings = Settings { downscale_stabilization: DOWNSCALE_WINDOW, ..Settings::default() };
         let client = plane.client("system:admin");
         serve(&plane, &client, responses.clone()).await?;
@@ -142,7 +142,7 @@ impl<'a> Rehearsal<'a> {
 async fn serve(
     plane: &Plane,
     client: &kube::Client,
-    responses: Arc<Mutex<BTreeMap<String, Answer>>>,
+    responses: Arc<Mutex<BTreeMap<String, MetricResponse>>>,
 ) -> anyhow::Result<()> {
     let service: APIService = serde_json::from_value(json!({
         "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
@@ -162,18 +162,18 @@ async fn serve(
 }
 
 /// As the metrics API of the real cluster answers: no value is an error there.
-fn respond(metric: &str, answer: Option<Answer>) -> Response<Body> {
+fn respond(metric: &str, answer: Option<MetricResponse>) -> Response<Body> {
     let now = "2026-01-01T00:00:00Z";
     let item = |value: String| json!({ "metricName": metric, "metricLabels": null, "timestamp": now, "value": value });
     let (code, body) = match answer {
-        Some(Answer::Series(values)) if !values.is_empty() => {
+        Some(MetricResponse::Series(values)) if !values.is_empty() => {
             let items: Vec<Value> = values.into_iter().map(item).collect();
             (
                 200,
                 json!({ "kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1", "items": items }),
             )
         }
-        Some(Answer::Refusal(text)) => (503, failure(text)),
+        Some(MetricResponse::Refusal(text)) => (503, failure(text)),
         _ => (404, failure(&format!("no value was found for metric {metric}"))),
     };
     let mut response = Response::new(Body::from(body.to_string().into_bytes()));

@@ -32,14 +32,14 @@ pub(super) struct Timeline {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// The response to each metric in one sync.
-    Respond(Vec<(&'static str, Answer)>),
+    Respond(Vec<(&'static str, MetricResponse)>),
     Do(Action),
     /// Nothing happens for a while.
     Pause(Duration),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum MetricResponse {
     Series(Vec<String>),
     Refusal(&'static str),
 }
@@ -65,7 +65,7 @@ pub(super) fn timeline(name: &'static str, replicas: i32, spec: Value) -> Timeli
 impl Timeline {
     /// Tells `load`, sync by sync.
     pub(super) fn tell<T: ToString>(mut self, values: impl IntoIterator<Item = T>) -> Self {
-        let step = |value: T| Step::Respond(vec![("load", Answer::Series(vec![value.to_string()]))]);
+        let step = |value: T| Step::Respond(vec![("load", MetricResponse::Series(vec![value.to_string()]))]);
         self.steps.extend(values.into_iter().map(step));
         self
     }
@@ -78,7 +78,7 @@ impl Timeline {
     }
 
     /// Tells whatever of whichever metrics, once.
-    pub(super) fn answer<const N: usize>(mut self, answers: [(&'static str, Answer); N]) -> Self {
+    pub(super) fn answer<const N: usize>(mut self, answers: [(&'static str, MetricResponse); N]) -> Self {
         self.steps.push(Step::Respond(answers.to_vec()));
         self
     }
@@ -163,14 +163,14 @@ fn external(metric: &str, target: Value) -> Value {
     json!({ "type": "External", "external": { "metric": { "name": metric }, "target": target } })
 }
 
-pub(super) fn series<const N: usize>(values: [&str; N]) -> Answer {
-    Answer::Series(values.map(str::to_owned).to_vec())
+pub(super) fn series<const N: usize>(values: [&str; N]) -> MetricResponse {
+    MetricResponse::Series(values.map(str::to_owned).to_vec())
 }
 
-pub(super) fn amount(value: impl ToString) -> Answer {
-    Answer::Series(vec![value.to_string()])
+pub(super) fn amount(value: impl ToString) -> MetricResponse {
+    MetricResponse::Series(vec![value.to_string()])
 }
 
-pub(super) fn refusal() -> Answer {
-    Answer::Refusal("the source is away")
+pub(super) fn refusal() -> MetricResponse {
+    MetricResponse::Refusal("the source is away")
 }

@@ -13,7 +13,7 @@ use kedge_test_cluster::slowdown;
 use tokio::time::{Instant, sleep};
 
 use super::real_cluster::PodWatch;
-use super::script::{Action, Answer, Step, Timeline};
+use super::script::{Action, MetricResponse, Step, Timeline};
 
 /// How long the controller takes at most to act on an answer, on an idle machine. Where it took longer, the record shows it.
 const REACTION_MAX: Duration = Duration::from_millis(300);
@@ -38,7 +38,7 @@ pub(super) struct Playback {
 pub(super) enum TimelineEvent {
     Responded {
         metric: String,
-        answer: Answer,
+        answer: MetricResponse,
         /// How many pods there were, all of them ready.
         pods: i32,
     },
@@ -143,12 +143,12 @@ impl ScriptedMetrics {
     }
 
     /// The answer to a question, if its time has come.
-    fn answer(&self, name: &str, metric: &str) -> Option<Answer> {
+    fn answer(&self, name: &str, metric: &str) -> Option<MetricResponse> {
         let (pods, writes) = (self.scene.settled(name), self.scene.hpa_writes(name));
         let mut all = self.lock();
         let progress = all.get_mut(name)?;
         let steps = progress.playback.timeline.steps.get(progress.step);
-        let Some(step) = steps else { return Some(Answer::Refusal("the playback is over")) };
+        let Some(step) = steps else { return Some(MetricResponse::Refusal("the playback is over")) };
         let Step::Respond(answers) = step else { return None };
         let (answers, pods) = (answers.clone(), pods?);
         if progress.responded.is_empty() {
@@ -178,8 +178,8 @@ impl ScriptedMetrics {
         };
         let value = |value: String| MetricValue { name: metric.to_owned(), value, at: Utc::now() };
         match answer {
-            Answer::Series(values) => Ok(values.into_iter().map(value).collect()),
-            Answer::Refusal(text) => Err(MetricError::Unavailable(text.to_owned())),
+            MetricResponse::Series(values) => Ok(values.into_iter().map(value).collect()),
+            MetricResponse::Refusal(text) => Err(MetricError::Unavailable(text.to_owned())),
         }
     }
 

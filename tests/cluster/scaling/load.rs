@@ -27,24 +27,24 @@ pub(super) fn writes(namespace: &TestNamespace<'_>) -> Vec<String> {
     lines.filter_map(of).collect()
 }
 
-/// A kind of object that causes no writes once it has settled, and the events that it causes: each once.
-struct Kind {
+/// A group of object that causes no writes once it has settled, and the events that it causes: each once.
+struct ObjectGroup {
     name: &'static str,
     trigger: Value,
     spec: Value,
-    /// Annotations, one for each object of this kind in turn.
+    /// Annotations, one for each object of this group in turn.
     annotations: &'static [(&'static str, &'static str)],
     events: &'static [&'static str],
 }
 
-fn kind(name: &'static str, trigger: Value, spec: Value, events: &'static [&'static str]) -> Kind {
-    Kind { name, trigger, spec, annotations: &[], events }
+fn group(name: &'static str, trigger: Value, spec: Value, events: &'static [&'static str]) -> ObjectGroup {
+    ObjectGroup { name, trigger, spec, annotations: &[], events }
 }
 
 /// A scrape may be late on a busy machine, and then the series is gone for a moment.
 const LOAD: &str = "last_over_time(load[1m])";
 
-fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
+fn groups(server: &str, guarded: &str) -> Vec<ObjectGroup> {
     let dead = || prometheus("http://127.0.0.1:9", "up", 1);
     let named = |mut trigger: Value| {
         trigger["name"] = json!("t");
@@ -61,18 +61,18 @@ fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
     let abacus = json!({ "type": "abacus", "metadata": { "beads": "7" } });
     let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 2 } });
     vec![
-        kind("load", prometheus(server, LOAD, 10), two.clone(), &["ScaledObjectReady"]),
-        kind("open", cron_open(2), json!({}), &["ScaledObjectReady"]),
-        kind("closed", cron_closed(2), json!({}), &["ScaledObjectReady", "KEDAScaleTargetDeactivated"]),
-        kind("cooling", cron_closed(2), json!({ "initialCooldownPeriod": 3600 }), &["ScaledObjectReady"]),
-        kind("dead", dead(), json!({}), &["KEDAScalerFailed"]),
-        kind("fallen", dead(), fallback, &["KEDAScalerFailed", "ScaledObjectFallbackActivated"]),
-        kind("unbuilt", abacus, json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
-        kind("formula", named(prometheus(server, LOAD, 10)), formula("t + 0"), &["ScaledObjectReady"]),
-        kind("no-formula", named(prometheus(server, LOAD, 10)), formula("(t - t) / 0"), &["KEDAMetricSourceFailed"]),
-        kind("signed", signed("there"), two, &["ScaledObjectReady"]),
-        kind("unsigned", signed("absent"), json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
-        Kind {
+        group("load", prometheus(server, LOAD, 10), two.clone(), &["ScaledObjectReady"]),
+        group("open", cron_open(2), json!({}), &["ScaledObjectReady"]),
+        group("closed", cron_closed(2), json!({}), &["ScaledObjectReady", "KEDAScaleTargetDeactivated"]),
+        group("cooling", cron_closed(2), json!({ "initialCooldownPeriod": 3600 }), &["ScaledObjectReady"]),
+        group("dead", dead(), json!({}), &["KEDAScalerFailed"]),
+        group("fallen", dead(), fallback, &["KEDAScalerFailed", "ScaledObjectFallbackActivated"]),
+        group("unbuilt", abacus, json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
+        group("formula", named(prometheus(server, LOAD, 10)), formula("t + 0"), &["ScaledObjectReady"]),
+        group("no-formula", named(prometheus(server, LOAD, 10)), formula("(t - t) / 0"), &["KEDAMetricSourceFailed"]),
+        group("signed", signed("there"), two, &["ScaledObjectReady"]),
+        group("unsigned", signed("absent"), json!({}), &["KEDAScalerFailed", "ScaledObjectCheckFailed"]),
+        ObjectGroup {
             annotations: &[
                 ("paused", "true"),
                 ("paused-replicas", "2"),
@@ -80,7 +80,7 @@ fn kinds(server: &str, guarded: &str) -> Vec<Kind> {
                 ("paused-scale-out", "true"),
                 ("force-activation", "true"),
             ],
-            ..kind("steered", cron_closed(2), json!({}), &[])
+            ..group("steered", cron_closed(2), json!({}), &[])
         },
     ]
 }
@@ -107,7 +107,7 @@ async fn sixty_settled_objects_cause_no_write() {
     let guarded = HttpSource::start().await.unwrap();
     guarded.set("guarded", SourceResponse::Value(15.0));
     guarded.protect("guarded", "Bearer t");
-    let kinds = kinds(&server.url(), &guarded.url());
+    let groups = groups(&server.url(), &guarded.url());
     namespace.apply([
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "there" }, "stringData": { "token": "t" } }),
         json!({
@@ -115,15 +115,15 @@ async fn sixty_settled_objects_cause_no_write() {
             "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": "there", "key": "token" }] },
         }),
     ]);
-    let objects = |kind: &Kind, index: usize| {
-        let name = format!("{}-{index}", kind.name);
-        let mut object = scaled_object(&name, [kind.trigger.clone()], kind.spec.clone());
-        if let Some((annotation, value)) = kind.annotations.get(index) {
+    let objects = |group: &ObjectGroup, index: usize| {
+        let name = format!("{}-{index}", group.name);
+        let mut object = scaled_object(&name, [group.trigger.clone()], group.spec.clone());
+        if let Some((annotation, value)) = group.annotations.get(index) {
             object["metadata"]["annotations"] = json!({ format!("autoscaling.keda.sh/{annotation}"): value });
         }
         [deployment(&name, 1), object]
     };
-    namespace.apply(kinds.iter().flat_map(|kind| (0..5).flat_map(move |index| objects(kind, index))));
+    namespace.apply(groups.iter().flat_map(|group| (0..5).flat_map(move |index| objects(group, index))));
     wait_for("every object has settled", 2 * DEADLINE, async || {
         let before = writes(&namespace).len();
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -149,11 +149,11 @@ async fn sixty_settled_objects_cause_no_write() {
     let repeated: Vec<_> =
         events.iter().filter(|((_, reason), count)| **count > 1 && reason != "KEDAScalersStarted").collect();
     assert!(repeated.is_empty(), "{repeated:?}");
-    for kind in &kinds {
+    for group in &groups {
         for index in 0..5 {
-            let name = format!("{}-{index}", kind.name);
+            let name = format!("{}-{index}", group.name);
             let count = |reason: &str| events.get(&(name.clone(), reason.to_owned())).copied().unwrap_or(0);
-            for reason in kind.events {
+            for reason in group.events {
                 assert_eq!(count(reason), 1, "{reason} of {name}: {events:?}");
             }
         }

@@ -18,7 +18,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn of(seen: &Handover) -> Self {
+    pub(super) fn from_handover(seen: &Handover) -> Self {
         let (wrong, allowed): (Vec<&Change>, Vec<&Change>) =
             seen.changes.iter().partition(|change| is_violation(change));
         let mut violations: Vec<String> = wrong.iter().map(ToString::to_string).collect();

@@ -20,7 +20,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let clusters = if args.all { StateFolder::all()? } else { vec![(args.name.clone(), StateFolder::of(&args.name)?)] };
+    let clusters =
+        if args.all { StateFolder::all()? } else { vec![(args.name.clone(), StateFolder::for_cluster(&args.name)?)] };
     for (name, state) in clusters {
         println!("cluster `{name}` {}", stop(&state)?);
     }

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     };
     let own = async {
         let mut cluster = args.choices.builder().start().await?;
-        let state = StateFolder::of(&args.choices.name)?;
+        let state = StateFolder::for_cluster(&args.choices.name)?;
         cluster.install_crds(&workspace().join("crds"))?;
         let mut operator = match args.choices.with_operator {
             true => Some(RunningOperator::start(&cluster, &kedge()?).await?),

@@ -12,7 +12,7 @@ use kedge_test_cluster::tools::{self, Tool};
 use super::{Choices, print_usage, ready_file};
 
 pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
-    let state = StateFolder::of(&choices.name)?;
+    let state = StateFolder::for_cluster(&choices.name)?;
     if let Some(owner) = state.owner()? {
         if !ready_file(&state).exists() {
             bail!("cluster `{}` is being started by process {}; try again in a moment", choices.name, owner.pid);

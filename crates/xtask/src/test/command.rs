@@ -1,11 +1,12 @@
 //! The commands that steps are made of, and where their output goes.
 
+use std::env;
 use std::fmt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use anyhow::{Context, bail};
-
 use kedge_test_cluster::cargo::{self, workspace};
 
 /// The lowest priority, for commands that run in the background.
@@ -23,6 +24,8 @@ pub(super) enum Output {
 #[derive(Clone, Debug)]
 pub(super) struct Invocation {
     program: &'static str,
+    /// What is started, where that is not what a user types.
+    executable: Option<PathBuf>,
     arguments: Vec<String>,
     environment: Vec<(&'static str, &'static str)>,
 }
@@ -32,10 +35,15 @@ impl Invocation {
         Self::new("cargo", arguments)
     }
 
+    /// A task of this program. A build may replace its file later, so its path is read now.
+    pub(super) fn xtask<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { executable: env::current_exe().ok(), ..Self::new("cargo xtask", arguments) }
+    }
+
     /// A program of the workspace, by its path there.
     pub(super) fn new<'a>(program: &'static str, arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let arguments = arguments.into_iter().map(str::to_owned).collect();
-        Self { program, arguments, environment: Vec::new() }
+        Self { program, executable: None, arguments, environment: Vec::new() }
     }
 
     pub(super) fn env(mut self, name: &'static str, value: &'static str) -> Self {
@@ -67,9 +75,10 @@ impl Invocation {
     }
 
     fn command(&self) -> Command {
-        let mut command = match self.program {
-            "cargo" => cargo::command(&[]),
-            program => Command::new(workspace().join(program)),
+        let mut command = match (self.program, &self.executable) {
+            (_, Some(executable)) => Command::new(executable),
+            ("cargo", None) => cargo::command(&[]),
+            (program, None) => Command::new(workspace().join(program)),
         };
         cargo::forget_own_package(&mut command);
         command.args(&self.arguments).envs(self.environment.iter().copied()).current_dir(workspace());
