@@ -9,9 +9,10 @@ pub fn cells(line: &str) -> Vec<String> {
     line.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect()
 }
 
-/// The text of a cell that is code: within backticks, or within double ones and blanks where it has backticks itself.
+/// The text of a cell that is code: within backticks, or within double ones where it has backticks itself.
 pub fn code(cell: &str) -> Option<String> {
-    let double = cell.strip_prefix("`` ").and_then(|rest| rest.strip_suffix(" ``"));
+    let double = cell.strip_prefix("``").and_then(|rest| rest.strip_suffix("``"));
+    let double = double.map(|text| text.strip_prefix(' ').and_then(|text| text.strip_suffix(' ')).unwrap_or(text));
     let single = || cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).filter(|text| !text.contains('`'));
     double.or_else(single).filter(|text| !text.is_empty()).map(str::to_owned)
 }

@@ -1,16 +1,31 @@
-//! Asking a server on this machine over plain HTTP.
+//! One GET over plain HTTP, for probes and metrics of processes on this machine.
 
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What is answered in plain HTTP, head and all.
+/// The response to a GET, with its head. HTTP/1.0 has no chunks, and its response ends with the connection.
 pub async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut connection = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    connection.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).await?;
-    Ok(answer)
+    connection.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes()).await?;
+    let mut response = String::new();
+    connection.read_to_string(&mut response).await?;
+    Ok(response)
+}
+
+/// Whether a response, with its head, has the status 200.
+pub fn is_ok(response: &str) -> bool {
+    response.split_whitespace().nth(1) == Some("200")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_in_the_first_line() {
+        assert!(is_ok("HTTP/1.0 200 OK\r\n\r\n") && is_ok("HTTP/1.1 200 OK\r\n\r\n"));
+        assert!(!is_ok("HTTP/1.1 503 Service Unavailable\r\n\r\n200") && !is_ok(""));
+    }
 }

@@ -30,9 +30,8 @@
 //! | [`process`] | child processes that end when their owner ends, however it ends |
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
 //! | [`ports`] | ports that no other cluster on this machine gets |
-//! | `plain_http` | one request, for probes and metrics |
 //! | `certificates` | keys, certificates and kubeconfigs |
-//! | [`http`] | asking a server over plain HTTP |
+//! | [`http`] | one GET, for probes and metrics |
 //! | [`http_source`] | a metric source over HTTP whose responses a test sets |
 //! | [`slowdown`] | how much other work slows this machine down |
 //! | [`wait`] | waiting for a condition with a deadline |
@@ -62,7 +61,6 @@ mod components;
 mod embedded;
 mod metrics_server;
 mod nodes;
-mod plain_http;
 mod reader;
 mod real;
 mod state;

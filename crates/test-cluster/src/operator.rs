@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
 use crate::external_metrics::{self, Certificate, METRICS_API};
-use crate::http::get;
+use crate::http::{get, is_ok};
 use crate::ports::Port;
 use crate::process::Group;
 use crate::wait::{DEADLINE, wait_for};
@@ -117,7 +117,7 @@ impl RunningOperator {
         wait_for("the operator is ready", DEADLINE, async || {
             self.group.check().map_err(|error| error.to_string())?;
             match get(probe, "/readyz").await {
-                Ok(answer) if answer.starts_with("HTTP/1.1 200") => Ok(()),
+                Ok(answer) if is_ok(&answer) => Ok(()),
                 other => Err(format!("{other:?}")),
             }
         })

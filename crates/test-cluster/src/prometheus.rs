@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::plain_http::get;
+use crate::http::{get, is_ok};
 use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
@@ -78,5 +78,5 @@ impl Prometheus {
 
 async fn is_ready(address: SocketAddr) -> Result<(), String> {
     let answer = get(address, "/-/ready").await.map_err(|error| error.to_string())?;
-    if answer.starts_with("HTTP/1.0 200") { Ok(()) } else { Err(answer) }
+    if is_ok(&answer) { Ok(()) } else { Err(answer) }
 }

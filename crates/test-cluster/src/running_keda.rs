@@ -10,7 +10,7 @@ use kube::Client;
 
 use crate::cluster::Cluster;
 use crate::external_metrics::Certificate;
-use crate::plain_http;
+use crate::http::get;
 use crate::ports::Port;
 use crate::process::Group;
 use crate::tools::{self, Tool};
@@ -96,7 +96,7 @@ impl RunningKeda {
     /// What the operator tells of itself: its own metrics.
     pub async fn metrics(&self) -> anyhow::Result<String> {
         let address = SocketAddr::from(([127, 0, 0, 1], self.ports.operator_metrics.number));
-        Ok(plain_http::get(address, "/metrics").await?)
+        Ok(get(address, "/metrics").await?)
     }
 }
 

@@ -46,7 +46,7 @@ impl Webhooks {
         wait_for("the webhooks are ready", DEADLINE, async || {
             group.check().map_err(|error| error.to_string())?;
             match http::get(address, "/readyz").await {
-                Ok(answer) if answer.starts_with("HTTP/1.1 200") => Ok(()),
+                Ok(answer) if http::is_ok(&answer) => Ok(()),
                 other => Err(format!("{other:?}")),
             }
         })
