@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
+use kedge_core::rng::{mix, to_fraction};
+
 /// A share of a period that depends on the text alone, so that the same object keeps its place in the period across restarts.
 pub fn phase(text: &str, period: Duration) -> Duration {
     // FNV-1a, then the finisher of splitmix64: well spread for similar texts too, and the same in every build.
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let hash = hash ^ (hash >> 31);
-    let share = (hash >> 11) as f64 / (1_u64 << 53) as f64;
-    period.mul_f64(share)
+    period.mul_f64(to_fraction(mix(hash)))
 }
 
 #[cfg(test)]

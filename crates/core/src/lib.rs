@@ -32,6 +32,7 @@ pub mod lease;
 pub mod milli;
 pub mod policy;
 pub mod quantity;
+pub mod rng;
 pub mod secret;
 pub mod selector;
 pub mod simulate;

@@ -1,54 +1,40 @@
 //! The label selector of a metric: which ScaledObject is meant.
 
 use kedge_api::names::labels::SCALED_OBJECT_NAME;
+use kedge_core::selector::LabelSelector;
 
 use crate::status::Status;
 
 /// Finds the ScaledObject's name in a selector of `key=value` pairs.
 pub(crate) fn parse_scaled_object(selector: Option<&str>) -> Result<String, Status> {
-    let Some(selector) = selector.map(str::trim).filter(|text| !text.is_empty()) else {
-        return Err(refuse("the label selector is missing".to_owned()));
+    let Some(text) = selector.map(str::trim).filter(|text| !text.is_empty()) else {
+        return Err(invalid("the label selector is missing".to_owned()));
     };
+    let selector =
+        LabelSelector::parse(text).map_err(|error| invalid(format!("{text:?} is not a label selector: {error}")))?;
     let mut found: Option<&str> = None;
-    for requirement in selector.split(',') {
-        let (key, value) = parse_pair(requirement).ok_or_else(|| {
-            refuse(format!("the label selector {selector:?} is not made of key=value pairs alone: {requirement:?}"))
+    for requirement in selector.requirements() {
+        let value = requirement.equal_to().ok_or_else(|| {
+            let requirement = requirement.to_string();
+            invalid(format!("the label selector {text:?} is not made of key=value pairs alone: {requirement:?}"))
         })?;
-        if key != SCALED_OBJECT_NAME {
+        if requirement.key() != SCALED_OBJECT_NAME {
             continue;
         }
         if found.is_some_and(|before| before != value) {
-            return Err(refuse(format!("the label selector {selector:?} names two ScaledObjects")));
+            return Err(invalid(format!("the label selector {text:?} names two ScaledObjects")));
         }
         found = Some(value);
     }
     match found {
-        None => Err(refuse(format!("the label selector {selector:?} does not name a ScaledObject"))),
-        Some(name) if is_name(name) => Ok(name.to_owned()),
-        Some(name) => Err(refuse(format!("{name:?} in the label selector cannot be the name of a ScaledObject"))),
+        None => Err(invalid(format!("the label selector {text:?} does not name a ScaledObject"))),
+        Some("") => Err(invalid("\"\" in the label selector cannot be the name of a ScaledObject".to_owned())),
+        Some(name) => Ok(name.to_owned()),
     }
 }
 
-fn refuse(problem: String) -> Status {
+fn invalid(problem: String) -> Status {
     Status::bad_request(format!("{problem}; expected {SCALED_OBJECT_NAME}=<name of the ScaledObject>"))
-}
-
-/// `key=value` and nothing else of the grammar of selectors, in which every other operator needs one of these
-/// characters.
-fn parse_pair(requirement: &str) -> Option<(&str, &str)> {
-    let (key, value) = requirement.split_once('=')?;
-    let (key, value) = (key.trim(), value.trim());
-    let is_plain = |text: &str| !text.contains(['=', '!', '(', ')', ' ']);
-    (!key.is_empty() && is_plain(key) && is_plain(value)).then_some((key, value))
-}
-
-/// What label values and object names have in common.
-fn is_name(text: &str) -> bool {
-    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    edge(bytes.first())
-        && edge(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
 #[cfg(test)]
@@ -94,7 +80,11 @@ mod tests {
                 Some("scaledobject.keda.sh/name"),
                 r#"the label selector "scaledobject.keda.sh/name" is not made of key=value pairs alone: "scaledobject.keda.sh/name""#,
             ),
-            ("a stray comma", Some("a=b,"), r#"the label selector "a=b," is not made of key=value pairs alone: """#),
+            (
+                "a stray comma",
+                Some("a=b,"),
+                r#""a=b," is not a label selector: found '', expected: identifier after ','"#,
+            ),
             (
                 "two names",
                 Some("scaledobject.keda.sh/name=a,scaledobject.keda.sh/name=b"),
@@ -108,7 +98,7 @@ mod tests {
             (
                 "a path",
                 Some("scaledobject.keda.sh/name=../web"),
-                r#""../web" in the label selector cannot be the name of a ScaledObject"#,
+                r#""scaledobject.keda.sh/name=../web" is not a label selector: unable to parse requirement: values[0][scaledobject.keda.sh/name]: Invalid value: "../web": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"#,
             ),
         ];
         for (name, selector, problem) in rows {

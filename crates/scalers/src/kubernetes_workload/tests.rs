@@ -95,7 +95,7 @@ fn mistakes_are_named() {
         (
             "not a selector",
             sample().with("podSelector", "app==a=b"),
-            "`podSelector` \"app==a=b\" has `a=b` in the place",
+            "`podSelector` \"app==a=b\" is not a label selector: found '=', expected: ',' or 'end of string'",
         ),
         ("no value", sample().without("value"), "`value` is absent or not above 0"),
         ("zero", sample().with("value", "0"), "`value` is absent or not above 0"),

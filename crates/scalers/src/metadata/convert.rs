@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kedge_core::selector::{self, SelectorError};
+use kedge_core::selector::{self, LabelSelector, SelectorError};
 
 /// Why a text is not the value that was asked for, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,8 +196,12 @@ pub fn one_of(value: &str, members: &[&'static str]) -> Converted<&'static str> 
 
 /// A label selector, which stays a text: it is the API server that selects.
 pub fn selector(value: &str) -> Converted<String> {
-    let flaw = |error: SelectorError| Flaw::new(error.to_string(), selector::REMEDY);
-    selector::check(value).map(|()| value.to_owned()).map_err(flaw)
+    let invalid = |error: SelectorError| Flaw::new(format!("is not a label selector: {error}"), selector::REMEDY);
+    match LabelSelector::parse(value).map_err(invalid)? {
+        // It would select every object.
+        all if all.is_empty() => Err(Flaw::new("is an empty label selector", selector::REMEDY)),
+        _ => Ok(value.to_owned()),
+    }
 }
 
 /// Refuses two elements of `set` in one list.

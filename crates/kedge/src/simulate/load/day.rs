@@ -1,6 +1,7 @@
 //! A made-up working day: people come in the morning, eat at noon, go home; late in the evening there is a short burst.
 
 use chrono::{DateTime, Timelike, Utc};
+use kedge_core::rng;
 
 /// Minutes of the day (UTC) and the share of the peak there; straight lines between them.
 const COURSE: &[(f64, f64)] = &[
@@ -46,12 +47,9 @@ fn course(minute: f64) -> f64 {
     })
 }
 
-/// A number from 0 to 1 that depends on nothing but these two: splitmix64.
+/// A number from 0 to 1 that depends on nothing but these two.
 fn chance(seed: u64, index: i64) -> f64 {
-    let mut mixed = seed.wrapping_add((index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    rng::to_fraction(rng::nth(seed, index as u64))
 }
 
 #[cfg(test)]

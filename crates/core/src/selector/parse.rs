@@ -1,0 +1,209 @@
+//! The text of a label selector, parsed as the API server does: into tokens, then into requirements. The messages about
+//! unexpected tokens are the API server's.
+
+use std::collections::BTreeSet;
+
+use super::{Operator, Requirement, names};
+
+/// The requirements of a text, in its order.
+pub(super) fn parse_requirements(text: &str) -> Result<Vec<Requirement>, String> {
+    let tokens = tokens(text);
+    let mut reader = Reader { tokens: &tokens, position: 0 };
+    let mut requirements = Vec::new();
+    loop {
+        let next = reader.peek();
+        if next.is_end() {
+            return Ok(requirements);
+        }
+        if !next.begins_requirement() {
+            return Err(format!("found '{}', expected: !, identifier, or 'end of string'", next.literal));
+        }
+        let requirement = reader.requirement().map_err(|error| format!("unable to parse requirement: {error}"))?;
+        requirements.push(requirement);
+        reader.separator()?;
+    }
+}
+
+/// A word, a symbol, or the end of the text.
+#[derive(Clone, Debug)]
+struct Token {
+    kind: TokenKind,
+    literal: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TokenKind {
+    Word,
+    Symbol,
+    End,
+}
+
+impl Token {
+    fn is_end(&self) -> bool {
+        self.kind == TokenKind::End
+    }
+
+    fn is_symbol(&self, symbol: &str) -> bool {
+        self.kind == TokenKind::Symbol && self.literal == symbol
+    }
+
+    fn is_word(&self) -> bool {
+        self.kind == TokenKind::Word
+    }
+
+    fn begins_requirement(&self) -> bool {
+        self.is_word() || self.is_symbol("!")
+    }
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    // A NUL ends a text.
+    let mut rest = text.split('\0').next().unwrap_or_default();
+    let mut tokens = Vec::new();
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        if rest.is_empty() {
+            tokens.push(Token { kind: TokenKind::End, literal: String::new() });
+            return tokens;
+        }
+        let is_symbol = |c: char| "=!(),><".contains(c);
+        let (token, length) = if rest.starts_with(is_symbol) {
+            // `==` and `!=` are one token; every other symbol has one character.
+            let length = if ["==", "!="].iter().any(|symbol| rest.starts_with(symbol)) { 2 } else { 1 };
+            (Token { kind: TokenKind::Symbol, literal: rest[..length].to_owned() }, length)
+        } else {
+            let end = rest.find(|c: char| is_symbol(c) || " \t\r\n".contains(c)).unwrap_or(rest.len());
+            (Token { kind: TokenKind::Word, literal: rest[..end].to_owned() }, end)
+        };
+        rest = &rest[length..];
+        tokens.push(token);
+    }
+}
+
+struct Reader<'a> {
+    tokens: &'a [Token],
+    position: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// The next token; the last one, the end, stays.
+    fn peek(&self) -> &'a Token {
+        &self.tokens[self.position.min(self.tokens.len() - 1)]
+    }
+
+    fn take(&mut self) -> &'a Token {
+        let token = self.peek();
+        self.position += 1;
+        token
+    }
+
+    /// The comma between two requirements, or the end.
+    fn separator(&mut self) -> Result<(), String> {
+        let token = self.take();
+        let next = self.peek();
+        if token.is_end() {
+            Ok(())
+        } else if !token.is_symbol(",") {
+            Err(format!("found '{}', expected: ',' or 'end of string'", token.literal))
+        } else if !next.begins_requirement() {
+            Err(format!("found '{}', expected: identifier after ','", next.literal))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let negated = self.peek().is_symbol("!");
+        if negated {
+            self.take();
+        }
+        let key = self.take();
+        if !key.is_word() {
+            return Err(format!("found '{}', expected: identifier", key.literal));
+        }
+        let key = key.literal.as_str();
+        let errors = names::check_key(key);
+        if !errors.is_empty() {
+            return Err(format!("<nil>: Invalid value: {key:?}: {}", errors.join("; ")));
+        }
+        if negated {
+            return Requirement::new(key, Operator::DoesNotExist, Vec::new());
+        }
+        if self.peek().is_end() || self.peek().is_symbol(",") {
+            return Requirement::new(key, Operator::Exists, Vec::new());
+        }
+        let operator = self.operator()?;
+        let values = match operator {
+            Operator::In | Operator::NotIn => self.values()?,
+            _ => BTreeSet::from([self.exact_value()?]),
+        };
+        Requirement::new(key, operator, values.into_iter().collect())
+    }
+
+    fn operator(&mut self) -> Result<Operator, String> {
+        let token = self.take();
+        let operator = match (token.kind, token.literal.as_str()) {
+            (TokenKind::Word, "in") => Operator::In,
+            (TokenKind::Word, "notin") => Operator::NotIn,
+            (TokenKind::Symbol, "=") => Operator::Equals,
+            (TokenKind::Symbol, "==") => Operator::DoubleEquals,
+            (TokenKind::Symbol, "!=") => Operator::NotEquals,
+            (TokenKind::Symbol, ">") => Operator::GreaterThan,
+            (TokenKind::Symbol, "<") => Operator::LessThan,
+            (_, other) => return Err(format!("found '{other}', expected: in, notin, =, ==, !=, gt, lt")),
+        };
+        Ok(operator)
+    }
+
+    fn exact_value(&mut self) -> Result<String, String> {
+        if self.peek().is_end() || self.peek().is_symbol(",") {
+            return Ok(String::new());
+        }
+        let token = self.take();
+        if !token.is_word() {
+            return Err(format!("found '{}', expected: identifier", token.literal));
+        }
+        Ok(token.literal.clone())
+    }
+
+    fn values(&mut self) -> Result<BTreeSet<String>, String> {
+        let open = self.take();
+        if !open.is_symbol("(") {
+            return Err(format!("found '{}' expected: '('", open.literal));
+        }
+        let first = self.peek();
+        if first.is_word() || first.is_symbol(",") {
+            self.list_of_values()
+        } else if first.is_symbol(")") {
+            self.take();
+            Ok(BTreeSet::from([String::new()]))
+        } else {
+            Err(format!("found '{}', expected: ',', ')' or identifier", first.literal))
+        }
+    }
+
+    /// The values up to the closing parenthesis, which is consumed. Two commas in a row have an empty value between them.
+    fn list_of_values(&mut self) -> Result<BTreeSet<String>, String> {
+        let mut values = BTreeSet::new();
+        loop {
+            let token = self.take();
+            let next = self.peek();
+            if token.is_word() {
+                values.insert(token.literal.clone());
+                if !next.is_symbol(",") && !next.is_symbol(")") {
+                    return Err(format!("found '{}', expected: ',' or ')'", next.literal));
+                }
+            } else if token.is_symbol(",") {
+                if values.is_empty() || next.is_symbol(")") || next.is_symbol(",") {
+                    values.insert(String::new());
+                }
+            } else {
+                return Err(format!("found '{}', expected: ',', or identifier", token.literal));
+            }
+            if next.is_symbol(")") {
+                self.take();
+                return Ok(values);
+            }
+        }
+    }
+}
