@@ -1,5 +1,7 @@
 //! A namespace of its own in which a test tells a namespace: builders that say only what matters, and waiting for what must come.
 
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kedge_test_cluster::Cluster;
@@ -11,6 +13,8 @@ use serde_json::{Value, json};
 pub struct TestNamespace<'a> {
     pub cluster: &'a Cluster,
     pub name: String,
+    /// The length of the audit log when the namespace was created.
+    audit_start: u64,
 }
 
 impl<'a> TestNamespace<'a> {
@@ -19,8 +23,18 @@ impl<'a> TestNamespace<'a> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{title}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let audit_start = fs::metadata(cluster.audit_log()).map_or(0, |log| log.len());
         cluster.apply(&object).expect("a namespace");
-        Self { cluster, name }
+        Self { cluster, name, audit_start }
+    }
+
+    /// The audit log since the namespace was created: tests that share a cluster need not read what came before.
+    pub fn audit_log(&self) -> String {
+        let mut log = File::open(self.cluster.audit_log()).expect("an audit log");
+        log.seek(SeekFrom::Start(self.audit_start)).expect("a file");
+        let mut text = Vec::new();
+        log.read_to_end(&mut text).expect("a readable file");
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Applies objects, in this namespace.

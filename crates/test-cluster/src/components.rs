@@ -71,6 +71,8 @@ pub(crate) fn apiserver(folder: &Path, ports: Ports, pki: &Certificates, audit_p
         flag!("audit-policy-file", audit_policy),
         flag!("audit-log-path", folder.join("audit.log")),
         "--audit-log-mode=blocking".into(),
+        // In megabytes: tests read the log as one file.
+        "--audit-log-maxsize=10000".into(),
     ]
 }
 

@@ -123,7 +123,7 @@ pub(super) async fn play(namespace: &TestNamespace<'_>, options: &ScenarioOption
     namespace.until_replicas("asleep", 0).await;
     namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
     let endpoints = |namespace: &TestNamespace<'_>| {
-        namespace.events("KEDAScalerFailed").iter().any(|note| note.contains("Service nobody"))
+        namespace.events("KEDAScalerFailed").iter().any(|note| note.contains("Service absent"))
     };
     namespace.until("endpoints are looked for", true, endpoints).await;
     namespace
@@ -256,7 +256,7 @@ fn objects(namespace: &TestNamespace<'_>, options: &ScenarioOptions) -> Vec<Valu
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
     let asked = json!({
         "type": "metrics-api",
-        "metadata": { "url": format!("http://nobody.{}.svc:80/value", namespace.name), "valueLocation": "value", "targetValue": "1", "aggregateFromKubeServiceEndpoints": "true" },
+        "metadata": { "url": format!("http://absent.{}.svc:80/value", namespace.name), "valueLocation": "value", "targetValue": "1", "aggregateFromKubeServiceEndpoints": "true" },
     });
     let of_set = json!({ "scaleTargetRef": { "kind": "StatefulSet", "name": "counting" } });
     let job = json!({

@@ -136,7 +136,7 @@ async fn the_list_of_users_follows_them_and_the_object_can_go() {
 }
 
 #[tokio::test]
-async fn a_rotation_under_load_moves_nobody() {
+async fn a_rotation_under_load_scales_nothing() {
     let namespace = TestNamespace::create(cluster().await, "turns");
     let source = HttpSource::start_protected(20.0, &bearer("turn-0")).await.unwrap();
     let names: Vec<String> = (0..12).map(|index| format!("web-{index}")).collect();

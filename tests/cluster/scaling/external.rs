@@ -18,7 +18,7 @@ use super::cluster;
 
 /// When the scale of a Deployment was written, by any client, from the API server's own log.
 fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<SystemTime> {
-    let log = std::fs::read_to_string(namespace.cluster.audit_log()).unwrap();
+    let log = namespace.audit_log();
     let place = format!("/namespaces/{}/deployments/{name}/scale", namespace.name);
     let of = |line: &str| -> Option<SystemTime> {
         let entry: Value = serde_json::from_str(line).ok()?;

@@ -37,7 +37,7 @@ async fn an_hpa_that_the_spec_names_is_adopted_whole() {
 }
 
 #[tokio::test]
-async fn an_hpa_of_somebody_else_is_left_alone() {
+async fn an_hpa_of_another_owner_is_not_changed() {
     let namespace = TestNamespace::create(cluster().await, "foreign");
     let hpa = made_by_hand("keda-hpa-web");
     namespace.apply([deployment("web", 1), hpa, scaled_object("web", [cron_open(2)], json!({}))]);

@@ -15,7 +15,7 @@ use super::cluster;
 
 /// The writes of the operator in a namespace, from the API server's own log.
 pub(super) fn writes(namespace: &TestNamespace<'_>) -> Vec<String> {
-    let log = std::fs::read_to_string(namespace.cluster.audit_log()).unwrap();
+    let log = namespace.audit_log();
     let lines = log.lines().filter(|line| line.contains(IDENTITY) && line.contains(&namespace.name));
     let of = |line: &str| -> Option<String> {
         let entry: Value = serde_json::from_str(line).ok()?;

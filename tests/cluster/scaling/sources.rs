@@ -62,15 +62,15 @@ async fn a_number_that_is_not_there_and_a_service_without_pods_are_errors() {
     let source = Exposition::start().await.unwrap();
     source.set("queue_depth", 12.0);
     let lost = of_document(&format!("http://{}/metrics", source.address()), "queue_size", &json!({}));
-    let url = format!("http://nobody.{}.svc/metrics", namespace.name);
+    let url = format!("http://absent.{}.svc/metrics", namespace.name);
     let aggregated = of_document(&url, "queue_depth", &json!({ "aggregateFromKubeServiceEndpoints": "true" }));
     namespace.apply([
         deployment("lost", 2),
         scaled_object("lost", [lost], json!({})),
-        deployment("nobody", 2),
-        scaled_object("nobody", [aggregated], json!({})),
+        deployment("absent", 2),
+        scaled_object("absent", [aggregated], json!({})),
     ]);
-    for (name, message) in [("lost", "leads to nothing"), ("nobody", "Service nobody in namespace")] {
+    for (name, message) in [("lost", "leads to nothing"), ("absent", "Service absent in namespace")] {
         namespace.until("it is not ready", "False".to_owned(), |namespace| namespace.condition(name, "Ready").0).await;
         let has_event = |namespace: &TestNamespace<'_>| {
             namespace.events("KEDAScalerFailed").iter().any(|note| note.contains(message))
