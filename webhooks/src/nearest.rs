@@ -1,5 +1,7 @@
 //! The word that was probably meant.
 
+use strsim::osa_distance;
+
 /// The closest of some words: the same but for case and surrounding space, or with few letters wrong, or cut short.
 pub fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let word = word.trim().to_lowercase();
@@ -21,26 +23,7 @@ fn tolerated(letters: usize) -> usize {
 /// The beginning of a long word is close to it: `maxReplicas`, as an HPA has it, and `maxReplicaCount`.
 fn distance(word: &str, known: &str) -> usize {
     let stem = word.trim_end_matches('s');
-    if stem.len() >= 6 && known.starts_with(stem) { usize::from(word != known) } else { edits(word, known) }
-}
-
-/// How many letters are to be added, left out, changed or swapped with the next to make one word of the other.
-fn edits(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=right.len()).collect()];
-    for i in 1..=left.len() {
-        let mut row = vec![i];
-        for j in 1..=right.len() {
-            let same = usize::from(left[i - 1] != right[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
-            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[left.len()][right.len()]
+    if stem.len() >= 6 && known.starts_with(stem) { usize::from(word != known) } else { osa_distance(word, known) }
 }
 
 #[cfg(test)]

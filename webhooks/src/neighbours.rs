@@ -1,6 +1,7 @@
 //! What rules may know of the objects around theirs: small values, whoever found them out.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
+use kedge_core::trigger_class::Resource;
 
 /// A kind in one word.
 // KEDA: group, version and kind; the core group gives a leading slash.
@@ -88,30 +89,6 @@ pub enum Heed {
     Yes,
     /// It says of itself that it is to be left out.
     No,
-}
-
-/// A resource that a trigger can be about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resource {
-    Cpu,
-    Memory,
-}
-
-impl Resource {
-    pub fn of_trigger(kind: &str) -> Option<Self> {
-        match kind {
-            "cpu" => Some(Self::Cpu),
-            "memory" => Some(Self::Memory),
-            _ => None,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-        }
-    }
 }
 
 /// Which resources have an amount.

@@ -19,11 +19,11 @@ pub mod triggers;
 use kedge_api::ScaledObject;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
-use kedge_scalers::{Registry, Role};
+use kedge_core::trigger_class::{Resource, TriggerClass};
+use kedge_scalers::{Owner, Registry, Role, registry};
 
 use crate::finding::{FieldPath, Finding, Rule};
 use crate::neighbours::Neighbours;
-use parameters::Owner;
 
 /// All rules there are, in the order in which their findings are told.
 pub static ALL: [&Rule; 37] = [
@@ -111,6 +111,11 @@ pub fn scaled_job(registry: &Registry, job: &ScaledJob, before: &[Trigger]) -> V
     findings.extend(parameters::check(registry, owner, &job.spec.triggers, before));
     findings.extend(kinds::check(&job.spec.triggers));
     findings
+}
+
+/// The resource that a trigger is about, if the HPA controller measures one for it.
+fn resource_of(trigger: &Trigger) -> Option<Resource> {
+    registry::class_of(&trigger.r#type).and_then(TriggerClass::resource)
 }
 
 fn owner(metadata: &kube::core::ObjectMeta, role: Role) -> Owner<'_> {

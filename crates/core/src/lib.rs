@@ -17,6 +17,7 @@
 //! | [`environment`] | the variables of a container |
 //! | [`secret`] | a text that is never shown |
 //! | [`selector`] | what a label selector may say |
+//! | [`trigger_class`] | what decisions need to know of a trigger's type |
 //! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
 
 pub mod activity;
@@ -36,4 +37,5 @@ pub mod rng;
 pub mod secret;
 pub mod selector;
 pub mod simulate;
+pub mod trigger_class;
 pub mod validate;

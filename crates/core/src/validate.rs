@@ -7,6 +7,7 @@ use kedge_api::trigger::Trigger;
 
 use crate::formula::settings;
 use crate::policy::MAX_REPLICAS_DEFAULT;
+use crate::trigger_class::{ClassOf, TriggerClass};
 
 /// Something that must be changed before the object can work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,14 +62,14 @@ impl ValidationStep {
 }
 
 /// Everything that is wrong with a spec, in the order in which KEDA looks.
-pub fn validate(spec: &ScaledObjectSpec) -> Vec<SpecError> {
+pub fn validate(spec: &ScaledObjectSpec, class_of: ClassOf) -> Vec<SpecError> {
     let mut problems = Vec::new();
     if spec.scale_target_ref.name.is_empty() {
         problems.push(SpecError::NoTarget);
     }
     problems.extend(validate_bounds(spec));
-    problems.extend(validate_triggers(&spec.triggers));
-    problems.extend(settings::parse(spec).err().unwrap_or_default().into_iter().map(SpecError::Modifiers));
+    problems.extend(validate_triggers(&spec.triggers, class_of));
+    problems.extend(settings::parse(spec, class_of).err().unwrap_or_default().into_iter().map(SpecError::Modifiers));
     problems
 }
 
@@ -88,14 +89,15 @@ pub fn validate_bounds(spec: &ScaledObjectSpec) -> Vec<SpecError> {
 }
 
 /// What is wrong with triggers beside each other.
-pub fn validate_triggers(triggers: &[Trigger]) -> Vec<SpecError> {
+pub fn validate_triggers(triggers: &[Trigger], class_of: ClassOf) -> Vec<SpecError> {
     let mut problems = Vec::new();
     if triggers.is_empty() {
         problems.push(SpecError::NoTriggers);
     }
     let mut names = BTreeSet::new();
     for (index, trigger) in triggers.iter().enumerate() {
-        if trigger.use_cached_metrics == Some(true) && matches!(trigger.r#type.as_str(), "cpu" | "memory" | "cron") {
+        let can_cache = class_of(&trigger.r#type).is_none_or(TriggerClass::allows_cached_metrics);
+        if trigger.use_cached_metrics == Some(true) && !can_cache {
             problems.push(SpecError::CannotCache { index, trigger_type: trigger.r#type.clone() });
         }
         if let Some(name) = trigger.name.as_ref().filter(|name| !name.is_empty())
@@ -110,6 +112,7 @@ pub fn validate_triggers(triggers: &[Trigger]) -> Vec<SpecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trigger_class::sample_class_of;
 
     fn spec(min: Option<i32>, max: Option<i32>, idle: Option<i32>) -> ScaledObjectSpec {
         serde_json::from_value(serde_json::json!({
@@ -135,7 +138,7 @@ mod tests {
             ("idle with an explicit minimum of zero", Some(0), None, Some(0), vec![]),
         ];
         for (name, min, max, idle, expected) in rows {
-            assert_eq!(validate(&spec(min, max, idle)), expected, "{name}");
+            assert_eq!(validate(&spec(min, max, idle), sample_class_of), expected, "{name}");
         }
     }
 
@@ -151,7 +154,7 @@ mod tests {
             ],
         }))
         .unwrap();
-        let texts: Vec<String> = validate(&spec).iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = validate(&spec, sample_class_of).iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,
             [

@@ -1,4 +1,6 @@
-//! `kedge reference`: pages that are made of the code. Hidden: users read the pages.
+//! `kedge reference`: pages that are generated from the code. Hidden: users read the pages.
+
+mod triggers;
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,12 +28,15 @@ enum Page {
     Operator,
     /// The rules of `kedge lint`
     Lint,
+    /// The trigger types and their parameters
+    Triggers,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = match args.page {
         Page::Operator => operator::reference::render(),
         Page::Lint => lint::reference(),
+        Page::Triggers => triggers::render(),
     };
     match &args.out_file {
         Some(path) => fs::write(path, text).with_context(|| format!("cannot write {}", path.display())),

@@ -21,11 +21,13 @@ fn error(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn the_reference_is_fresh() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/operator.md");
-    let output = kedge(&["reference"], &[]);
-    assert!(output.status.success());
-    let fresh = fs::read_to_string(page).unwrap_or_default() == String::from_utf8(output.stdout).unwrap();
-    assert!(fresh, "docs/reference/operator.md is stale; run `cargo xtask generate`");
+    for name in ["operator", "triggers"] {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/reference/{name}.md"));
+        let output = kedge(&["reference", name], &[]);
+        assert!(output.status.success());
+        let fresh = fs::read_to_string(page).unwrap_or_default() == String::from_utf8(output.stdout).unwrap();
+        assert!(fresh, "docs/reference/{name}.md is stale; run `cargo xtask generate`");
+    }
 }
 
 #[test]

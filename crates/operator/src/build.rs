@@ -12,8 +12,9 @@ use kedge_api::trigger::Trigger;
 use kedge_core::credentials::CredentialError;
 use kedge_core::fallback::{Failures, is_usable};
 use kedge_core::formula;
+use kedge_core::trigger_class::TriggerClass;
 use kedge_scalers::target::{External, TargetType};
-use kedge_scalers::{Knowledge, Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name};
+use kedge_scalers::{Owner, Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name, registry};
 use tokio::time::Instant;
 
 use crate::board::{BoardTrigger, ExternalMetric, NotBuilt, ObjectBoard, Service};
@@ -147,7 +148,7 @@ impl Builder {
             fallback: object.spec.fallback.clone().filter(is_usable),
             triggers,
             // That it can be read is checked before.
-            composite: formula::settings::parse(&object.spec).unwrap_or_default(),
+            composite: formula::settings::parse(&object.spec, registry::class_of).unwrap_or_default(),
             credentials,
             refresh_at,
             retired: AtomicBool::new(false),
@@ -191,20 +192,13 @@ impl Builder {
         resolved: &Resolved,
     ) -> Result<(Arc<dyn Scaler>, Vec<MetricSpec>), NotBuilt> {
         let kind = &trigger.r#type;
-        let config = TriggerConfig {
-            index,
-            kind,
-            name: trigger.name.as_deref(),
-            metadata: &trigger.metadata,
-            auth: &resolved.auth,
-            environment: &resolved.environment,
-            metric_type: trigger.metric_type.as_deref(),
+        let owner = Owner {
             namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
-            object: object.metadata.name.as_deref().unwrap_or_default(),
-            pod_identity: resolved.identity.as_ref(),
+            name: object.metadata.name.as_deref().unwrap_or_default(),
             role: if has_formula(object) { TriggerRole::FormulaInput } else { TriggerRole::Metric },
-            knowledge: Knowledge::Everything,
         };
+        let config = TriggerConfig::new(owner, index, trigger);
+        let config = config.resolved(&resolved.auth, &resolved.environment, resolved.identity.as_ref());
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Mistake(error.to_string()))?;
         let specs = scaler.describe().await;
         let specs = specs.map_err(|error| NotBuilt::NoAnswer(format!("trigger {index} ({kind}): {error}")))?;
@@ -260,10 +254,15 @@ fn known_specs(object: &ScaledObject, index: usize, trigger: &Trigger, earlier: 
     let in_hpa = earlier.hpa.and_then(|hpa| hpa.spec.metrics.as_ref()).into_iter().flatten();
     let own = |spec: &&MetricSpec| spec.external.as_ref().is_some_and(|one| one.metric.name.starts_with(&prefix));
     let known: Vec<MetricSpec> = in_hpa.filter(own).cloned().map(without_selector).collect();
-    if !known.is_empty() || object.spec.fallback.is_none() || matches!(kind.as_str(), "cpu" | "memory") {
+    if !known.is_empty() || object.spec.fallback.is_none() || is_resource(kind) {
         return known;
     }
     vec![External::one_each(metric_name::full_name(index, kind), TargetType::AverageValue).spec()]
+}
+
+/// Whether the HPA controller measures the values of a trigger by itself.
+fn is_resource(trigger_type: &str) -> bool {
+    registry::class_of(trigger_type).and_then(TriggerClass::resource).is_some()
 }
 
 fn without_selector(mut spec: MetricSpec) -> MetricSpec {

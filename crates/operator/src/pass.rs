@@ -455,7 +455,7 @@ fn says(object: &ScaledObject, problem: &str) -> bool {
 
 /// What makes the object unusable as it is written.
 fn problem_of(object: &ScaledObject) -> Option<(ValidationStep, String)> {
-    let problems = validate(&object.spec);
+    let problems = validate(&object.spec, kedge_scalers::registry::class_of);
     let first = problems.first()?;
     let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
     Some((first.step(), format!("{}: {}", first.step().message(), all.join("; "))))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kedge_scalers::registry;
 use prometheus::core::Collector;
 use prometheus::{Encoder, GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
@@ -150,13 +151,8 @@ impl Telemetry {
 
 /// KEDA: the trigger's name, or what KEDA calls its scaler.
 fn scaler_name(trigger: &BoardTrigger) -> &str {
-    match (&trigger.name, trigger.kind.as_str()) {
-        (Some(name), _) if !name.is_empty() => name,
-        (_, "cron") => "cronScaler",
-        (_, "cpu" | "memory") => "cpuMemoryScaler",
-        (_, "prometheus") => "prometheusScaler",
-        (_, kind) => kind,
-    }
+    let name = trigger.name.as_deref().filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| registry::find(&trigger.kind).map_or(&trigger.kind, |known| known.keda_scaler))
 }
 
 fn gauge(name: &str, help: &str, labels: &[&str]) -> GaugeVec {

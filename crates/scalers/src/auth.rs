@@ -1,10 +1,78 @@
 //! The block of parameters by which triggers that speak HTTP sign in, shared by several trigger types.
 
+use crate::metadata::Reader;
 use crate::metadata::convert::{self, Converted};
-use crate::metadata::{Field, Reader, Source};
-use crate::trigger::{Problem, Secret};
+use crate::trigger::{FieldError, Secret};
+use crate::trigger_type::{Field, FieldGroup, Source};
 
-const METADATA_THEN_AUTH: &[Source] = &[Source::Metadata, Source::Auth];
+const METADATA_THEN_AUTH: &[Source] = &[Source::Metadata, Source::Authentication];
+
+pub(crate) const FIELDS: FieldGroup = FieldGroup {
+    title: "Authentication",
+    fields: &[
+        AUTH_MODES,
+        BEARER_TOKEN,
+        USERNAME,
+        PASSWORD,
+        CA,
+        CERT,
+        KEY,
+        CUSTOM_AUTH_HEADER,
+        CUSTOM_AUTH_VALUE,
+        API_KEY,
+        METHOD,
+        KEY_PARAM_NAME,
+        OAUTH_TOKEN_URI,
+        CLIENT_ID,
+        CLIENT_SECRET,
+        SCOPES,
+        ENDPOINT_PARAMS,
+    ],
+};
+
+/// The modes of authentication. Without one, the other parameters of the block have no effect.
+pub const AUTH_MODES: Field = Field::optional("authModes")
+    .aliases(&["authMode"])
+    .sources(METADATA_THEN_AUTH)
+    .help("A list of `apiKey`, `basic`, `bearer`, `custom`, `oauth`, `tls`; at most one of `basic`, `bearer`, `oauth`");
+const BEARER_TOKEN: Field = Field::secret("bearerToken")
+    .aliases(&["token"])
+    .required_if("`authModes` has `bearer`")
+    .help("The token of the `Authorization` header");
+const USERNAME: Field =
+    Field::authentication("username").required_if("`authModes` has `basic`").help("The user of basic authentication");
+const PASSWORD: Field = Field::secret("password").help("The password of basic authentication");
+const CA: Field = Field::authentication("ca").help("A CA that is trusted in addition, as PEM; any mode turns it on");
+const CERT: Field =
+    Field::authentication("cert").required_if("`authModes` has `tls`").help("The client certificate, as PEM");
+const KEY: Field =
+    Field::secret("key").required_if("`authModes` has `tls`").help("The key of the client certificate, as PEM");
+const CUSTOM_AUTH_HEADER: Field = Field::authentication("customAuthHeader")
+    .required_if("`authModes` has `custom`")
+    .help("The name of the header that authenticates");
+const CUSTOM_AUTH_VALUE: Field =
+    Field::secret("customAuthValue").required_if("`authModes` has `custom`").help("The value of that header");
+const API_KEY: Field =
+    Field::secret("apiKey").sources(METADATA_THEN_AUTH).required_if("`authModes` has `apiKey`").help("The API key");
+const METHOD: Field = Field::optional("method")
+    .sources(METADATA_THEN_AUTH)
+    .default("header")
+    .help("Where the API key is sent: `header` or `query`");
+const KEY_PARAM_NAME: Field = Field::optional("keyParamName")
+    .sources(METADATA_THEN_AUTH)
+    .default_of("`X-API-KEY` in a header, `api_key` in a query")
+    .help("The name of the header or query parameter that holds the API key");
+const OAUTH_TOKEN_URI: Field = Field::authentication("oauthTokenURI")
+    .required_if("`authModes` has `oauth`")
+    .help("Checked for presence; `oauth` has no effect, as in KEDA");
+const CLIENT_ID: Field = Field::authentication("clientID")
+    .required_if("`authModes` has `oauth`")
+    .help("Checked for presence; `oauth` has no effect, as in KEDA");
+const CLIENT_SECRET: Field = Field::secret("clientSecret").ignored().help("A parameter of `oauth`");
+const SCOPES: Field = Field::authentication("scopes").aliases(&["scope"]).ignored().help("A parameter of `oauth`");
+const ENDPOINT_PARAMS: Field =
+    Field::authentication("endpointParams").help("Checked for its syntax; `oauth` has no effect, as in KEDA");
+
 const MODES: &[&str] = &["apiKey", "basic", "tls", "bearer", "custom", "oauth"];
 /// These all want the `Authorization` header.
 const ONE_OF: &[&str] = &["bearer", "basic", "oauth"];
@@ -55,18 +123,18 @@ pub(crate) struct Tls {
 
 /// Reads the block. `None` if no mode is set: then nothing else in it counts, except that `method` must be a known one.
 pub(crate) fn parse(read: &mut Reader<'_>) -> Option<Auth> {
-    let modes = read.optional(Field::new(&["authModes", "authMode"], METADATA_THEN_AUTH), parse_modes);
+    let modes = read.optional(AUTH_MODES, parse_modes);
     // KEDA: a wrong method is refused also where no mode wants it.
-    let place = read.or(Field::new(&["method"], METADATA_THEN_AUTH), parse_place, KeyPlace::Header);
+    let place = read.or_default(METHOD, parse_place);
     let modes = modes?;
     let on = |mode| modes.contains(&mode);
     if on("oauth") {
-        need(read, Field::auth(&["oauthTokenURI"]), "oauth");
-        need(read, Field::auth(&["clientID"]), "oauth");
-        read.optional(Field::auth(&["endpointParams"]), convert::url_values);
+        need(read, OAUTH_TOKEN_URI, "oauth");
+        need(read, CLIENT_ID, "oauth");
+        read.optional(ENDPOINT_PARAMS, convert::url_values);
     }
     Some(Auth {
-        bearer: on("bearer").then(|| need(read, Field::auth(&["bearerToken", "token"]), "bearer")).flatten(),
+        bearer: on("bearer").then(|| need(read, BEARER_TOKEN, "bearer")).flatten(),
         basic: on("basic").then(|| parse_basic(read)).flatten(),
         custom: on("custom").then(|| parse_custom(read)).flatten(),
         tls: if on("tls") { parse_client_tls(read) } else { parse_ca_tls(read) },
@@ -83,42 +151,46 @@ fn parse_place(value: &str) -> Converted<KeyPlace> {
 }
 
 fn parse_api_key(read: &mut Reader<'_>, place: KeyPlace) -> Option<ApiKey> {
-    let key = need(read, Field::new(&["apiKey"], METADATA_THEN_AUTH), "apiKey");
-    let name = read.optional(Field::new(&["keyParamName"], METADATA_THEN_AUTH), convert::text);
+    let key = need(read, API_KEY, "apiKey");
+    let name = read.optional(KEY_PARAM_NAME, convert::text);
     Some(ApiKey { key: key?, place, name })
 }
 
 fn parse_basic(read: &mut Reader<'_>) -> Option<Basic> {
-    let username = need(read, Field::auth(&["username"]), "basic");
-    let password = read.optional(Field::auth(&["password"]), secret).unwrap_or_else(|| Secret::new(""));
+    let username = need(read, USERNAME, "basic");
+    let password = read.optional(PASSWORD, secret).unwrap_or_else(|| Secret::new(""));
     Some(Basic { username: username?, password })
 }
 
 fn parse_custom(read: &mut Reader<'_>) -> Option<Custom> {
-    let header = need(read, Field::auth(&["customAuthHeader"]), "custom");
-    let value = need(read, Field::auth(&["customAuthValue"]), "custom");
+    let header = need(read, CUSTOM_AUTH_HEADER, "custom");
+    let value = need(read, CUSTOM_AUTH_VALUE, "custom");
     Some(Custom { header: header?, value: value? })
 }
 
 /// In mode `tls`, certificate and key must be there.
 fn parse_client_tls(read: &mut Reader<'_>) -> Option<Tls> {
-    let (cert, key) = (need(read, Field::auth(&["cert"]), "tls"), need(read, Field::auth(&["key"]), "tls"));
-    Some(Tls { ca: read.optional(Field::auth(&["ca"]), secret), identity: cert.zip(key) })
+    let (cert, key) = (need(read, CERT, "tls"), need(read, KEY, "tls"));
+    Some(Tls { ca: read.optional(CA, secret), identity: cert.zip(key) })
 }
 
 /// In other modes, a CA counts, and with it certificate and key if both are there.
 fn parse_ca_tls(read: &mut Reader<'_>) -> Option<Tls> {
-    let ca = read.optional(Field::auth(&["ca"]), secret)?;
-    let cert = read.optional(Field::auth(&["cert"]), secret);
-    let key = read.optional(Field::auth(&["key"]), secret);
+    let ca = read.optional(CA, secret)?;
+    let cert = read.optional(CERT, secret);
+    let key = read.optional(KEY, secret);
     Some(Tls { ca: Some(ca), identity: cert.zip(key) })
 }
 
-fn need(read: &mut Reader<'_>, field: Field<'_>, mode: &str) -> Option<Secret> {
+fn need(read: &mut Reader<'_>, field: Field, mode: &str) -> Option<Secret> {
     let value = read.optional(field, secret);
-    if value.is_none() && !read.may_come(field) {
+    if value.is_none() && !read.may_be_resolved_later(field) {
         let problem = format!("is missing, but authentication mode {mode} needs it");
-        read.note(Problem::new(field.name(), problem, format!("give it in the TriggerAuthentication, or drop {mode}")));
+        read.error(FieldError::new(
+            field.name,
+            problem,
+            format!("give it in the TriggerAuthentication, or drop {mode}"),
+        ));
     }
     value
 }

@@ -1,16 +1,41 @@
-//! `cron`: so many replicas between a start and an end. When that is, `kedge_core::cron` knows.
+//! `cron`: a number of replicas between a start and an end. `kedge_core::cron` computes when that is.
+
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::cron::{CronError, Schedule, Window, metric_base, parse_zone};
+use kedge_core::trigger_class::TriggerClass;
 
 use crate::error::ReadError;
+use crate::metadata::Reader;
 use crate::metadata::convert::{self, Converted, Flaw};
-use crate::metadata::{Field, Reader};
 use crate::metric_name;
 use crate::scaler::{Activity, BoxFuture, Known, Scaler};
 use crate::target::{External, TargetType};
-use crate::trigger::{BuildError, Problem, TriggerConfig};
+use crate::trigger::{BuildError, FieldError, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup, MetricsOrigin, OtherParameters, TriggerType};
+
+pub(crate) static TRIGGER: TriggerType = TriggerType {
+    name: "cron",
+    keda_scaler: "cronScaler",
+    class: TriggerClass::Schedule,
+    help: "the time of day",
+    docs_page: "cron.md",
+    groups: &[FieldGroup { title: "Parameters", fields: &[TIMEZONE, START, END, DESIRED_REPLICAS] }],
+    other_parameters: OtherParameters::Ignored,
+    activation: None,
+    metrics: MetricsOrigin::Trigger,
+    cluster_reads: &[],
+    build: |_, trigger| Ok(Arc::new(build(trigger)?)),
+};
+
+const TIMEZONE: Field =
+    Field::required("timezone").help("The time zone of both schedules, by its IANA name: `Europe/Berlin`");
+const START: Field = Field::required("start").help("The cron expression of the moment when the window opens");
+const END: Field = Field::required("end").help("The cron expression of the moment when it closes");
+const DESIRED_REPLICAS: Field =
+    Field::required("desiredReplicas").help("How many replicas there are inside the window; 0 counts as missing");
 
 /// A window of time, and the replicas wanted in it.
 #[derive(Debug)]
@@ -26,20 +51,22 @@ struct Written {
     schedule: Schedule,
 }
 
-pub(crate) fn build(trigger: &TriggerConfig<'_>) -> Result<CronScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>) -> Result<CronScaler, BuildError> {
     let mut read = Reader::new(trigger);
-    // KEDA looks the zone up at each reading; here the author is told at once.
-    let zone = read.required(Field::metadata(&["timezone"]), |name| {
-        parse_zone(name).map(|zone| (name.to_owned(), zone)).map_err(explain)
-    });
-    let start = read.required(Field::metadata(&["start"]), parse_schedule);
-    let end = read.required(Field::metadata(&["end"]), parse_schedule);
+    // KEDA looks the zone up at each reading; here an unknown zone is an error of the manifest.
+    let zone = read.required(TIMEZONE, |name| parse_zone(name).map(|zone| (name.to_owned(), zone)).map_err(explain));
+    let start = read.required(START, parse_schedule);
+    let end = read.required(END, parse_schedule);
     if let (Some(start), Some(end)) = (&start, &end)
         && start.text == end.text
     {
-        read.note(Problem::new("end", "is the same as `start`", "let the window end at another time than it starts"));
+        read.error(FieldError::new(
+            "end",
+            "is the same as `start`",
+            "let the window end at another time than it starts",
+        ));
     }
-    let desired = read.required(Field::metadata(&["desiredReplicas"]), parse_replicas);
+    let desired = read.required(DESIRED_REPLICAS, parse_replicas);
     let target_type = read.take(TargetType::parse(trigger));
     let made = (|| {
         let ((zone_name, zone), start, end) = (zone?, start?, end?);

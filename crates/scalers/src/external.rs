@@ -15,6 +15,7 @@ use chrono::{DateTime, Utc};
 use futures::future::try_join;
 use futures::stream::BoxStream;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_core::trigger_class::TriggerClass;
 
 use crate::error::ReadError;
 use crate::metric_name;
@@ -22,16 +23,58 @@ use crate::registry::Shared;
 use crate::scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
 use crate::target::TargetType;
 use crate::trigger::{BuildError, TriggerConfig};
+use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
 pub use answer::{specs, value};
 pub use client::ExternalClient;
-use config::Kind;
+
+pub(crate) static EXTERNAL: TriggerType = TriggerType {
+    name: "external",
+    keda_scaler: "externalScaler",
+    class: TriggerClass::Source,
+    help: "the answers of a gRPC server of your own",
+    build: |shared, trigger| Ok(Arc::new(build(trigger, shared, Delivery::Poll)?)),
+    ..DESCRIPTION
+};
+
+pub(crate) static EXTERNAL_PUSH: TriggerType = TriggerType {
+    name: "external-push",
+    keda_scaler: "externalPushScaler",
+    class: TriggerClass::Push,
+    help: "the answers of a gRPC server of your own, which also pushes its activity",
+    build: |shared, trigger| Ok(Arc::new(build(trigger, shared, Delivery::Push)?)),
+    ..DESCRIPTION
+};
+
+/// What both types have in common.
+const DESCRIPTION: TriggerType = TriggerType {
+    name: "",
+    keda_scaler: "",
+    class: TriggerClass::Source,
+    help: "",
+    docs_page: "external.md",
+    groups: &[config::FIELDS],
+    other_parameters: OtherParameters::PassedOn,
+    activation: None,
+    metrics: MetricsOrigin::Source,
+    cluster_reads: &[],
+    build: |shared, trigger| Ok(Arc::new(build(trigger, shared, Delivery::Poll)?)),
+};
+
+/// How the server delivers activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// In answers only.
+    Poll,
+    /// Also by streams.
+    Push,
+}
 
 /// One trigger, and the server that decides for it.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalScaler {
     client: ExternalClient,
     index: usize,
-    kind: Kind,
+    delivery: Delivery,
     target_type: TargetType,
     memory: Arc<Memory>,
 }
@@ -60,14 +103,14 @@ impl Memory {
     }
 }
 
-pub(crate) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<ExternalScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared, delivery: Delivery) -> Result<ExternalScaler, BuildError> {
     let config = config::parse(trigger, shared)?;
     let (client, target_type) = (ExternalClient::new(config.channel, config.reference), config.target_type);
-    Ok(ExternalScaler { client, index: trigger.index, kind: config.kind, target_type, memory: Arc::default() })
+    Ok(ExternalScaler { client, index: trigger.index, delivery, target_type, memory: Arc::default() })
 }
 
 pub(crate) fn client(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<ExternalClient, BuildError> {
-    Ok(build(trigger, shared)?.client)
+    Ok(build(trigger, shared, Delivery::Poll)?.client)
 }
 
 impl ExternalScaler {
@@ -127,6 +170,6 @@ impl Scaler for ExternalScaler {
     }
 
     fn push(&self) -> Option<BoxStream<'static, PushEvent>> {
-        (self.kind == Kind::Push).then(|| push::events(self))
+        (self.delivery == Delivery::Push).then(|| push::events(self))
     }
 }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::http::{HttpClients, TlsProfile};
-use crate::trigger::Problem;
+use crate::trigger::FieldError;
 pub(crate) use address::Address;
 pub(crate) use channel::{Channel, request};
 use dial::Dial;
@@ -36,7 +36,7 @@ pub(crate) struct Channels(Mutex<HashMap<Peer, Arc<Channel>>>);
 
 impl Channels {
     /// The channel to a peer: the one in use, or a new one. Nothing is connected yet.
-    pub(crate) fn channel(&self, peer: &Peer, clients: &HttpClients) -> Result<Arc<Channel>, Problem> {
+    pub(crate) fn channel(&self, peer: &Peer, clients: &HttpClients) -> Result<Arc<Channel>, FieldError> {
         let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(peer) {
             return Ok(Arc::clone(channel));

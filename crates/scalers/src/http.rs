@@ -25,7 +25,7 @@ use rustls::CipherSuite;
 use rustls::pki_types::CertificateDer;
 
 use crate::identity::{Ambient, Identities};
-use crate::trigger::Problem;
+use crate::trigger::FieldError;
 pub(crate) use address::{Address, basic};
 pub use ca_dirs::read_ca_dirs;
 pub(crate) use call::{Call, find, innermost};
@@ -117,13 +117,13 @@ impl HttpClients {
     }
 
     /// What TLS is spoken with under a profile, for clients of another kind.
-    pub(crate) fn tls(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, Problem> {
+    pub(crate) fn tls(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, FieldError> {
         let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
         tls::client_config(profile, roots, &self.settings)
     }
 
     /// The client for a profile: the one in use, or a new one.
-    pub(crate) fn client(&self, profile: &TlsProfile) -> Result<Arc<HttpClient>, Problem> {
+    pub(crate) fn client(&self, profile: &TlsProfile) -> Result<Arc<HttpClient>, FieldError> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(profile) {
             return Ok(Arc::clone(client));
@@ -136,7 +136,7 @@ impl HttpClients {
     }
 
     /// A client that uses no proxy, for what only this very machine can be told.
-    pub(crate) fn straight_client(&self) -> Result<Arc<HttpClient>, Problem> {
+    pub(crate) fn straight_client(&self) -> Result<Arc<HttpClient>, FieldError> {
         let settings = Settings { proxies: Proxies::default(), ..self.settings.clone() };
         let tls = self.tls(&TlsProfile::default())?;
         Ok(Arc::new(HttpClient::new(&settings, self.connector.clone(), tls)))

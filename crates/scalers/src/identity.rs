@@ -17,7 +17,7 @@ use http::header::{self, HeaderValue};
 use crate::error::ReadError;
 use crate::http::{Call, HttpClients};
 use crate::scaler::BoxFuture;
-use crate::trigger::{Problem, Secret};
+use crate::trigger::{FieldError, Secret};
 pub use ambient::Ambient;
 use means::Means;
 use token::{Lease, Renewing};
@@ -64,7 +64,7 @@ pub(crate) struct Identities {
 
 impl HttpClients {
     /// The identity of a persona: the one in use, or a new one. Nobody is asked yet.
-    pub(crate) fn identity(&self, persona: &Persona) -> Result<Arc<Identity>, Problem> {
+    pub(crate) fn identity(&self, persona: &Persona) -> Result<Arc<Identity>, FieldError> {
         let base = persona.base().map(|base| self.identity(&base)).transpose()?;
         let means = self.means()?;
         let mut known = self.identities.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl HttpClients {
         Ok(identity)
     }
 
-    fn means(&self) -> Result<Means, Problem> {
+    fn means(&self) -> Result<Means, FieldError> {
         if let Some(means) = self.identities.means.get() {
             return Ok(means.clone());
         }

@@ -5,15 +5,45 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_core::trigger_class::TriggerClass;
 
 use crate::cluster::{self, ClusterReads, PodCount};
 use crate::error::ReadError;
-use crate::metadata::{Field, Reader, convert};
+use crate::metadata::{Reader, convert};
 use crate::metric_name;
 use crate::registry::Shared;
 use crate::scaler::{BoxFuture, Known, Scaler};
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
+use crate::trigger_type::{ClusterRead, Field, FieldGroup, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
+
+pub(crate) static TRIGGER: TriggerType = TriggerType {
+    name: "kubernetes-workload",
+    keda_scaler: "kubernetesWorkloadScaler",
+    class: TriggerClass::Cluster,
+    help: "the number of pods of another workload",
+    docs_page: "kubernetes-workload.md",
+    groups: &[FieldGroup { title: "Parameters", fields: &[POD_SELECTOR, VALUE, ACTIVATION_VALUE, GROUP_BY_NODE] }],
+    other_parameters: OtherParameters::Ignored,
+    activation: Some(ACTIVATION_VALUE.name),
+    metrics: MetricsOrigin::Trigger,
+    cluster_reads: &[ClusterRead {
+        group: "",
+        resource: "pods",
+        verbs: &["list"],
+        namespace: ReadNamespace::Object,
+        switch: None,
+    }],
+    build: |shared, trigger| Ok(Arc::new(build(trigger, shared)?)),
+};
+
+const POD_SELECTOR: Field =
+    Field::required("podSelector").help("The label selector of the pods to count, in the namespace of the object");
+const VALUE: Field = Field::required("value").help("How many pods one replica is for");
+const ACTIVATION_VALUE: Field =
+    Field::optional("activationValue").default("0").help("The trigger is active while the count is above this");
+const GROUP_BY_NODE: Field =
+    Field::optional("groupByNode").default("false").help("`true`: counts the nodes of the pods instead of the pods");
 
 /// Pods that are counted.
 #[derive(Debug)]
@@ -34,14 +64,13 @@ enum Counted {
     Nodes,
 }
 
-pub(crate) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<WorkloadScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<WorkloadScaler, BuildError> {
     let mut read = Reader::new(trigger);
-    let selector = read.required(Field::metadata(&["podSelector"]), convert::selector);
+    let selector = read.required(POD_SELECTOR, convert::selector);
     let name = metric_name::full_name(trigger.index, &format!("workload-{}", trigger.namespace));
-    let value = Field::metadata(&["value"]);
-    let metric = External::parse(&mut read, trigger, name, value, "write how many pods one replica is for");
-    let activation = read.or(Field::metadata(&["activationValue"]), convert::float, 0.0);
-    let by_node = read.or(Field::metadata(&["groupByNode"]), convert::boolean, false);
+    let metric = External::parse(&mut read, trigger, name, VALUE, "write how many pods one replica is for");
+    let activation = read.or_default(ACTIVATION_VALUE, convert::float);
+    let by_node = read.or_default(GROUP_BY_NODE, convert::boolean);
     let made = (|| {
         Some(WorkloadScaler {
             cluster: Arc::clone(&shared.cluster),

@@ -27,6 +27,7 @@ pub mod external;
 mod grpc;
 pub mod http;
 pub mod identity;
+pub mod keda;
 mod kubernetes_workload;
 pub mod metadata;
 pub mod metric_name;
@@ -37,16 +38,20 @@ mod resource;
 pub mod scaler;
 pub mod target;
 pub mod trigger;
+pub mod trigger_type;
 
+pub use auth::AUTH_MODES;
 pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, provider, read_ca_dirs};
 pub use identity::Ambient;
 pub use registry::Registry;
+pub use resource::CONTAINER_NAME;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
-pub use trigger::{AuthParams, BuildError, Environment, Knowledge, Problem, Role, Secret, TriggerConfig};
+pub use trigger::{AuthParams, BuildError, Environment, FieldError, Owner, Resolution, Role, Secret, TriggerConfig};
+pub use trigger_type::TriggerType;
 
 #[cfg(test)]
 mod sample;

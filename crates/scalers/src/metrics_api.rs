@@ -10,22 +10,54 @@ mod request;
 mod service;
 mod yaml;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_core::trigger_class::TriggerClass;
 
+use crate::auth;
 use crate::cluster::{self, ClusterReads};
 use crate::error::{Endpoint, ReadError};
 use crate::http::Address;
 use crate::registry::Shared;
 use crate::scaler::{BoxFuture, Known, Scaler};
 use crate::trigger::{BuildError, TriggerConfig};
+use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
 use config::Config;
 use location::Unusable;
 use service::{Aggregation, Service};
+
+pub(crate) static TRIGGER: TriggerType = TriggerType {
+    name: "metrics-api",
+    keda_scaler: "metricsAPIScaler",
+    class: TriggerClass::Source,
+    help: "a number in the answer of an HTTP server",
+    docs_page: "metrics-api.md",
+    groups: &[config::FIELDS, auth::FIELDS],
+    other_parameters: OtherParameters::Ignored,
+    activation: Some(config::ACTIVATION_TARGET_VALUE.name),
+    metrics: MetricsOrigin::Trigger,
+    cluster_reads: &[ClusterRead {
+        group: "discovery.k8s.io",
+        resource: "endpointslices",
+        verbs: &["list"],
+        namespace: ReadNamespace::Named {
+            help: "the namespace of the Service that `url` names",
+            find: service_namespace,
+        },
+        switch: Some(config::AGGREGATE_ENDPOINTS.name),
+    }],
+    build: |shared, trigger| Ok(Arc::new(build(trigger, shared)?)),
+};
+
+fn service_namespace(metadata: &BTreeMap<String, String>) -> Option<String> {
+    let address = Address::parse(metadata.get(config::URL.name)?.trim()).ok()?;
+    Service::from_address(&address).ok().map(|service| service.namespace)
+}
 
 /// How many endpoints of a Service are asked at once.
 // KEDA: as many.
@@ -39,7 +71,7 @@ pub(crate) struct MetricsApiScaler {
     cluster_limit: Duration,
 }
 
-pub(crate) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<MetricsApiScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<MetricsApiScaler, BuildError> {
     let config = config::parse(trigger, &shared.http)?;
     let cluster_limit = shared.http.settings().limit(None);
     Ok(MetricsApiScaler { config, cluster: Arc::clone(&shared.cluster), cluster_limit })
@@ -78,7 +110,7 @@ impl MetricsApiScaler {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        aggregation.of(&values).ok_or_else(|| failure.unwrap_or_else(|| service.without_endpoints()))
+        aggregation.combine(&values).ok_or_else(|| failure.unwrap_or_else(|| service.without_endpoints()))
     }
 }
 

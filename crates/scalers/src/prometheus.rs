@@ -6,19 +6,38 @@ mod identity;
 mod request;
 mod response;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_core::trigger_class::TriggerClass;
 
+use crate::auth;
 use crate::error::ReadError;
 use crate::http::{Address, Call, HttpClients};
+use crate::identity::{aws, gcp};
 use crate::metric_name;
 use crate::scaler::{BoxFuture, Known, Scaler};
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
+use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
 use config::Config;
 use response::Unusable;
+
+pub(crate) static TRIGGER: TriggerType = TriggerType {
+    name: "prometheus",
+    keda_scaler: "prometheusScaler",
+    class: TriggerClass::Source,
+    help: "the number that a Prometheus query returns",
+    docs_page: "prometheus.md",
+    groups: &[config::FIELDS, auth::FIELDS, identity::AZURE_FIELDS, aws::FIELDS, gcp::FIELDS],
+    other_parameters: OtherParameters::Ignored,
+    activation: Some(config::ACTIVATION_THRESHOLD.name),
+    metrics: MetricsOrigin::Trigger,
+    cluster_reads: &[],
+    build: |shared, trigger| Ok(Arc::new(build(trigger, &shared.http)?)),
+};
 
 /// One query of one Prometheus.
 #[derive(Debug)]
@@ -28,7 +47,7 @@ pub(crate) struct PrometheusScaler {
     limit: Duration,
 }
 
-pub(crate) fn build(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<PrometheusScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<PrometheusScaler, BuildError> {
     let config = config::parse(trigger, clients)?;
     let name = metric_name::full_name(trigger.index, "prometheus");
     let metric = External::float(name, config.target_type, config.threshold);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use kedge_core::trigger_class::TriggerClass;
+
 use crate::cluster::ClusterReads;
 use crate::external::{self, ExternalClient};
 use crate::grpc::Channels;
@@ -9,8 +11,37 @@ use crate::http::connector::Connector;
 use crate::http::exchange::Exchange;
 use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
-use crate::trigger::{BuildError, Knowledge, Problem, TriggerConfig};
+use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
+use crate::trigger_type::TriggerType;
 use crate::{cron, kubernetes_workload, metrics_api, prometheus, resource};
+
+/// Every trigger type, by name in alphabetical order.
+pub static TRIGGER_TYPES: &[&TriggerType] = &[
+    &resource::CPU,
+    &cron::TRIGGER,
+    &external::EXTERNAL,
+    &external::EXTERNAL_PUSH,
+    &kubernetes_workload::TRIGGER,
+    &resource::MEMORY,
+    &metrics_api::TRIGGER,
+    &prometheus::TRIGGER,
+];
+
+/// The descriptor of a trigger type.
+pub fn find(trigger_type: &str) -> Option<&'static TriggerType> {
+    TRIGGER_TYPES.iter().copied().find(|known| known.name == trigger_type)
+}
+
+/// The class of a trigger type.
+pub fn class_of(trigger_type: &str) -> Option<TriggerClass> {
+    find(trigger_type).map(|known| known.class)
+}
+
+/// The names of all trigger types, for messages.
+pub fn names() -> String {
+    let names: Vec<_> = TRIGGER_TYPES.iter().map(|known| known.name).collect();
+    names.join(", ")
+}
 
 /// Builds scalers. Clones share connections.
 #[derive(Clone, Debug)]
@@ -18,7 +49,7 @@ pub struct Registry {
     shared: Arc<Shared>,
 }
 
-/// What scalers share: the ways to their sources.
+/// What scalers share: clients and connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) http: Arc<HttpClients>,
@@ -32,74 +63,41 @@ impl Shared {
     }
 }
 
-type Build = fn(&Shared, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
-
-/// Every trigger type there is.
-const KINDS: &[(&str, Build)] = &[
-    ("cpu", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
-    ("cron", |_, trigger| Ok(Arc::new(cron::build(trigger)?))),
-    ("external", |shared, trigger| Ok(Arc::new(external::build(trigger, shared)?))),
-    ("external-push", |shared, trigger| Ok(Arc::new(external::build(trigger, shared)?))),
-    ("kubernetes-workload", |shared, trigger| Ok(Arc::new(kubernetes_workload::build(trigger, shared)?))),
-    ("memory", |_, trigger| Ok(Arc::new(resource::build(trigger)?))),
-    ("metrics-api", |shared, trigger| Ok(Arc::new(metrics_api::build(trigger, shared)?))),
-    ("prometheus", |shared, trigger| Ok(Arc::new(prometheus::build(trigger, &shared.http)?))),
-];
-
 impl Registry {
     pub fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
         Self { shared: Arc::new(Shared::new(settings, connector, cluster)) }
     }
 
-    /// A scaler for the trigger, or everything that is wrong with it. No source is asked yet.
+    /// A scaler for the trigger, or every error in the trigger. No source is queried yet.
     pub fn build(&self, trigger: &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError> {
-        match find(trigger.kind) {
-            Some(build) => build(&self.shared, trigger),
-            None => Err(BuildError::new(trigger, vec![unknown(trigger.kind)])),
+        match find(trigger.trigger_type) {
+            Some(trigger_type) => (trigger_type.build)(&self.shared, trigger),
+            None => Err(BuildError::new(trigger, vec![unknown(trigger.trigger_type)])),
         }
     }
 
-    /// Everything that is wrong with a trigger as far as it is known from its manifest: read by the very code that builds it,
-    /// but nothing is made and nobody is asked.
-    pub fn check(&self, trigger: &TriggerConfig<'_>) -> Vec<Problem> {
-        debug_assert_ne!(
-            trigger.knowledge,
-            Knowledge::Everything,
-            "to build it is the check of a trigger that is whole"
-        );
-        self.build(trigger).err().map(|error| error.problems).unwrap_or_default()
+    /// Every error in a trigger that its manifest alone shows. The code that builds scalers reads it, but builds nothing and
+    /// connects to nothing.
+    pub fn check(&self, trigger: &TriggerConfig<'_>) -> Vec<FieldError> {
+        debug_assert_ne!(trigger.resolution, Resolution::Complete, "a trigger that is resolved is checked by `build`");
+        self.build(trigger).err().map(|error| error.errors).unwrap_or_default()
     }
 
-    /// The same way out for requests that are not questions to a source.
+    /// The same clients, for requests that are not queries of a source.
     pub fn exchange(&self) -> Exchange {
         Exchange::new(Arc::clone(&self.shared.http))
     }
 
-    /// The client that the scaler of an `external` trigger has, or everything that is wrong with the trigger.
+    /// The client that the scaler of an `external` trigger has, or every error in the trigger.
     pub fn external_client(&self, trigger: &TriggerConfig<'_>) -> Result<ExternalClient, BuildError> {
         external::client(trigger, &self.shared)
     }
-
-    /// Whether there is a scaler for the trigger type.
-    pub fn supports(kind: &str) -> bool {
-        find(kind).is_some()
-    }
-
-    /// Every trigger type there is a scaler for.
-    pub fn kinds() -> impl Iterator<Item = &'static str> {
-        KINDS.iter().map(|(kind, _)| *kind)
-    }
 }
 
-fn find(kind: &str) -> Option<Build> {
-    KINDS.iter().find(|(known, _)| *known == kind).map(|(_, build)| *build)
-}
-
-fn unknown(kind: &str) -> Problem {
-    let kinds: Vec<_> = Registry::kinds().collect();
-    // KEDA: its words for this, which people search for.
-    let problem = format!("is unknown (no scaler found for type: {kind})");
-    Problem::new("type", problem, format!("use one of {}", kinds.join(", ")))
+fn unknown(trigger_type: &str) -> FieldError {
+    // KEDA: its words for this, which users search for.
+    let problem = format!("is unknown (no scaler found for type: {trigger_type})");
+    FieldError::new("type", problem, format!("use one of {}", names()))
 }
 
 #[cfg(test)]
@@ -109,11 +107,13 @@ mod tests {
     use kedge_api::authentication::{IdentityOwner, PodIdentity, PodIdentityProvider};
     use proptest::collection::btree_map;
     use proptest::prelude::*;
+    use proptest::sample::select;
 
     use super::*;
     use crate::cluster::NoCluster;
     use crate::sample::Sample;
     use crate::trigger::{AuthParams, Role};
+    use crate::trigger_type::Field;
 
     fn registry() -> Registry {
         Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
@@ -127,48 +127,45 @@ mod tests {
             "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
              use one of cpu, cron, external, external-push, kubernetes-workload, memory, metrics-api, prometheus"
         );
-        assert!(Registry::supports("cron") && !Registry::supports("Cron") && !Registry::supports(""));
+        assert!(find("cron").is_some() && find("Cron").is_none() && find("").is_none());
     }
 
     #[test]
-    fn a_check_reports_only_what_no_authentication_and_no_environment_can_make_good() {
-        use Knowledge::{Manifest, ManifestWithAuthentication};
+    fn a_check_reports_only_what_neither_authentication_nor_environment_can_give() {
+        use Resolution::{ManifestWithAuthentication, ManifestWithoutAuthentication as Manifest};
         let prometheus = || Sample::new("prometheus").with("serverAddress", "http://p:9090").with("threshold", "5");
         let asking = |modes: &str| prometheus().with("query", "up").with("authModes", modes);
         let signed = prometheus().with("query", "up").with("awsAccessKeyIDFromEnv", "ID").with("cloud", "x");
         let external = Sample::new("external").with("scalerAddress", "scaler:9090").with("enableTLS", "true");
-        let rows: [(&str, Sample, Knowledge, &[&str]); 9] = [
+        let rows: [(&str, Sample, Resolution, &[&str]); 9] = [
             ("complete", prometheus().with("query", "up"), Manifest, &[]),
             ("metadata is all there is", prometheus(), ManifestWithAuthentication, &["query"]),
-            ("a token that nobody gives", asking("bearer"), Manifest, &["bearerToken"]),
-            ("a token that somebody may give", asking("bearer"), ManifestWithAuthentication, &[]),
+            ("a token that no source gives", asking("bearer"), Manifest, &["bearerToken"]),
+            ("a token that authentication may give", asking("bearer"), ManifestWithAuthentication, &[]),
             ("a mode that does not exist", asking("Bearer"), ManifestWithAuthentication, &["authModes"]),
             ("keys from the environment", signed, Manifest, &[]),
-            ("a server that is not called", external.clone(), Manifest, &[]),
+            ("a server that is not connected to", external.clone(), Manifest, &[]),
             ("a switch that is none", external.with("unsafeSsl", "maybe"), Manifest, &["unsafeSsl"]),
             ("no such type", Sample::new("cronn"), Manifest, &["type"]),
         ];
-        for (name, sample, knowledge, expected) in rows {
-            let problems = registry().check(&sample.knowledge(knowledge).trigger());
-            let fields: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
-            assert_eq!(fields, expected, "{name}: {problems:?}");
+        for (name, sample, resolution, expected) in rows {
+            let errors = registry().check(&sample.resolution(resolution).trigger());
+            let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
+            assert_eq!(fields, expected, "{name}: {errors:?}");
         }
     }
 
     /// Keys that mean something to some trigger type.
-    const KEYS: &str = "timezone|start|end|desiredReplicas|value|type|containerName|serverAddress|query|threshold|\
-        activationThreshold|namespace|queryParameters|customHeaders|ignoreNullValues|unsafeSsl|timeout|authModes|authMode|\
-        bearerToken|username|password|cert|key|ca|customAuthHeader|customAuthValue|apiKey|method|identityOwner|queryFromEnv|\
-        awsRegion|awsRoleArn|awsAccessKeyID|awsSecretAccessKey|awsAccessKeyIDFromEnv|awsSecretAccessKeyFromEnv|cloud|\
-        GoogleApplicationCredentials|credentialsFromEnv|credentialsFromEnvFile|azureManagedPrometheusResourceURL|\
-        scalerAddress|enableTLS|caCert|tlsClientCert|tlsClientKey|FromEnv|\
-        url|valueLocation|targetValue|activationTargetValue|format|aggregateFromKubeServiceEndpoints|aggregationType|\
-        keyParamName|podSelector|activationValue|groupByNode";
+    fn keys() -> Vec<String> {
+        let names: Vec<_> = TRIGGER_TYPES.iter().flat_map(|known| known.fields()).flat_map(Field::names).collect();
+        let plain = names.iter().map(|name| (*name).to_owned());
+        plain.chain(names.iter().map(|name| format!("{name}FromEnv"))).chain(["FromEnv".to_owned()]).collect()
+    }
 
     fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
         let likely = "0 8 \\* \\* [0-9]|Europe/Berlin|http://[a-z@:/?#%]{0,9}|https://h|[a-z.:\\[\\]/]{0,9}:[0-9]{1,6}|dns:///[a-z:0-9]{0,9}|true|[0-9]{1,3}|bearer,tls|basic|\
             custom|oauth|apiKey|json|yaml|xml|prometheus|[a-z.#|@(=)\\\\]{0,9}|[a-z]{1,2}\\{[a-z]=\"[a-z]\"\\}|[a-z]=[a-z],[a-z]=|-----BEGIN CERTIFICATE-----\n[a-zA-Z=]{0,8}\n-----END CERTIFICATE-----";
-        btree_map(KEYS, prop_oneof![".*", likely], 0..12)
+        btree_map(select(keys()), prop_oneof![".*", likely], 0..12)
     }
 
     fn identity() -> impl Strategy<Value = PodIdentity> {
@@ -191,7 +188,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_metadata_makes_it_panic(
-            kind in "cpu|cron|external|external-push|kubernetes-workload|memory|metrics-api|prometheus|.*",
+            trigger_type in "cpu|cron|external|external-push|kubernetes-workload|memory|metrics-api|prometheus|.*",
             metadata in params(),
             auth in params(),
             environment in params(),
@@ -202,12 +199,12 @@ mod tests {
             let auth: AuthParams = auth.into_iter().collect();
             let environment = environment.into_iter().collect();
             let trigger = TriggerConfig {
-                index: 0, kind: &kind, name: None, metadata: &metadata, auth: &auth, environment: &environment,
+                index: 0, trigger_type: &trigger_type, name: None, metadata: &metadata, auth: &auth, environment: &environment,
                 metric_type: metric_type.as_deref(), namespace: "n", object: "o", pod_identity: pod_identity.as_ref(),
-                role: if formula { Role::FormulaInput } else { Role::Metric }, knowledge: Knowledge::Everything,
+                role: if formula { Role::FormulaInput } else { Role::Metric }, resolution: Resolution::Complete,
             };
             if let Err(error) = registry().build(&trigger) {
-                prop_assert!(!error.problems.is_empty(), "{error:?}");
+                prop_assert!(!error.errors.is_empty(), "{error:?}");
             }
         }
     }

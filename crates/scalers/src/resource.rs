@@ -1,16 +1,50 @@
 //! `cpu` and `memory`: metrics that the HPA controller reads by itself. There is nothing to ask; only the target is ours.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{
     ContainerResourceMetricSource, MetricSpec, MetricTarget, ResourceMetricSource,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kedge_core::trigger_class::{Resource, TriggerClass};
 
 use crate::error::ReadError;
+use crate::metadata::Reader;
 use crate::metadata::convert::{self, Converted, Flaw};
-use crate::metadata::{Field, Reader};
 use crate::scaler::{Activity, BoxFuture, Known, Scaler};
-use crate::trigger::{BuildError, Problem, TriggerConfig};
+use crate::trigger::{BuildError, FieldError, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup, MetricsOrigin, OtherParameters, TriggerType};
+
+pub(crate) static CPU: TriggerType = describe(Resource::Cpu, "the CPU time that the pods use");
+pub(crate) static MEMORY: TriggerType = describe(Resource::Memory, "the memory that the pods use");
+
+const fn describe(resource: Resource, help: &'static str) -> TriggerType {
+    TriggerType {
+        name: match resource {
+            Resource::Cpu => "cpu",
+            Resource::Memory => "memory",
+        },
+        keda_scaler: "cpuMemoryScaler",
+        class: TriggerClass::Resource(resource),
+        help,
+        docs_page: "cpu-memory.md",
+        groups: &[FieldGroup { title: "Parameters", fields: &[VALUE, CONTAINER_NAME, TYPE] }],
+        other_parameters: OtherParameters::Ignored,
+        activation: None,
+        metrics: MetricsOrigin::Trigger,
+        cluster_reads: &[],
+        build: |_, trigger| Ok(Arc::new(build(trigger)?)),
+    }
+}
+
+const VALUE: Field = Field::required("value")
+    .help("The target: a percentage of the request with `metricType: Utilization`, an amount with `AverageValue`");
+/// The container whose resource is measured.
+pub const CONTAINER_NAME: Field = Field::optional("containerName").help("Measures this container instead of the pods");
+const TYPE: Field = Field::optional("type")
+    .removed("'type' was removed in v2.18, 'metricType' takes its place")
+    .help("Write `metricType` beside the trigger's `type`");
 
 /// One resource of the pods, or of one of their containers.
 #[derive(Debug)]
@@ -28,32 +62,27 @@ enum Target {
 }
 
 /// Builds a scaler for the resource that the trigger type names.
-pub(crate) fn build(trigger: &TriggerConfig<'_>) -> Result<ResourceScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>) -> Result<ResourceScaler, BuildError> {
     let mut read = Reader::new(trigger);
-    read.removed(
-        Field::metadata(&["type"]),
-        "'type' was removed in v2.18, 'metricType' takes its place",
-        "remove it and write metricType beside the trigger's type",
-    );
-    let container = read.optional(Field::metadata(&["containerName"]), convert::text);
-    let value = Field::metadata(&["value"]);
+    read.removed(TYPE, "remove it and write metricType beside the trigger's type");
+    let container = read.optional(CONTAINER_NAME, convert::text);
     let target = match trigger.metric_type.unwrap_or_default() {
-        "Utilization" => read.required(value, parse_percent).map(Target::Utilization),
-        "AverageValue" => read.required(value, parse_quantity).map(Target::AverageValue),
+        "Utilization" => read.required(VALUE, parse_percent).map(Target::Utilization),
+        "AverageValue" => read.required(VALUE, parse_quantity).map(Target::AverageValue),
         other => {
             // Also a missing value is worth knowing now.
-            read.required(value, convert::text);
-            read.note(unknown_metric_type(other));
+            read.required(VALUE, convert::text);
+            read.error(unknown_metric_type(other));
             None
         }
     };
-    read.finish(target.map(|target| ResourceScaler { resource: trigger.kind.to_owned(), container, target }))
+    read.finish(target.map(|target| ResourceScaler { resource: trigger.trigger_type.to_owned(), container, target }))
 }
 
-fn unknown_metric_type(given: &str) -> Problem {
+fn unknown_metric_type(given: &str) -> FieldError {
     // KEDA: these words follow, also where none was given.
     let problem = format!("has an unknown metric type: {given}, allowed values are 'Utilization' or 'AverageValue'");
-    Problem::new("metricType", problem, "write Utilization for percent of the request, AverageValue for an amount")
+    FieldError::new("metricType", problem, "write Utilization for percent of the request, AverageValue for an amount")
 }
 
 fn parse_percent(value: &str) -> Converted<i32> {

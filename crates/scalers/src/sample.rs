@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use crate::trigger::{AuthParams, Environment, Knowledge, Role, TriggerConfig};
+use crate::trigger::{AuthParams, Environment, Resolution, Role, TriggerConfig};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
-    kind: &'static str,
+    trigger_type: &'static str,
     index: usize,
     metadata: BTreeMap<String, String>,
     auth: BTreeMap<String, String>,
@@ -18,12 +18,12 @@ pub(crate) struct Sample {
     metric_type: Option<&'static str>,
     pod_identity: Option<PodIdentity>,
     role: Role,
-    knowledge: Knowledge,
+    resolution: Resolution,
 }
 
 impl Sample {
-    pub(crate) fn new(kind: &'static str) -> Self {
-        Self { kind, ..Self::default() }
+    pub(crate) fn new(trigger_type: &'static str) -> Self {
+        Self { trigger_type, ..Self::default() }
     }
 
     pub(crate) fn index(mut self, index: usize) -> Self {
@@ -72,15 +72,15 @@ impl Sample {
         self
     }
 
-    pub(crate) fn knowledge(mut self, knowledge: Knowledge) -> Self {
-        self.knowledge = knowledge;
+    pub(crate) fn resolution(mut self, resolution: Resolution) -> Self {
+        self.resolution = resolution;
         self
     }
 
     pub(crate) fn trigger(&self) -> TriggerConfig<'_> {
         TriggerConfig {
             index: self.index,
-            kind: self.kind,
+            trigger_type: self.trigger_type,
             name: None,
             metadata: &self.metadata,
             auth: &self.params,
@@ -90,7 +90,7 @@ impl Sample {
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
             role: self.role,
-            knowledge: self.knowledge,
+            resolution: self.resolution,
         }
     }
 }

@@ -4,8 +4,9 @@ use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricIdentifier, 
 use k8s_openapi::apimachinery::pkg::api::resource;
 use kedge_core::quantity::Quantity;
 
-use crate::metadata::{Field, Reader, convert};
-use crate::trigger::{Problem, Role, TriggerConfig};
+use crate::metadata::{Reader, convert};
+use crate::trigger::{FieldError, Role, TriggerConfig};
+use crate::trigger_type::Field;
 
 /// How the HPA compares an external metric with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,18 +17,18 @@ pub enum TargetType {
 
 impl TargetType {
     /// Reads `triggers[].metricType` of a trigger with external metrics.
-    pub fn parse(trigger: &TriggerConfig<'_>) -> Result<Self, Problem> {
+    pub fn parse(trigger: &TriggerConfig<'_>) -> Result<Self, FieldError> {
         match trigger.metric_type.unwrap_or_default() {
             "" | "AverageValue" => Ok(Self::AverageValue),
             "Value" => Ok(Self::Value),
-            "Utilization" => Err(Problem::new(
+            "Utilization" => Err(FieldError::new(
                 "metricType",
                 "'Utilization' metric type is unsupported for external metrics, \
                  allowed values are 'Value' or 'AverageValue'",
                 "leave it out for AverageValue",
             )),
             // KEDA passes other texts on, and the API server refuses the HPA; said here, the author learns it sooner.
-            other => Err(Problem::new(
+            other => Err(FieldError::new(
                 "metricType",
                 format!("{other:?} is unknown"),
                 "use AverageValue or Value, or leave it out for AverageValue",
@@ -72,7 +73,7 @@ impl External {
         read: &mut Reader<'_>,
         trigger: &TriggerConfig<'_>,
         name: String,
-        field: Field<'_>,
+        field: Field,
         remedy: &str,
     ) -> Option<Self> {
         let target_type = read.take(TargetType::parse(trigger));
@@ -83,9 +84,9 @@ impl External {
             (_, Role::FormulaInput) => Some(Self::one_each(name, target_type?)),
             (_, Role::Metric) => {
                 // KEDA: cannot tell 0 from nothing, and says the latter in these words.
-                let field = field.name();
+                let field = field.name;
                 let problem = format!("is absent or not above 0 (no {field} given in metadata)");
-                read.note(Problem::new(field, problem, remedy));
+                read.error(FieldError::new(field, problem, remedy));
                 None
             }
         }

@@ -1,44 +1,92 @@
-//! What a scaler is built from, and everything that can be wrong with it, in one error.
+//! What a scaler is built from: one trigger of an object with everything that it refers to; and all errors in it as one.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use kedge_api::authentication::PodIdentity;
+use kedge_api::trigger::Trigger;
 pub use kedge_core::environment::Environment;
 pub use kedge_core::secret::Secret;
 
-/// What a scaler is built from: everything resolved by the caller.
+/// One trigger of an object. [`TriggerConfig::new`] knows the manifest alone; [`TriggerConfig::resolved`] adds what the
+/// caller resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct TriggerConfig<'a> {
     /// The position in `spec.triggers`.
     pub index: usize,
-    /// The trigger type.
-    pub kind: &'a str,
+    pub trigger_type: &'a str,
     pub name: Option<&'a str>,
     pub metadata: &'a BTreeMap<String, String>,
     pub auth: &'a AuthParams,
     /// The environment of the target's container.
     pub environment: &'a Environment,
     pub metric_type: Option<&'a str>,
+    /// The namespace of the object.
     pub namespace: &'a str,
-    /// The object that the trigger stands in.
+    /// The name of the object.
     pub object: &'a str,
-    /// The identity of a cloud, as authentication gave it.
+    /// The pod identity of the authentication.
     pub pod_identity: Option<&'a PodIdentity>,
     pub role: Role,
-    pub knowledge: Knowledge,
+    pub resolution: Resolution,
 }
 
-/// How much of what a trigger needs is known.
+/// The object that a trigger belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    /// What the values of its triggers are for.
+    pub role: Role,
+}
+
+/// How much of what a trigger refers to is resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Knowledge {
-    /// Everything: authentication and environment have been resolved, and a scaler is wanted.
+pub enum Resolution {
+    /// Authentication and environment are resolved: a scaler can be built.
     #[default]
-    Everything,
-    /// What is written down, which refers to no authentication. The environment is yet to come, and nothing is made.
-    Manifest,
-    /// The same, but it refers to an authentication, which may give any parameter.
+    Complete,
+    /// Only the manifest is known, and it refers to no authentication.
+    ManifestWithoutAuthentication,
+    /// Only the manifest is known. It refers to an authentication, which may give any parameter.
     ManifestWithAuthentication,
+}
+
+static NO_PARAMETERS: AuthParams = AuthParams(BTreeMap::new());
+static NO_VARIABLES: LazyLock<Environment> = LazyLock::new(Environment::default);
+
+impl<'a> TriggerConfig<'a> {
+    /// The trigger at `index` of an object, as its manifest gives it.
+    pub fn new(owner: Owner<'a>, index: usize, trigger: &'a Trigger) -> Self {
+        Self {
+            index,
+            trigger_type: &trigger.r#type,
+            name: trigger.name.as_deref(),
+            metadata: &trigger.metadata,
+            auth: &NO_PARAMETERS,
+            environment: &NO_VARIABLES,
+            metric_type: trigger.metric_type.as_deref(),
+            namespace: owner.namespace,
+            object: owner.name,
+            pod_identity: None,
+            role: owner.role,
+            resolution: match trigger.authentication_ref {
+                Some(_) => Resolution::ManifestWithAuthentication,
+                None => Resolution::ManifestWithoutAuthentication,
+            },
+        }
+    }
+
+    /// The same trigger with everything that it refers to.
+    pub fn resolved(
+        self,
+        auth: &'a AuthParams,
+        environment: &'a Environment,
+        pod_identity: Option<&'a PodIdentity>,
+    ) -> Self {
+        Self { auth, environment, pod_identity, resolution: Resolution::Complete, ..self }
+    }
 }
 
 /// What the value of a trigger is for.
@@ -71,46 +119,46 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for AuthParams {
     }
 }
 
-/// One mistake in a trigger, and what to do about it.
+/// An invalid or missing parameter of a trigger, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct FieldError {
     pub field: String,
     pub problem: String,
     pub remedy: String,
 }
 
-impl Problem {
+impl FieldError {
     pub fn new(field: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into(), remedy: remedy.into() }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` {}; {}", self.field, self.problem, self.remedy)
     }
 }
 
-/// A trigger that no scaler can be built from, with all of its mistakes.
+/// A trigger that no scaler can be built from, with all of its errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
     pub index: usize,
-    pub kind: String,
-    pub problems: Vec<Problem>,
+    pub trigger_type: String,
+    pub errors: Vec<FieldError>,
 }
 
 impl BuildError {
-    pub fn new(trigger: &TriggerConfig<'_>, problems: Vec<Problem>) -> Self {
-        Self { index: trigger.index, kind: trigger.kind.to_owned(), problems }
+    pub fn new(trigger: &TriggerConfig<'_>, errors: Vec<FieldError>) -> Self {
+        Self { index: trigger.index, trigger_type: trigger.trigger_type.to_owned(), errors }
     }
 }
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trigger {} ({}): ", self.index, self.kind)?;
-        for (position, problem) in self.problems.iter().enumerate() {
+        write!(f, "trigger {} ({}): ", self.index, self.trigger_type)?;
+        for (position, error) in self.errors.iter().enumerate() {
             let joint = if position == 0 { "" } else { ", and " };
-            write!(f, "{joint}{problem}")?;
+            write!(f, "{joint}{error}")?;
         }
         Ok(())
     }
@@ -130,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn a_build_error_names_the_trigger_and_every_problem() {
+    fn a_build_error_names_the_trigger_and_every_field() {
         let error = BuildError {
             index: 2,
-            kind: "cron".to_owned(),
-            problems: vec![
-                Problem::new("start", "is missing", "add it"),
-                Problem::new("end", "is wrong", "correct it"),
+            trigger_type: "cron".to_owned(),
+            errors: vec![
+                FieldError::new("start", "is missing", "add it"),
+                FieldError::new("end", "is wrong", "correct it"),
             ],
         };
         assert_eq!(error.to_string(), "trigger 2 (cron): `start` is missing; add it, and `end` is wrong; correct it");

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use kedge_api::names::{HPA_NAME_PREFIX, annotations};
 use kedge_core::quantity::Quantity;
+use kedge_core::trigger_class::Resource;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::table::Entry;
-use crate::neighbours::{Amounts, Container, Heed, Hpa, KindWord, Resource, Rival};
+use crate::neighbours::{Amounts, Container, Heed, Hpa, KindWord, Rival};
 
 /// The place of an object.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -1,8 +1,9 @@
+use kedge_core::trigger_class::Resource;
 use kedge_plane::{Options, Plane};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::neighbours::{KindWord, Resource};
+use crate::neighbours::KindWord;
 
 fn scaled_object(name: &str, target: &str, hpa: Option<&str>) -> SeenObject {
     let config = hpa.map(|name| json!({ "horizontalPodAutoscalerConfig": { "name": name } }));

@@ -2,9 +2,8 @@
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 
-use super::modifiers;
+use super::{modifiers, resource_of};
 use crate::finding::{FieldPath, Finding, Rule, Severity};
-use crate::neighbours::Resource;
 
 pub static FALLBACK_NEGATIVE: Rule = Rule {
     id: "fallback-negative",
@@ -33,7 +32,7 @@ pub fn check(spec: &ScaledObjectSpec) -> Vec<Finding> {
             "write 0 or more",
         ));
     }
-    let only_resources = spec.triggers.iter().all(|trigger| Resource::of_trigger(&trigger.r#type).is_some());
+    let only_resources = spec.triggers.iter().all(|trigger| resource_of(trigger).is_some());
     // KEDA: the metric type, of which the words speak, is not looked at.
     if only_resources && !modifiers::are_used(spec) {
         findings.push(Finding::new(

@@ -1,7 +1,7 @@
 //! Trigger types: those that KEDA has and Kedge does not, and those that nobody has.
 
 use kedge_api::trigger::Trigger;
-use kedge_scalers::Registry;
+use kedge_scalers::{keda, registry};
 
 use super::trigger_path;
 use crate::finding::{Finding, Rule, Severity};
@@ -22,121 +22,30 @@ pub static TYPE_UNKNOWN: Rule = Rule {
 };
 
 pub fn check(triggers: &[Trigger]) -> Vec<Finding> {
-    let lacking = triggers.iter().enumerate().filter(|(_, trigger)| !Registry::supports(&trigger.r#type));
+    let lacking = triggers.iter().enumerate().filter(|(_, trigger)| registry::find(&trigger.r#type).is_none());
     lacking.map(|(index, trigger)| warn(index, &trigger.r#type)).collect()
 }
 
 fn warn(index: usize, kind: &str) -> Finding {
-    let known: Vec<_> = Registry::kinds().collect();
     let path = trigger_path(index).key("type");
-    if KEDA.binary_search(&kind).is_ok() {
+    if keda::has_trigger_type(kind) {
         let problem = format!("the trigger type {kind:?} of KEDA is not supported yet, and this trigger will not work");
-        let remedy = format!("Kedge has {}; `external` can ask anything", known.join(", "));
+        let remedy = format!("Kedge has {}; `external` can ask anything", registry::names());
         return Finding::new(&TYPE_UNSUPPORTED, path, problem, remedy);
     }
     // KEDA: the words of its operator for this.
     let problem = format!("no scaler found for type: {kind:?}");
-    let remedy = match nearest(kind, KEDA.iter().copied()) {
-        Some(near) => format!("write {near}"),
-        None => format!("use one of {}", known.join(", ")),
-    };
+    let remedy =
+        match nearest(kind, keda::trigger_types().chain(registry::TRIGGER_TYPES.iter().map(|known| known.name))) {
+            Some(near) => format!("write {near}"),
+            None => format!("use one of {}", registry::names()),
+        };
     Finding::new(&TYPE_UNKNOWN, path, problem, remedy)
 }
-
-/// Every trigger type of KEDA v2.21, in order.
-const KEDA: &[&str] = &[
-    "activemq",
-    "apache-kafka",
-    "arangodb",
-    "artemis-queue",
-    "aws-cloudwatch",
-    "aws-dynamodb",
-    "aws-dynamodb-streams",
-    "aws-kinesis-stream",
-    "aws-sqs-queue",
-    "azure-app-insights",
-    "azure-blob",
-    "azure-data-explorer",
-    "azure-eventhub",
-    "azure-log-analytics",
-    "azure-monitor",
-    "azure-pipelines",
-    "azure-queue",
-    "azure-servicebus",
-    "beanstalkd",
-    "cassandra",
-    "clickhouse",
-    "couchdb",
-    "cpu",
-    "cron",
-    "datadog",
-    "dynatrace",
-    "elastic-forecast",
-    "elasticsearch",
-    "etcd",
-    "external",
-    "external-mock",
-    "external-push",
-    "forgejo-runner",
-    "gcp-cloudtasks",
-    "gcp-pubsub",
-    "gcp-spanner",
-    "gcp-stackdriver",
-    "gcp-storage",
-    "github-runner",
-    "graphite",
-    "huawei-cloudeye",
-    "ibmmq",
-    "influxdb",
-    "kafka",
-    "kubernetes-resource",
-    "kubernetes-workload",
-    "liiklus",
-    "loki",
-    "memory",
-    "metrics-api",
-    "mongodb",
-    "mssql",
-    "mysql",
-    "nats-jetstream",
-    "new-relic",
-    "nsq",
-    "opensearch",
-    "openstack-metric",
-    "openstack-swift",
-    "postgresql",
-    "predictkube",
-    "prometheus",
-    "pulsar",
-    "rabbitmq",
-    "redis",
-    "redis-cluster",
-    "redis-cluster-streams",
-    "redis-sentinel",
-    "redis-sentinel-streams",
-    "redis-streams",
-    "selenium-grid",
-    "solace-direct-messaging",
-    "solace-event-queue",
-    "solarwinds",
-    "solr",
-    "splunk",
-    "splunk-observability",
-    "sumologic",
-    "temporal",
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_list_is_in_order_and_holds_what_kedge_has() {
-        assert!(KEDA.is_sorted());
-        for kind in Registry::kinds() {
-            assert!(KEDA.contains(&kind), "{kind}");
-        }
-    }
 
     #[test]
     fn a_type_is_supported_or_missing_or_unknown() {

@@ -2,6 +2,7 @@
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 use kedge_core::formula::settings::{self, ModifiersError};
+use kedge_scalers::registry;
 
 use crate::finding::{FieldPath, Finding, Rule, Severity};
 
@@ -56,7 +57,7 @@ pub(super) fn are_used(spec: &ScaledObjectSpec) -> bool {
 }
 
 pub fn check(spec: &ScaledObjectSpec) -> Vec<Finding> {
-    settings::parse(spec).err().unwrap_or_default().iter().map(explain).collect()
+    settings::parse(spec, registry::class_of).err().unwrap_or_default().iter().map(explain).collect()
 }
 
 fn explain(problem: &ModifiersError) -> Finding {

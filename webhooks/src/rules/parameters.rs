@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 
 use kedge_api::trigger::Trigger;
-use kedge_scalers::trigger::{AuthParams, Environment};
-use kedge_scalers::{Knowledge, Problem, Registry, Role, TriggerConfig};
+use kedge_scalers::{FieldError, Owner, Registry, TriggerConfig, registry};
 
 use super::trigger_path;
 use crate::finding::{FieldPath, Finding, Rule, Severity};
@@ -19,45 +18,21 @@ pub static TRIGGER_WRONG: Rule = Rule {
     counted_as: Some("incorrect-triggers"),
 };
 
-/// The object that triggers stand in.
-#[derive(Clone, Copy, Debug)]
-pub struct Owner<'a> {
-    pub namespace: &'a str,
-    pub name: &'a str,
-    pub role: Role,
-}
-
 /// Judges the triggers that are new or changed. One that was stored before may stay as it is.
 pub fn check(registry: &Registry, owner: Owner<'_>, triggers: &[Trigger], before: &[Trigger]) -> Vec<Finding> {
     let written = |trigger: &Trigger| serde_json::to_string(trigger).unwrap_or_default();
     let before: BTreeSet<String> = before.iter().map(written).collect();
     let news = triggers.iter().enumerate().filter(|(_, trigger)| !before.contains(&written(trigger)));
-    let known = news.filter(|(_, trigger)| Registry::supports(&trigger.r#type));
+    let known = news.filter(|(_, trigger)| registry::find(&trigger.r#type).is_some());
     known.flat_map(|(index, trigger)| check_one(registry, owner, index, trigger)).collect()
 }
 
 fn check_one(registry: &Registry, owner: Owner<'_>, index: usize, trigger: &Trigger) -> Vec<Finding> {
-    let config = TriggerConfig {
-        index,
-        kind: &trigger.r#type,
-        name: trigger.name.as_deref(),
-        metadata: &trigger.metadata,
-        auth: &AuthParams::default(),
-        environment: &Environment::default(),
-        metric_type: trigger.metric_type.as_deref(),
-        namespace: owner.namespace,
-        object: owner.name,
-        pod_identity: None,
-        role: owner.role,
-        knowledge: match trigger.authentication_ref {
-            Some(_) => Knowledge::ManifestWithAuthentication,
-            None => Knowledge::Manifest,
-        },
-    };
+    let config = TriggerConfig::new(owner, index, trigger);
     registry.check(&config).into_iter().map(|problem| explain(index, trigger, problem)).collect()
 }
 
-fn explain(index: usize, trigger: &Trigger, Problem { field, problem, remedy }: Problem) -> Finding {
+fn explain(index: usize, trigger: &Trigger, FieldError { field, problem, remedy }: FieldError) -> Finding {
     let problem = format!("trigger {index} ({}): `{field}` {problem}", trigger.r#type);
     Finding::new(&TRIGGER_WRONG, place(index, field), problem, remedy)
 }

@@ -2,10 +2,11 @@
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 use kedge_api::trigger::Trigger;
+use kedge_core::trigger_class::Resource;
 
-use super::trigger_path;
+use super::{resource_of, trigger_path};
 use crate::finding::{FieldPath, Finding, Rule, Severity};
-use crate::neighbours::{Container, KindWord, Neighbours, Resource, Workload, WorkloadKind};
+use crate::neighbours::{Container, KindWord, Neighbours, Workload, WorkloadKind};
 
 pub static TARGET_MISSING: Rule = Rule {
     id: "target-missing",
@@ -32,7 +33,7 @@ pub static ONLY_RESOURCES_TO_ZERO: Rule = Rule {
 pub fn wanted(spec: &ScaledObjectSpec) -> Option<WorkloadKind> {
     // KEDA: other kinds are not looked into, and so not held to these rules at all.
     let kind = KindWord::of_target(spec).workload()?;
-    spec.triggers.iter().any(|trigger| Resource::of_trigger(&trigger.r#type).is_some()).then_some(kind)
+    spec.triggers.iter().any(|trigger| resource_of(trigger).is_some()).then_some(kind)
 }
 
 pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Finding> {
@@ -43,7 +44,7 @@ pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Finding> {
         Workload::Containers(containers) => check_containers(spec, containers, neighbours),
     };
     let min = spec.min_replica_count.unwrap_or(0);
-    if min <= 0 && spec.triggers.iter().all(|trigger| Resource::of_trigger(&trigger.r#type).is_some()) {
+    if min <= 0 && spec.triggers.iter().all(|trigger| resource_of(trigger).is_some()) {
         findings.push(Finding::new(
             &ONLY_RESOURCES_TO_ZERO,
             FieldPath::of("spec.minReplicaCount"),
@@ -63,7 +64,7 @@ fn missing(spec: &ScaledObjectSpec, kind: WorkloadKind) -> Finding {
 fn check_containers(spec: &ScaledObjectSpec, containers: &[Container], neighbours: &Neighbours) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, trigger) in spec.triggers.iter().enumerate() {
-        let Some(resource) = Resource::of_trigger(&trigger.r#type) else { continue };
+        let Some(resource) = resource_of(trigger) else { continue };
         let lacks = |container: &&Container| !container.requests.has(resource) && !neighbours.defaults.has(resource);
         let bare = containers.iter().filter(|container| counts(trigger, container)).filter(lacks);
         findings.extend(bare.map(|container| bare_container(index, resource, container)));
@@ -74,7 +75,7 @@ fn check_containers(spec: &ScaledObjectSpec, containers: &[Container], neighbour
 /// Whether a trigger is about a container.
 // KEDA: a containerName that no container has passes.
 fn counts(trigger: &Trigger, container: &Container) -> bool {
-    let named = trigger.metadata.get("containerName").filter(|name| !name.is_empty());
+    let named = trigger.metadata.get(kedge_scalers::CONTAINER_NAME.name).filter(|name| !name.is_empty());
     named.is_none_or(|name| **name == *container.name)
 }
 

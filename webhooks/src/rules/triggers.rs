@@ -2,6 +2,7 @@
 
 use kedge_api::trigger::Trigger;
 use kedge_core::validate::{SpecError, validate_triggers};
+use kedge_scalers::registry;
 
 use super::trigger_path;
 use crate::finding::{FieldPath, Finding, Rule, Severity};
@@ -28,7 +29,7 @@ pub static TRIGGER_NAME_TWICE: Rule = Rule {
 };
 
 pub fn check(triggers: &[Trigger]) -> Vec<Finding> {
-    validate_triggers(triggers).into_iter().filter_map(|problem| explain(&problem)).collect()
+    validate_triggers(triggers, registry::class_of).into_iter().filter_map(|problem| explain(&problem)).collect()
 }
 
 fn explain(problem: &SpecError) -> Option<Finding> {

@@ -1,11 +1,12 @@
 mod mutations;
 
 use http_body_util::BodyExt;
+use kedge_core::trigger_class::Resource;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::lookups::{Answer as Found, Served};
-use crate::neighbours::{Amounts, Container, Resource, WorkloadKind};
+use crate::neighbours::{Amounts, Container, WorkloadKind};
 
 /// A cluster with a Deployment `live` that no index has seen, without the kind `Ghost`, where `Broken` breaks everything.
 struct Cluster;

@@ -1,10 +1,12 @@
 //! The fields of `advanced.scalingModifiers`, read into types, every mistake named.
 
 use kedge_api::scaled_object::{FallbackBehavior, ModifierMetricType, ScaledObjectSpec, ScalingModifiers};
+use kedge_api::trigger::Trigger;
 
 use super::{Formula, FormulaError};
 use crate::fallback::MetricType;
 use crate::milli::Milli;
+use crate::trigger_class::{ClassOf, TriggerClass};
 
 /// The one metric that takes the place of all external ones.
 #[derive(Clone, Debug)]
@@ -38,7 +40,7 @@ pub enum ModifiersError {
 }
 
 /// The composite metric of a spec, if it has one. That names are unique is for [`validate`](crate::validate) to say.
-pub fn parse(spec: &ScaledObjectSpec) -> Result<Option<Composite>, Vec<ModifiersError>> {
+pub fn parse(spec: &ScaledObjectSpec, class_of: ClassOf) -> Result<Option<Composite>, Vec<ModifiersError>> {
     let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     let formula = modifiers.and_then(|modifiers| given(&modifiers.formula));
     let mut problems = Vec::new();
@@ -49,7 +51,7 @@ pub fn parse(spec: &ScaledObjectSpec) -> Result<Option<Composite>, Vec<Modifiers
     let Some(modifiers) = modifiers.filter(|modifiers| is_used(modifiers)) else {
         return if problems.is_empty() { Ok(None) } else { Err(problems) };
     };
-    let formula = parse_formula(formula, &names(spec)).map_err(|problem| problems.push(problem)).ok();
+    let formula = parse_formula(formula, &names(spec, class_of)).map_err(|problem| problems.push(problem)).ok();
     let target = parse_target(modifiers).map_err(|problem| problems.extend(problem)).ok();
     let activation = parse_activation(modifiers).map_err(|problem| problems.push(problem)).ok();
     match (formula, target, activation) {
@@ -66,9 +68,10 @@ pub fn is_used(modifiers: &ScalingModifiers) -> bool {
     modifiers.metric_type.is_some() || texts.into_iter().any(|text| given(text).is_some())
 }
 
-/// KEDA: the names of all triggers but those of cpu and memory, whose values only the HPA knows.
-fn names(spec: &ScaledObjectSpec) -> Vec<&str> {
-    let triggers = spec.triggers.iter().filter(|trigger| !matches!(trigger.r#type.as_str(), "cpu" | "memory"));
+/// KEDA: the names of all triggers but those of cpu and memory, whose values only the HPA controller measures.
+fn names(spec: &ScaledObjectSpec, class_of: ClassOf) -> Vec<&str> {
+    let is_resource = |trigger: &Trigger| class_of(&trigger.r#type).and_then(TriggerClass::resource).is_some();
+    let triggers = spec.triggers.iter().filter(|trigger| !is_resource(trigger));
     triggers.filter_map(|trigger| given(&trigger.name)).collect()
 }
 
@@ -112,6 +115,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::trigger_class::sample_class_of;
 
     fn spec(modifiers: Value, fallback: Option<&str>) -> ScaledObjectSpec {
         serde_json::from_value(json!({
@@ -142,7 +146,7 @@ mod tests {
             ("cut off, as KEDA does", json!({ "formula": "a", "target": "0.0019" }), 1, MetricType::AverageValue, 0.0),
         ];
         for (name, modifiers, target, metric_type, activation) in rows {
-            let composite = parse(&spec(modifiers, None)).unwrap().unwrap();
+            let composite = parse(&spec(modifiers, None), sample_class_of).unwrap().unwrap();
             let found = (composite.target, composite.metric_type, composite.activation);
             assert_eq!(found, (Milli(target), metric_type, activation), "{name}");
         }
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn nothing_given_is_no_composite_metric() {
         for modifiers in [json!(null), json!({}), json!({ "formula": "", "target": "" })] {
-            assert!(parse(&spec(modifiers, Some("static"))).unwrap().is_none());
+            assert!(parse(&spec(modifiers, Some("static")), sample_class_of).unwrap().is_none());
         }
     }
 
@@ -191,7 +195,7 @@ mod tests {
             (json!({}), Some("scalingModifiers"), vec!["requires scalingModifiers.formula"]),
         ];
         for (modifiers, fallback, expected) in rows {
-            let problems = parse(&spec(modifiers.clone(), fallback)).unwrap_err();
+            let problems = parse(&spec(modifiers.clone(), fallback), sample_class_of).unwrap_err();
             let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
             assert_eq!(texts.len(), expected.len(), "{modifiers}: {texts:?}");
             for (text, part) in texts.iter().zip(expected) {

@@ -3,6 +3,8 @@
 use kedge_api::ScaledObject;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
+use kedge_core::trigger_class::TriggerClass;
+use kedge_scalers::{AUTH_MODES, keda, registry};
 use kedge_webhooks::finding::{FieldPath, Finding, Rule, Severity};
 
 use super::{annotations, parameters};
@@ -77,27 +79,8 @@ fn triggers(triggers: &[Trigger]) -> Vec<Finding> {
     triggers.iter().enumerate().flat_map(advice).collect()
 }
 
-/// Keys whose values are credentials, whichever trigger they stand in.
-const SECRET_KEYS: [&str; 15] = [
-    "accessToken",
-    "apiKey",
-    "appKey",
-    "authToken",
-    "awsSecretAccessKey",
-    "bearerToken",
-    "clientSecret",
-    "connectionString",
-    "key",
-    "password",
-    "personalAccessToken",
-    "secretKey",
-    "sentinelPassword",
-    "tlsClientKey",
-    "token",
-];
-
 fn secrets(index: usize, trigger: &Trigger) -> Vec<Finding> {
-    let is_secret = |key: &str, value: &str| SECRET_KEYS.contains(&key) && !value.is_empty() || has_password(value);
+    let is_secret = |key: &str, value: &str| keda::is_secret_parameter(key) && !value.is_empty() || has_password(value);
     let given = trigger.metadata.iter().filter(|(key, value)| is_secret(key, value));
     let told = given.map(|(key, _)| {
         say(
@@ -118,9 +101,9 @@ fn has_password(text: &str) -> bool {
 }
 
 fn in_the_clear(index: usize, trigger: &Trigger) -> Option<Finding> {
-    let modes = trigger.metadata.get("authModes").or_else(|| trigger.metadata.get("authMode"))?;
-    let field = ["serverAddress", "url"].into_iter().find(|key| trigger.metadata.contains_key(*key))?;
-    let is_plain = trigger.metadata[field].starts_with("http://");
+    let modes = AUTH_MODES.names().find_map(|name| trigger.metadata.get(name))?;
+    let (field, url) = trigger.metadata.iter().find(|(key, _)| keda::is_url_parameter(key))?;
+    let is_plain = url.starts_with("http://");
     (is_plain && !modes.trim().is_empty()).then(|| {
         say(
             &CREDENTIALS_IN_THE_CLEAR,
@@ -133,7 +116,7 @@ fn in_the_clear(index: usize, trigger: &Trigger) -> Option<Finding> {
 
 /// Whether a trigger depends on something that may fail.
 fn asks_a_source(trigger: &Trigger) -> bool {
-    !matches!(trigger.r#type.as_str(), "cpu" | "memory" | "cron" | "kubernetes-workload")
+    registry::class_of(&trigger.r#type).is_none_or(TriggerClass::queries_a_source)
 }
 
 fn metadata(index: usize, key: &str) -> FieldPath {

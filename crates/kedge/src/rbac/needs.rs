@@ -2,9 +2,10 @@
 
 use kedge_api::ScaledObject;
 use kedge_api::scaled_object::ModifierMetricType;
+use kedge_scalers::registry;
 
 use super::credentials;
-use super::input::{Input, Place, Plural, is_name};
+use super::input::{Input, Place, Plural};
 use super::rules::{Rights, Scope, What};
 use super::{Certificates, Operator, Webhooks};
 
@@ -89,13 +90,11 @@ fn triggers(rights: &mut Rights, place: &Place, object: &ScaledObject) {
     for (index, trigger) in object.spec.triggers.iter().enumerate() {
         let reason = format!("ScaledObject {}, trigger {index} ({})", place.1, trigger.r#type);
         by_value |= trigger.metric_type.as_deref() == Some("Value");
-        match trigger.r#type.as_str() {
-            "kubernetes-workload" => rights.all(&scope, pods, reason),
-            "metrics-api" if is_true(trigger.metadata.get("aggregateFromKubeServiceEndpoints")) => {
-                let slices = What { group: "discovery.k8s.io", resource: "endpointslices", verbs: LIST };
-                rights.all(&service_scope(&scope, trigger.metadata.get("url")), slices, reason);
-            }
-            _ => {}
+        let reads = registry::find(&trigger.r#type).map_or(&[][..], |known| known.cluster_reads);
+        for read in reads.iter().filter(|read| read.is_needed(&trigger.metadata)) {
+            let named = read.named_namespace(&trigger.metadata).map(Scope::Namespace);
+            let what = What { group: read.group, resource: read.resource, verbs: read.verbs };
+            rights.all(&named.unwrap_or_else(|| scope.clone()), what, reason.as_str());
         }
     }
     let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
@@ -103,18 +102,6 @@ fn triggers(rights: &mut Rights, place: &Place, object: &ScaledObject) {
     if object.spec.fallback.is_some() && by_value {
         rights.all(&scope, pods, format!("ScaledObject {}, whose fallback counts pods that are ready", place.1));
     }
-}
-
-fn is_true(text: Option<&String>) -> bool {
-    text.is_some_and(|text| matches!(text.as_str(), "true" | "TRUE" | "True" | "t" | "T" | "1"))
-}
-
-/// The namespace in the name of a Service: `http://NAME.NAMESPACE.svc:80/path`.
-fn service_scope(own: &Scope, url: Option<&String>) -> Scope {
-    let host = url.and_then(|url| url.split("://").nth(1)).and_then(|rest| rest.split(['/', ':']).next());
-    let namespace =
-        host.and_then(|host| host.split('.').nth(1)).filter(|namespace| !namespace.is_empty() && is_name(namespace));
-    namespace.map_or_else(|| own.clone(), |namespace| Scope::Namespace(namespace.to_owned()))
 }
 
 /// Authentication objects get a finalizer, and the list of who uses them.
@@ -176,27 +163,5 @@ fn webhooks(rights: &mut Rights, operator: &Operator) {
         for read in reads {
             rights.all(&scope, read, "the webhooks, which keep an index");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_namespace_of_a_service_is_in_its_name() {
-        let own = Scope::Namespace("shop".to_owned());
-        let rows = [
-            ("http://queue.backend.svc.cluster.local:80/length", "backend"),
-            ("https://queue.backend", "backend"),
-            ("http://queue:8080/length", "shop"),
-            ("http://queue", "shop"),
-            ("", "shop"),
-        ];
-        for (url, namespace) in rows {
-            let expected = Scope::Namespace(namespace.to_owned());
-            assert_eq!(service_scope(&own, Some(&url.to_owned())), expected, "{url}");
-        }
-        assert_eq!(service_scope(&own, None), own);
     }
 }

@@ -21,9 +21,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use kedge_api::trigger::Trigger;
 use kedge_scalers::external::ExternalClient;
 use kedge_scalers::metadata::convert;
-use kedge_scalers::{AuthParams, Connector, Registry, Settings, TriggerConfig};
+use kedge_scalers::{AuthParams, Connector, Owner, Registry, Role, Settings, TriggerConfig};
 
 use ask::{Scope, Transcript};
 use judge::{Finding, Verdict};
@@ -154,21 +155,19 @@ fn client(args: &Args) -> anyhow::Result<ExternalClient> {
             auth.push((parameter, read(file)?));
         }
     }
-    let trigger = TriggerConfig {
-        index: 0,
-        kind: if args.push { "external-push" } else { "external" },
+    let trigger = Trigger {
+        r#type: if args.push { "external-push" } else { "external" }.to_owned(),
         name: None,
-        auth: &AuthParams::from_iter(auth),
-        // What stands for a variable is its value.
-        environment: &metadata.values().map(|value| (value.clone(), value.clone())).collect(),
-        metadata: &metadata,
+        metadata,
+        authentication_ref: None,
+        use_cached_metrics: None,
         metric_type: None,
-        namespace: &args.namespace,
-        object: &args.name,
-        pod_identity: None,
-        role: kedge_scalers::Role::Metric,
-        knowledge: kedge_scalers::Knowledge::Everything,
     };
+    let owner = Owner { namespace: &args.namespace, name: &args.name, role: Role::Metric };
+    // The value of a key with FromEnv is used as it is.
+    let environment = trigger.metadata.values().map(|value| (value.clone(), value.clone())).collect();
+    let auth = AuthParams::from_iter(auth);
+    let trigger = TriggerConfig::new(owner, 0, &trigger).resolved(&auth, &environment, None);
     let registry = Registry::new(
         Settings { http_timeout: args.timeout, ..Settings::default() },
         Connector::tcp(),
@@ -177,7 +176,7 @@ fn client(args: &Args) -> anyhow::Result<ExternalClient> {
     match registry.external_client(&trigger) {
         Ok(client) => Ok(client),
         Err(error) => {
-            let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+            let problems: Vec<String> = error.errors.iter().map(ToString::to_string).collect();
             bail!("{}", problems.join(", and "))
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use kedge_api::ScaledObject;
 use kedge_core::validate::validate;
+use kedge_scalers::registry;
 use serde_json::Value;
 
 use super::shown;
@@ -33,7 +34,7 @@ pub(super) fn parse(text: &str, name: Option<&str>) -> anyhow::Result<ScaledObje
         }
     }
     let object = choose(found, name)?;
-    let problems: Vec<String> = validate(&object.spec).iter().map(ToString::to_string).collect();
+    let problems: Vec<String> = validate(&object.spec, registry::class_of).iter().map(ToString::to_string).collect();
     if !problems.is_empty() {
         bail!("this ScaledObject cannot work: {}", problems.join("; "));
     }

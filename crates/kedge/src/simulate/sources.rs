@@ -1,6 +1,5 @@
-//! The triggers of an object as sources: cron for real, cpu and memory left out, all others answering from the load.
+//! The triggers of an object as sources: schedules are computed, resources are left out, all others answer from the load.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -12,9 +11,12 @@ use kedge_core::activity::Contribution;
 use kedge_core::milli::Milli;
 use kedge_core::quantity::{Quantity, format_float};
 use kedge_core::simulate::{Load, Reading};
+use kedge_core::trigger_class::TriggerClass;
 use kedge_scalers::metadata::convert;
+use kedge_scalers::trigger_type::MetricsOrigin;
 use kedge_scalers::{
-    Activity, AuthParams, Connector, Environment, Knowledge, NoCluster, Registry, Role, Scaler, Settings, TriggerConfig,
+    AUTH_MODES, Activity, AuthParams, Connector, Environment, NoCluster, Owner, Registry, Role, Scaler, Settings,
+    TriggerConfig, registry,
 };
 
 use super::load::{Moment, Shape};
@@ -146,21 +148,22 @@ fn build_source(
 ) -> anyhow::Result<Source> {
     let kind = trigger.r#type.clone();
     let label = trigger.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| kind.clone());
-    if matches!(kind.as_str(), "cpu" | "memory") {
+    let described = registry::find(&kind);
+    if described.and_then(|known| known.class.resource()).is_some() {
         return Ok(Source { label, kind, answers: Answers::LeftOut });
     }
     let scaler = build_scaler(registry, object, index, trigger)?;
-    if matches!(kind.as_str(), "external" | "external-push") {
+    if described.is_some_and(|known| known.metrics == MetricsOrigin::Source) {
         bail!(
             "trigger {index} ({kind}): its scaler alone knows the metrics and targets, and is not asked here; \
              put a prometheus trigger in its place, with the target as `threshold`"
         );
     }
     let metric = describe(scaler.as_ref()).with_context(|| format!("trigger {index} ({kind})"))?;
-    let answers = if kind == "cron" {
+    let answers = if described.is_some_and(|known| known.class == TriggerClass::Schedule) {
         Answers::BySchedule { scaler, metric }
     } else {
-        let activation = trigger.metadata.get(activation_field(&kind));
+        let activation = described.and_then(|known| known.activation).and_then(|field| trigger.metadata.get(field));
         let activation = activation.and_then(|text| convert::float(text.trim()).ok());
         let peak = target(&metric) * f64::from(replicas_max.min(PEAK_REPLICAS_MAX));
         Answers::FromLoad { metric, activation: activation.unwrap_or(0.0), peak }
@@ -168,40 +171,22 @@ fn build_source(
     Ok(Source { label, kind, answers })
 }
 
-/// Where a trigger says above which value there is work.
-fn activation_field(kind: &str) -> &'static str {
-    match kind {
-        "metrics-api" => "activationTargetValue",
-        "kubernetes-workload" => "activationValue",
-        _ => "activationThreshold",
-    }
-}
-
+/// No source is queried, so that no authentication is needed.
 fn build_scaler(
     registry: &Registry,
     object: &ScaledObject,
     index: usize,
     trigger: &Trigger,
 ) -> anyhow::Result<Arc<dyn Scaler>> {
-    // Nobody signs in: no source is asked.
-    let is_about_signing_in = |key: &str| matches!(key, "authModes" | "authMode");
-    let metadata: BTreeMap<String, String> =
-        trigger.metadata.clone().into_iter().filter(|(key, _)| !is_about_signing_in(key)).collect();
-    let (auth, environment) = (AuthParams::default(), Environment::default());
-    let config = TriggerConfig {
-        index,
-        kind: &trigger.r#type,
-        name: trigger.name.as_deref(),
-        metadata: &metadata,
-        auth: &auth,
-        environment: &environment,
-        metric_type: trigger.metric_type.as_deref(),
+    let mut trigger = trigger.clone();
+    trigger.metadata.retain(|key, _| !AUTH_MODES.has_name(key));
+    let owner = Owner {
         namespace: object.metadata.namespace.as_deref().unwrap_or("default"),
-        object: object.metadata.name.as_deref().unwrap_or_default(),
-        pod_identity: None,
+        name: object.metadata.name.as_deref().unwrap_or_default(),
         role: Role::Metric,
-        knowledge: Knowledge::Everything,
     };
+    let (auth, environment) = (AuthParams::default(), Environment::default());
+    let config = TriggerConfig::new(owner, index, &trigger).resolved(&auth, &environment, None);
     Ok(registry.build(&config)?)
 }
 

@@ -7,47 +7,53 @@ use kedge_proto::externalscaler::ScaledObjectRef;
 
 use crate::grpc::{Address, Channel, Peer, Security};
 use crate::http::{TlsProfile, Verification};
-use crate::metadata::{Field, Reader, convert};
+use crate::metadata::{Reader, convert};
 use crate::registry::Shared;
 use crate::target::TargetType;
-use crate::trigger::{BuildError, Problem, Secret, TriggerConfig};
+use crate::trigger::{BuildError, FieldError, Secret, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup};
+
+pub(super) const FIELDS: FieldGroup = FieldGroup {
+    title: "Parameters",
+    fields: &[SCALER_ADDRESS, ENABLE_TLS, UNSAFE_SSL, CA_CERT, TLS_CLIENT_CERT, TLS_CLIENT_KEY],
+};
+
+const SCALER_ADDRESS: Field = Field::required("scalerAddress").help("The address of the gRPC server: `host:port`");
+const ENABLE_TLS: Field =
+    Field::optional("enableTLS").default("false").help("`true`: connects with TLS, also without a CA or a certificate");
+const UNSAFE_SSL: Field =
+    Field::optional("unsafeSsl").default("false").help("`true`: does not verify the server's certificate");
+const CA_CERT: Field = Field::authentication("caCert").help("A CA that is trusted in addition, as PEM; turns TLS on");
+const TLS_CLIENT_CERT: Field = Field::authentication("tlsClientCert")
+    .help("The client certificate, as PEM; turns TLS on, and has an effect only with its key");
+const TLS_CLIENT_KEY: Field = Field::secret("tlsClientKey").help("The key of the client certificate, as PEM");
 
 /// A checked trigger.
 pub(super) struct Config {
     pub(super) channel: Arc<Channel>,
     pub(super) reference: ScaledObjectRef,
     pub(super) target_type: TargetType,
-    pub(super) kind: Kind,
-}
-
-/// Whether the server also tells unasked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Poll,
-    Push,
 }
 
 pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Config, BuildError> {
     let mut read = Reader::new(trigger);
-    let address = read.required(Field::metadata(&["scalerAddress"]), Address::parse);
+    let address = read.required(SCALER_ADDRESS, Address::parse);
     let security = parse_security(&mut read);
     let channel = address.and_then(|address| {
         read.make(|| shared.grpc.channel(&Peer { address, security }, &shared.http).map_err(rename))
     });
     let target_type = read.take(TargetType::parse(trigger));
-    let kind = if trigger.kind == "external-push" { Kind::Push } else { Kind::Poll };
-    let made =
-        (|| Some(Config { channel: channel?, reference: reference(trigger), target_type: target_type?, kind }))();
+    let made = (|| Some(Config { channel: channel?, reference: reference(trigger), target_type: target_type? }))();
     read.finish(made)
 }
 
 fn parse_security(read: &mut Reader<'_>) -> Security {
-    let is_wanted = read.or(Field::metadata(&["enableTLS"]), convert::boolean, false);
-    let is_unsafe = read.or(Field::metadata(&["unsafeSsl"]), convert::boolean, false);
-    let secret = |name: &'static str| read.text(Field::auth(&[name])).map(Secret::new);
-    let ca = secret("caCert");
+    let is_wanted = read.or_default(ENABLE_TLS, convert::boolean);
+    let is_unsafe = read.or_default(UNSAFE_SSL, convert::boolean);
+    let secret = |field: Field| read.text(field).map(Secret::new);
+    let ca = secret(CA_CERT);
     // KEDA: one without the other does not count.
-    let identity = secret("tlsClientCert").zip(secret("tlsClientKey"));
+    let identity = secret(TLS_CLIENT_CERT).zip(secret(TLS_CLIENT_KEY));
     if !is_wanted && ca.is_none() && identity.is_none() {
         return Security::Plaintext;
     }
@@ -56,14 +62,14 @@ fn parse_security(read: &mut Reader<'_>) -> Security {
 }
 
 /// The parameters of TLS have names of their own here.
-fn rename(problem: Problem) -> Problem {
+fn rename(problem: FieldError) -> FieldError {
     let field = match problem.field.as_str() {
-        "ca" => "caCert",
-        "cert" => "tlsClientCert",
-        "key" => "tlsClientKey",
+        "ca" => CA_CERT.name,
+        "cert" => TLS_CLIENT_CERT.name,
+        "key" => TLS_CLIENT_KEY.name,
         other => other,
     };
-    Problem::new(field, problem.problem.replace("`cert`", "`tlsClientCert`"), problem.remedy)
+    FieldError::new(field, problem.problem.replace("`cert`", "`tlsClientCert`"), problem.remedy)
 }
 
 /// What the server is told about the trigger.

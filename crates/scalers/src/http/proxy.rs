@@ -10,7 +10,7 @@ use http::header::HeaderValue;
 use http::uri::Scheme;
 
 use super::address::Address;
-use crate::trigger::Problem;
+use crate::trigger::FieldError;
 use exempt::Exempt;
 
 /// The proxies of this process, and who is asked without them. By default there are none.
@@ -30,7 +30,7 @@ pub(crate) struct Proxy {
 
 impl Proxies {
     /// Reads the values of `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. What is blank is absent.
-    pub fn parse(http: Option<&str>, https: Option<&str>, no_proxy: Option<&str>) -> Result<Self, Problem> {
+    pub fn parse(http: Option<&str>, https: Option<&str>, no_proxy: Option<&str>) -> Result<Self, FieldError> {
         Ok(Self {
             http: parse_proxy("HTTP_PROXY", http)?,
             https: parse_proxy("HTTPS_PROXY", https)?,
@@ -70,14 +70,14 @@ impl fmt::Debug for Proxy {
     }
 }
 
-fn parse_proxy(variable: &str, text: Option<&str>) -> Result<Option<Proxy>, Problem> {
+fn parse_proxy(variable: &str, text: Option<&str>) -> Result<Option<Proxy>, FieldError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     // Go: an address without scheme is one of http.
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     match Address::parse(&url) {
         Ok(address) => Ok(Some(Proxy { credentials: address.credentials().cloned(), uri: address.uri })),
         // The text may hold a password, so it is not repeated.
-        Err(problem) => Err(Problem::new(
+        Err(problem) => Err(FieldError::new(
             variable,
             problem,
             "write it as http://HOST:PORT; other schemes than http and https are not spoken",

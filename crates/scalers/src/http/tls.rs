@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
 use super::Settings;
-use crate::trigger::{Problem, Secret};
+use crate::trigger::{FieldError, Secret};
 pub use policy::{TlsVersion, parse_ciphers, provider};
 use verify::{Trust, TrustAlike, TrustAsGiven};
 
@@ -70,12 +70,12 @@ impl Roots {
         Self { store, given: extra.to_vec() }
     }
 
-    fn with(&self, ca: &Secret) -> Result<Self, Problem> {
+    fn with(&self, ca: &Secret) -> Result<Self, FieldError> {
         let given: Vec<_> = CertificateDer::pem_slice_iter(ca.reveal().as_bytes()).filter_map(Result::ok).collect();
         let mut roots = self.clone();
         let (usable, _) = roots.store.add_parsable_certificates(given.iter().cloned());
         if usable == 0 {
-            return Err(Problem::new("ca", "holds no usable certificate", "give a CA certificate as PEM text"));
+            return Err(FieldError::new("ca", "holds no usable certificate", "give a CA certificate as PEM text"));
         }
         roots.given.extend(given);
         Ok(roots)
@@ -83,7 +83,11 @@ impl Roots {
 }
 
 /// The settings for one profile.
-pub(crate) fn client_config(profile: &TlsProfile, roots: &Roots, settings: &Settings) -> Result<ClientConfig, Problem> {
+pub(crate) fn client_config(
+    profile: &TlsProfile,
+    roots: &Roots,
+    settings: &Settings,
+) -> Result<ClientConfig, FieldError> {
     let provider = Arc::new(provider(&settings.ciphers));
     let verifier = verifier(profile, roots, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
@@ -96,7 +100,7 @@ pub(crate) fn client_config(profile: &TlsProfile, roots: &Roots, settings: &Sett
         Some((cert, key)) => {
             let (chain, key) = (parse_chain(cert)?, parse_key(key)?);
             builder.with_client_auth_cert(chain, key).map_err(|_| {
-                Problem::new(
+                FieldError::new(
                     "key",
                     "does not fit the certificate in `cert`",
                     "give the key that the certificate was made for",
@@ -110,7 +114,7 @@ fn verifier(
     profile: &TlsProfile,
     roots: &Roots,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, Problem> {
+) -> Result<Arc<dyn ServerCertVerifier>, FieldError> {
     let roots = match &profile.ca {
         Some(ca) => roots.with(ca)?,
         None => roots.clone(),
@@ -125,15 +129,16 @@ fn verifier(
     }
 }
 
-fn parse_chain(cert: &Secret) -> Result<Vec<CertificateDer<'static>>, Problem> {
+fn parse_chain(cert: &Secret) -> Result<Vec<CertificateDer<'static>>, FieldError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(cert.reveal().as_bytes()).collect();
     match chain {
         Ok(chain) if !chain.is_empty() => Ok(chain),
-        _ => Err(Problem::new("cert", "holds no usable certificate", "give a client certificate as PEM text")),
+        _ => Err(FieldError::new("cert", "holds no usable certificate", "give a client certificate as PEM text")),
     }
 }
 
-fn parse_key(key: &Secret) -> Result<PrivateKeyDer<'static>, Problem> {
-    PrivateKeyDer::from_pem_slice(key.reveal().as_bytes())
-        .map_err(|_| Problem::new("key", "holds no usable private key", "give an unencrypted private key as PEM text"))
+fn parse_key(key: &Secret) -> Result<PrivateKeyDer<'static>, FieldError> {
+    PrivateKeyDer::from_pem_slice(key.reveal().as_bytes()).map_err(|_| {
+        FieldError::new("key", "holds no usable private key", "give an unencrypted private key as PEM text")
+    })
 }

@@ -16,8 +16,47 @@ use super::Ambient;
 use super::means::{Means, read_file};
 use super::token::Lease;
 use crate::http::Call;
-use crate::metadata::{Field, Reader, Source as From, convert};
-use crate::trigger::{Problem, Secret, TriggerConfig};
+use crate::metadata::{Reader, convert};
+use crate::trigger::{FieldError, Secret, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup, Source};
+
+pub(crate) const FIELDS: FieldGroup = FieldGroup {
+    title: "AWS",
+    fields: &[
+        REGION,
+        IDENTITY_OWNER,
+        ROLE_ARN,
+        AUTH_ACCESS_KEY_ID,
+        AUTH_SECRET_ACCESS_KEY,
+        SESSION_TOKEN,
+        ACCESS_KEY_ID,
+        SECRET_ACCESS_KEY,
+    ],
+};
+
+const REGION: Field = Field::optional("awsRegion")
+    .sources(&[Source::Metadata, Source::Authentication])
+    .default_of("the operator's `AWS_REGION` or `AWS_DEFAULT_REGION`")
+    .help("The region that requests are signed for");
+const IDENTITY_OWNER: Field = Field::optional("identityOwner")
+    .help("Whose identity signs: `pod` for that of the trigger, anything else for that of the operator");
+const ROLE_ARN: Field =
+    Field::authentication(kedge_core::credentials::identity::ROLE_PARAMETER).help("The role that the operator assumes");
+const AUTH_ACCESS_KEY_ID: Field = Field::authentication("awsAccessKeyID")
+    .aliases(&["awsAccessKeyId"])
+    .required_if("`awsSecretAccessKey` is given")
+    .help("The id of the access key");
+const AUTH_SECRET_ACCESS_KEY: Field =
+    Field::secret("awsSecretAccessKey").required_if("`awsAccessKeyID` is given").help("The secret of the access key");
+const SESSION_TOKEN: Field = Field::secret("awsSessionToken").help("The token of temporary keys");
+const ACCESS_KEY_ID: Field = Field::optional("awsAccessKeyID")
+    .sources(&[Source::Metadata, Source::Environment])
+    .required_if("`awsSecretAccessKeyFromEnv` is given")
+    .help("The id of the access key, where authentication gives none");
+const SECRET_ACCESS_KEY: Field = Field::secret("awsSecretAccessKey")
+    .sources(&[Source::Environment])
+    .required_if("`awsAccessKeyID` is given")
+    .help("The secret of the access key, where authentication gives none");
 
 /// What requests are signed with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,11 +103,11 @@ pub(crate) fn parse(
     service: &'static str,
 ) -> Option<Persona> {
     let proof = parse_proof(read, trigger)?;
-    let given = read.text(Field::new(&["awsRegion"], &[From::Metadata, From::Auth]));
+    let given = read.text(REGION);
     let region = given.or_else(|| ambient.get("AWS_REGION")).or_else(|| ambient.get("AWS_DEFAULT_REGION"));
     if region.is_none() {
         let remedy = "give the region of the service, as in eu-central-1";
-        read.note(Problem::new("awsRegion", "is missing, and requests to AWS are signed for a region", remedy));
+        read.error(FieldError::new("awsRegion", "is missing, and requests to AWS are signed for a region", remedy));
     }
     Some(Persona { proof, region: region?.to_owned(), service })
 }
@@ -78,13 +117,13 @@ fn parse_proof(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<Pro
     if let Some(identity) = trigger.pod_identity.filter(|identity| identity.provider == PodIdentityProvider::Aws) {
         return Some(parse_pod_identity(read, identity));
     }
-    let found = match read.text(Field::metadata(&["identityOwner"])) {
-        None | Some("pod") => parse_own(read, trigger),
+    let found = match read.text(IDENTITY_OWNER) {
+        None | Some("pod") => parse_own(read),
         // KEDA: any other owner is the operator.
         Some(_) => return Some(Proof::Operator),
     };
     if provider == Some(PodIdentityProvider::AwsEks) && found.is_none() {
-        read.note(Problem::new(
+        read.error(FieldError::new(
             "podIdentity",
             "aws-eks gives no role",
             "annotate the target's service account with eks.amazonaws.com/role-arn",
@@ -95,7 +134,7 @@ fn parse_proof(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<Pro
 
 fn parse_pod_identity(read: &Reader<'_>, identity: &PodIdentity) -> Proof {
     let given = |own: &Option<String>| own.as_deref().map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned);
-    let (named, of_workload) = (given(&identity.role_arn), read.text(Field::auth(&["awsRoleArn"])));
+    let (named, of_workload) = (given(&identity.role_arn), read.text(ROLE_ARN));
     // KEDA: the external id belongs to the role that is named beside it.
     let external_id = named.as_ref().and_then(|_| given(&identity.external_id));
     match named.or(of_workload.map(str::to_owned)) {
@@ -105,23 +144,19 @@ fn parse_pod_identity(read: &Reader<'_>, identity: &PodIdentity) -> Proof {
 }
 
 /// What the trigger itself brings: a role, keys, or nothing.
-fn parse_own(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<Proof> {
-    if let Some(arn) = read.text(Field::auth(&["awsRoleArn"])) {
+fn parse_own(read: &mut Reader<'_>) -> Option<Proof> {
+    if let Some(arn) = read.text(ROLE_ARN) {
         return Some(Proof::Role { arn: arn.to_owned(), external_id: None, entrance: Entrance::Assume });
     }
-    let (id, key) = (Field::auth(&["awsAccessKeyID", "awsAccessKeyId"]), Field::auth(&["awsSecretAccessKey"]));
-    if read.text(id).is_some() || read.text(key).is_some() {
-        let token = read.text(Field::auth(&["awsSessionToken"])).map(Secret::new);
-        return parse_keys(read, id, key, token);
+    if read.text(AUTH_ACCESS_KEY_ID).is_some() || read.text(AUTH_SECRET_ACCESS_KEY).is_some() {
+        let token = read.text(SESSION_TOKEN).map(Secret::new);
+        return parse_keys(read, AUTH_ACCESS_KEY_ID, AUTH_SECRET_ACCESS_KEY, token);
     }
-    let hints = ["awsAccessKeyID", "awsAccessKeyIDFromEnv", "awsSecretAccessKeyFromEnv"];
-    let is_asked_for = hints.iter().any(|name| trigger.metadata.get(*name).is_some_and(|text| !text.trim().is_empty()));
-    let id = Field::new(&["awsAccessKeyID"], &[From::Metadata, From::Environment]);
-    let key = Field::new(&["awsSecretAccessKey"], &[From::Environment]);
-    if is_asked_for { parse_keys(read, id, key, None) } else { None }
+    let is_mentioned = read.is_mentioned(ACCESS_KEY_ID) || read.is_mentioned(SECRET_ACCESS_KEY);
+    if is_mentioned { parse_keys(read, ACCESS_KEY_ID, SECRET_ACCESS_KEY, None) } else { None }
 }
 
-fn parse_keys(read: &mut Reader<'_>, id: Field<'_>, key: Field<'_>, session_token: Option<Secret>) -> Option<Proof> {
+fn parse_keys(read: &mut Reader<'_>, id: Field, key: Field, session_token: Option<Secret>) -> Option<Proof> {
     let (id, key) = (read.required(id, convert::text), read.required(key, convert::text));
     let credentials = Credentials { access_key: Secret::new(id?), secret_key: Secret::new(key?), session_token };
     Some(Proof::Keys(credentials))

@@ -8,7 +8,7 @@ use kedge_api::authentication::PodIdentity;
 use super::Ambient;
 use super::means::{Means, read_file};
 use super::token::{self, Lease};
-use crate::trigger::{Problem, Secret};
+use crate::trigger::{FieldError, Secret};
 
 // What Azure's own libraries assume.
 const AUTHORITY: &str = "https://login.microsoftonline.com/";
@@ -24,9 +24,9 @@ pub(crate) struct Persona {
 }
 
 /// The identity that pod identity `azure-workload` means.
-pub(crate) fn parse(identity: &PodIdentity, ambient: &Ambient, scope: String) -> Result<Persona, Problem> {
+pub(crate) fn parse(identity: &PodIdentity, ambient: &Ambient, scope: String) -> Result<Persona, FieldError> {
     if identity.identity_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
-        return Err(Problem::new("podIdentity", "has an empty identityId", "give a client id, or drop identityId"));
+        return Err(FieldError::new("podIdentity", "has an empty identityId", "give a client id, or drop identityId"));
     }
     let given = |own: &Option<String>| own.as_deref().map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned);
     let of = |variable| ambient.get(variable).map(str::to_owned).ok_or_else(|| missing(variable));
@@ -40,8 +40,8 @@ pub(crate) fn parse(identity: &PodIdentity, ambient: &Ambient, scope: String) ->
     })
 }
 
-fn missing(variable: &str) -> Problem {
-    Problem::new(
+fn missing(variable: &str) -> FieldError {
+    FieldError::new(
         "podIdentity",
         format!("azure-workload cannot be used: the operator has no variable {variable}"),
         "label the operator's pod azure.workload.identity/use=true, with the webhook of Azure workload identity installed",

@@ -11,10 +11,22 @@ use kedge_api::authentication::PodIdentityProvider;
 
 use super::means::{Means, read_file};
 use super::token::{self, Lease};
+use crate::metadata::Reader;
 use crate::metadata::convert::{Converted, Flaw};
-use crate::metadata::{Field, Reader, Source};
-use crate::trigger::{Problem, Secret, TriggerConfig};
+use crate::trigger::{FieldError, Secret, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup, Source};
 use key::ServiceAccount;
+
+pub(crate) const FIELDS: FieldGroup =
+    FieldGroup { title: "Google Cloud", fields: &[APPLICATION_CREDENTIALS, CREDENTIALS, CREDENTIALS_FILE] };
+
+const APPLICATION_CREDENTIALS: Field =
+    Field::secret("GoogleApplicationCredentials").help("The JSON key of a service account");
+const CREDENTIALS: Field = Field::secret("credentials")
+    .sources(&[Source::Environment])
+    .help("The JSON key of a service account, where authentication gives none");
+const CREDENTIALS_FILE: Field = Field::optional("credentialsFromEnvFile")
+    .help("The variable of the target's container that holds the path of a key file on the operator's file system");
 
 // Where every machine of Google's finds its own metadata.
 const METADATA_HOST: &str = "169.254.169.254";
@@ -38,16 +50,14 @@ enum Proof {
 
 /// The identity that a trigger asks for, if it asks for one of Google Cloud.
 pub(crate) fn parse(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, scope: &'static str) -> Option<Persona> {
-    let given = Field::auth(&["GoogleApplicationCredentials"]);
-    let has = |name: &str| trigger.metadata.get(name).is_some_and(|text| !text.trim().is_empty());
     let proof = if trigger.pod_identity.is_some_and(|identity| identity.provider == PodIdentityProvider::Gcp) {
         Some(Proof::Operator)
-    } else if read.text(given).is_some() {
-        read.required(given, parse_key)
-    } else if has("credentialsFromEnv") {
-        read.required(Field::new(&["credentials"], &[Source::Environment]), parse_key)
-    } else if has("credentialsFromEnvFile") {
-        read.take(parse_key_file(trigger))
+    } else if read.text(APPLICATION_CREDENTIALS).is_some() {
+        read.required(APPLICATION_CREDENTIALS, parse_key)
+    } else if read.is_mentioned(CREDENTIALS) {
+        read.required(CREDENTIALS, parse_key)
+    } else if let Some(variable) = read.text(CREDENTIALS_FILE) {
+        read.take(parse_key_file(trigger, variable))
     } else {
         None
     };
@@ -62,13 +72,11 @@ fn parse_key(text: &str) -> Converted<Proof> {
 }
 
 /// The variable holds the path of a file, and not what is in it.
-fn parse_key_file(trigger: &TriggerConfig<'_>) -> Result<Proof, Problem> {
-    let field = "credentialsFromEnvFile";
-    let variable = trigger.metadata.get(field).map_or("", |variable| variable.as_str());
+fn parse_key_file(trigger: &TriggerConfig<'_>, variable: &str) -> Result<Proof, FieldError> {
     match trigger.environment.get(variable).map(|path| path.trim()).filter(|path| !path.is_empty()) {
         Some(path) => Ok(Proof::KeyFile(PathBuf::from(path))),
-        None => Err(Problem::new(
-            field,
+        None => Err(FieldError::new(
+            CREDENTIALS_FILE.name,
             format!("is missing: the target's container has no value for the variable {variable}"),
             "name a variable that holds the path of a key file",
         )),

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, header};
 
 use super::Ambient;
 use crate::http::{Address, Call, HttpClient, HttpClients, TlsProfile};
-use crate::trigger::Problem;
+use crate::trigger::FieldError;
 
 /// Tokens and keys are a few kilobytes; somebody may name any file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -26,7 +26,7 @@ pub(super) struct Means {
 }
 
 impl Means {
-    pub(super) fn new(clients: &HttpClients) -> Result<Self, Problem> {
+    pub(super) fn new(clients: &HttpClients) -> Result<Self, FieldError> {
         let settings = clients.settings();
         Ok(Self {
             client: clients.client(&TlsProfile::default())?,

@@ -106,7 +106,7 @@ fn mistakes_are_named() {
     ];
     for (name, sample, expected) in rows {
         let error = build(&sample.trigger(), &shared(pods(0, 0))).unwrap_err();
-        assert!(error.to_string().contains(expected) && error.problems.len() == 1, "{name}: {error}");
+        assert!(error.to_string().contains(expected) && error.errors.len() == 1, "{name}: {error}");
     }
 }
 

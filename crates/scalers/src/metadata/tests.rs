@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::trigger::{AuthParams, Environment, Knowledge, Role};
+use crate::trigger::{AuthParams, Environment, Role};
 
-const ALL: &[Source] = &[Source::Metadata, Source::Auth, Source::Environment];
+const ALL: &[Source] = &[Source::Metadata, Source::Authentication, Source::Environment];
 
 struct Given {
     metadata: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ impl Given {
     fn trigger(&self) -> TriggerConfig<'_> {
         TriggerConfig {
             index: 3,
-            kind: "sample",
+            trigger_type: "sample",
             name: None,
             metadata: &self.metadata,
             auth: &self.auth,
@@ -34,7 +34,7 @@ impl Given {
             object: "web",
             pod_identity: None,
             role: Role::Metric,
-            knowledge: Knowledge::Everything,
+            resolution: Resolution::Complete,
         }
     }
 }
@@ -58,35 +58,38 @@ fn the_first_source_with_something_in_it_wins() {
         let given = given(metadata, auth, environment);
         let trigger = given.trigger();
         let mut read = Reader::new(&trigger);
-        let found = read.optional(Field::new(&["x", "y"], ALL), convert::text);
+        let found = read.optional(Field::optional("x").aliases(&["y"]).sources(ALL), convert::text);
         assert_eq!(found.as_deref(), expected, "{name}");
     }
 }
 
 #[test]
-fn only_the_declared_sources_are_asked() {
+fn only_the_declared_sources_are_read() {
     let given = given(&[("x", "m"), ("zFromEnv", "V")], &[("y", "a")], &[("V", "e")]);
     let trigger = given.trigger();
     let mut read = Reader::new(&trigger);
-    assert_eq!(read.optional(Field::auth(&["x"]), convert::text), None);
-    assert_eq!(read.optional(Field::metadata(&["y"]), convert::text), None);
-    assert_eq!(read.optional(Field::metadata(&["z"]), convert::text), None);
+    assert_eq!(read.optional(Field::authentication("x"), convert::text), None);
+    assert_eq!(read.optional(Field::optional("y"), convert::text), None);
+    assert_eq!(read.optional(Field::optional("z"), convert::text), None);
 }
 
 #[test]
-fn every_mistake_is_reported_in_one_go() {
+fn every_error_is_reported_at_once() {
     let given = given(&[("count", "5.0"), ("flag", "yes"), ("gone", "1"), ("fromFromEnv", "V")], &[], &[]);
     let trigger = given.trigger();
     let mut read = Reader::new(&trigger);
-    assert_eq!(read.required(Field::new(&["address"], &[Source::Metadata, Source::Auth]), convert::text), None);
-    assert_eq!(read.required(Field::new(&["from"], ALL), convert::text), None);
-    assert_eq!(read.required(Field::metadata(&["count"]), convert::integer), None);
-    assert!(read.or(Field::metadata(&["flag"]), convert::boolean, true));
-    read.removed(Field::metadata(&["gone"]), "it went away", "use the other");
-    let error = read.finish(Some(())).unwrap_err();
-    let problems: Vec<_> = error.problems.iter().map(ToString::to_string).collect();
     assert_eq!(
-        problems,
+        read.required(Field::required("address").sources(&[Source::Metadata, Source::Authentication]), convert::text),
+        None
+    );
+    assert_eq!(read.required(Field::optional("from").sources(ALL), convert::text), None);
+    assert_eq!(read.required(Field::optional("count"), convert::integer), None);
+    assert!(read.or_default(Field::optional("flag").default("true"), convert::boolean));
+    read.removed(Field::optional("gone").removed("it went away"), "use the other");
+    let error = read.finish(Some(())).unwrap_err();
+    let errors: Vec<_> = error.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        errors,
         [
             "`address` is missing; give it in the trigger's metadata or its TriggerAuthentication",
             "`from` is missing: the target's container has no value for the variable V; give it in the trigger's \
@@ -103,9 +106,9 @@ fn what_may_be_a_credential_is_not_repeated() {
     let given = given(&[("headers", "token"), ("nFromEnv", "V")], &[("count", "hunter2")], &[("V", "hunter3")]);
     let trigger = given.trigger();
     let mut read = Reader::new(&trigger);
-    assert_eq!(read.optional(Field::metadata(&["headers"]).hidden(), convert::map), None);
-    assert_eq!(read.optional(Field::auth(&["count"]), convert::integer), None);
-    assert_eq!(read.optional(Field::new(&["n"], ALL), convert::integer), None);
+    assert_eq!(read.optional(Field::optional("headers").may_contain_secret(), convert::map), None);
+    assert_eq!(read.optional(Field::authentication("count"), convert::integer), None);
+    assert_eq!(read.optional(Field::optional("n").sources(ALL), convert::integer), None);
     let text = read.finish(Some(())).unwrap_err().to_string();
     assert!(
         text.contains("`headers` is not") && text.contains("`count` is not") && text.contains("`n` is not"),
@@ -119,9 +122,9 @@ fn a_default_is_for_what_is_absent() {
     let given = given(&[("blank", ""), ("set", "7")], &[], &[]);
     let trigger = given.trigger();
     let mut read = Reader::new(&trigger);
-    assert_eq!(read.or(Field::metadata(&["none"]), convert::integer, 4), 4);
-    assert_eq!(read.or(Field::metadata(&["blank"]), convert::integer, 5), 5);
-    assert_eq!(read.or(Field::metadata(&["set"]), convert::integer, 6), 7);
+    assert_eq!(read.or_default(Field::optional("none").default("4"), convert::integer), 4);
+    assert_eq!(read.or_default(Field::optional("blank").default("5"), convert::integer), 5);
+    assert_eq!(read.or_default(Field::optional("set").default("6"), convert::integer), 7);
     assert!(read.finish(Some(())).is_ok());
 }
 

@@ -10,7 +10,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use crate::auth::{ApiKey, Auth, KeyPlace};
 use crate::error::ReadError;
 use crate::http::{Address, Call, basic};
-use crate::trigger::{Problem, Secret};
+use crate::trigger::{FieldError, Secret};
 
 // KEDA: its names for a key that has none.
 const KEY_HEADER: &str = "X-API-KEY";
@@ -33,14 +33,14 @@ impl fmt::Debug for Question {
 }
 
 impl Question {
-    pub(super) fn new(address: Address, auth: Option<&Auth>, limit: Duration) -> Result<Self, Problem> {
+    pub(super) fn new(address: Address, auth: Option<&Auth>, limit: Duration) -> Result<Self, FieldError> {
         let headers = auth.map(headers).transpose()?.unwrap_or_default();
         let key = auth.and_then(|auth| auth.api_key.as_ref()).filter(|key| key.place == KeyPlace::Query);
         let parameter = key.map(|key| (key.name.clone().unwrap_or_else(|| KEY_PARAMETER.to_owned()), key.key.clone()));
         let question = Self { address, headers, parameter, limit };
         match question.with_parameter(&question.address) {
             Ok(_) => Ok(question),
-            Err(problem) => Err(Problem::new("url", problem, "look at its query, or send the key as a header")),
+            Err(problem) => Err(FieldError::new("url", problem, "look at its query, or send the key as a header")),
         }
     }
 
@@ -73,9 +73,9 @@ fn with_parameter(query: &str, name: &str, value: &str) -> String {
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-fn headers(auth: &Auth) -> Result<HeaderMap, Problem> {
+fn headers(auth: &Auth) -> Result<HeaderMap, FieldError> {
     let unusable = |field: &str| {
-        Problem::new(field, "has characters that no header can have", "look for line ends and blanks in the secret")
+        FieldError::new(field, "has characters that no header can have", "look for line ends and blanks in the secret")
     };
     let mut headers = HeaderMap::new();
     if let Some(ApiKey { key, place: KeyPlace::Header, name }) = &auth.api_key {

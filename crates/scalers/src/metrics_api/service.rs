@@ -10,7 +10,7 @@ use crate::cluster::{ENDPOINTS, ServiceEndpoint};
 use crate::error::ReadError;
 use crate::http::Address;
 use crate::metadata::convert::{self, Converted};
-use crate::trigger::Problem;
+use crate::trigger::FieldError;
 
 /// A Service of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(super) struct Service {
 
 impl Service {
     /// The Service that a URL names: `<service>.<namespace>`, and whatever follows.
-    pub(super) fn of(address: &Address) -> Result<Self, Problem> {
+    pub(super) fn from_address(address: &Address) -> Result<Self, FieldError> {
         let flaw = || {
             let problem = "does not name a Service, which aggregateFromKubeServiceEndpoints needs";
-            Problem::new("url", problem, "write its host as SERVICE.NAMESPACE or SERVICE.NAMESPACE.svc")
+            FieldError::new("url", problem, "write its host as SERVICE.NAMESPACE or SERVICE.NAMESPACE.svc")
         };
         let mut labels = address.uri.host().unwrap_or_default().split('.');
         let mut label = || labels.next().filter(|label| is_label(label)).map(str::to_owned);
@@ -83,7 +83,7 @@ impl Aggregation {
     }
 
     /// One number, unless there is none.
-    pub(super) fn of(self, values: &[f64]) -> Option<f64> {
+    pub(super) fn combine(self, values: &[f64]) -> Option<f64> {
         let sum = || values.iter().sum::<f64>();
         match self {
             _ if values.is_empty() => None,
@@ -115,7 +115,7 @@ mod tests {
             ("http://[::1]/x", None),
         ];
         for (text, expected) in rows {
-            let service = Service::of(&url(text)).ok();
+            let service = Service::from_address(&url(text)).ok();
             let found = service.as_ref().map(|service| (service.name.as_str(), service.namespace.as_str()));
             assert_eq!(found, expected, "{text}");
         }
@@ -148,8 +148,8 @@ mod tests {
         let rows = [("average", 2.5), ("sum", 10.0), ("max", 7.0), ("min", -1.0)];
         for (name, expected) in rows {
             let aggregation = Aggregation::parse(name).unwrap();
-            assert_eq!(aggregation.of(&[7.0, -1.0, 3.0, 1.0]), Some(expected), "{name}");
-            assert_eq!(aggregation.of(&[]), None, "{name}: nothing is not zero");
+            assert_eq!(aggregation.combine(&[7.0, -1.0, 3.0, 1.0]), Some(expected), "{name}");
+            assert_eq!(aggregation.combine(&[]), None, "{name}: nothing is not zero");
         }
         assert!(Aggregation::parse("median").is_err());
     }

@@ -10,9 +10,46 @@ use super::{identity, request};
 use crate::auth::{self, Auth};
 use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
 use crate::identity::Identity;
-use crate::metadata::{Field, Reader, convert};
+use crate::metadata::{Reader, convert};
 use crate::target::{LEAST_TARGET, TargetType};
-use crate::trigger::{BuildError, Problem, Role, TriggerConfig};
+use crate::trigger::{BuildError, FieldError, Role, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup};
+
+pub(super) const FIELDS: FieldGroup = FieldGroup {
+    title: "Parameters",
+    fields: &[
+        SERVER_ADDRESS,
+        QUERY,
+        THRESHOLD,
+        ACTIVATION_THRESHOLD,
+        NAMESPACE,
+        QUERY_PARAMETERS,
+        CUSTOM_HEADERS,
+        IGNORE_NULL_VALUES,
+        TIMEOUT,
+        UNSAFE_SSL,
+    ],
+};
+
+const SERVER_ADDRESS: Field =
+    Field::required("serverAddress").url().may_contain_secret().help("The URL of Prometheus: `http://` or `https://`");
+const QUERY: Field = Field::required("query").help("The PromQL query, which must return one element");
+const THRESHOLD: Field = Field::required("threshold").help("The value for one replica");
+pub(super) const ACTIVATION_THRESHOLD: Field =
+    Field::optional("activationThreshold").default("0").help("The trigger is active while the value is above this");
+const NAMESPACE: Field = Field::optional("namespace").help("The `namespace` parameter of the request");
+const QUERY_PARAMETERS: Field =
+    Field::optional("queryParameters").may_contain_secret().help("More parameters of the request: `name=value,…`");
+const CUSTOM_HEADERS: Field =
+    Field::optional("customHeaders").may_contain_secret().help("Headers of the request: `name=value,…`");
+const IGNORE_NULL_VALUES: Field = Field::optional("ignoreNullValues")
+    .default("true")
+    .help("`true`: an answer without a value counts as 0; `false`: it is an error");
+const TIMEOUT: Field = Field::optional("timeout")
+    .default_of("the operator's `KEDA_HTTP_DEFAULT_TIMEOUT`")
+    .help("The limit of one request");
+const UNSAFE_SSL: Field =
+    Field::optional("unsafeSsl").default("false").help("`true`: does not verify the server's certificate");
 
 /// A checked trigger.
 #[derive(Clone, Debug)]
@@ -53,19 +90,19 @@ pub(super) enum Nothing {
 pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<Config, BuildError> {
     let mut read = Reader::new(trigger);
     let question = parse_question(&mut read);
-    let threshold = read.required(Field::metadata(&["threshold"]), convert::float);
+    let threshold = read.required(THRESHOLD, convert::float);
     // KEDA: takes it, and then no HPA can be made. One that is stored can still wake its target.
     if !read.is_building()
         && trigger.role == Role::Metric
         && threshold.is_some_and(|threshold| threshold < LEAST_TARGET)
     {
         let problem = "is not above 0, and no HPA can have such a target";
-        read.note(Problem::new("threshold", problem, "write how much one replica can take, as in \"100\""));
+        read.error(FieldError::new("threshold", problem, "write how much one replica can take, as in \"100\""));
     }
-    let activation = read.or(Field::metadata(&["activationThreshold"]), convert::float, 0.0);
-    let ignore_nothing = read.or(Field::metadata(&["ignoreNullValues"]), convert::boolean, true);
-    let timeout = read.optional(Field::metadata(&["timeout"]), convert::duration);
-    let custom_headers = read.or(Field::metadata(&["customHeaders"]).hidden(), convert::map, Vec::new());
+    let activation = read.or_default(ACTIVATION_THRESHOLD, convert::float);
+    let ignore_nothing = read.or_default(IGNORE_NULL_VALUES, convert::boolean);
+    let timeout = read.optional(TIMEOUT, convert::duration);
+    let custom_headers = read.optional(CUSTOM_HEADERS, convert::map).unwrap_or_default();
     let auth = auth::parse(&mut read);
     // Whom to be is for authentication and the operator's own environment to say.
     let persona =
@@ -92,21 +129,21 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
 }
 
 fn parse_question(read: &mut Reader<'_>) -> Option<Question> {
-    let server = read.required(Field::metadata(&["serverAddress"]), convert::text);
-    let query = read.required(Field::metadata(&["query"]), convert::text);
-    let namespace = read.optional(Field::metadata(&["namespace"]), convert::text);
-    let parameters = read.or(Field::metadata(&["queryParameters"]).hidden(), convert::map, Vec::new());
+    let server = read.required(SERVER_ADDRESS, convert::text);
+    let query = read.required(QUERY, convert::text);
+    let namespace = read.optional(NAMESPACE, convert::text);
+    let parameters = read.optional(QUERY_PARAMETERS, convert::map).unwrap_or_default();
     let question = Question { server: server?, query: query.unwrap_or_default(), namespace, parameters };
     // Any moment will do: it is the rest of the URL that can be wrong.
     if let Err(problem) = Address::parse(&request::url(&question, DateTime::UNIX_EPOCH)) {
         let remedy = "write where Prometheus is, as in http://prometheus.monitoring:9090";
-        read.note(Problem::new("serverAddress", problem, remedy));
+        read.error(FieldError::new("serverAddress", problem, remedy));
     }
     Some(question)
 }
 
 pub(super) fn parse_tls(read: &mut Reader<'_>, auth: Option<Auth>) -> TlsProfile {
-    let is_unsafe = read.or(Field::metadata(&["unsafeSsl"]), convert::boolean, false);
+    let is_unsafe = read.or_default(UNSAFE_SSL, convert::boolean);
     match auth.and_then(|auth| auth.tls) {
         // KEDA: with a CA or a client certificate, unsafeSsl does not count.
         Some(tls) => TlsProfile { verification: Verification::Full, ca: tls.ca, identity: tls.identity },

@@ -4,8 +4,20 @@ use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
 use crate::auth::Auth;
 use crate::identity::{Ambient, Persona, aws, azure, gcp};
-use crate::metadata::{Field, Reader, convert};
-use crate::trigger::{Problem, TriggerConfig};
+use crate::metadata::{Reader, convert};
+use crate::trigger::{FieldError, TriggerConfig};
+use crate::trigger_type::{Field, FieldGroup};
+
+/// The parameters of Azure's managed Prometheus.
+pub(super) const AZURE_FIELDS: FieldGroup =
+    FieldGroup { title: "Azure, with pod identity azure-workload", fields: &[CLOUD, RESOURCE_URL] };
+
+const CLOUD: Field = Field::optional("cloud")
+    .default_of("`AzurePublicCloud`")
+    .help("The cloud: `AzurePublicCloud`, `AzureUSGovernmentCloud`, `AzureChinaCloud` or `Private`");
+const RESOURCE_URL: Field = Field::optional("azureManagedPrometheusResourceURL")
+    .required_if("`cloud` is `Private`")
+    .help("The resource that the token is for");
 
 const AWS_SERVICE: &str = "aps";
 const GCP_SCOPE: &str = "https://www.googleapis.com/auth/monitoring.read";
@@ -22,7 +34,7 @@ pub(super) fn parse(
     if auth.is_some() {
         if let Some(identity) = identity {
             let problem = format!("cannot be used together with pod identity {}", name(identity.provider));
-            read.note(Problem::new("authModes", problem, "keep one of the two"));
+            read.error(FieldError::new("authModes", problem, "keep one of the two"));
         }
         return None;
     }
@@ -37,15 +49,15 @@ pub(super) fn parse(
 }
 
 fn parse_azure(read: &mut Reader<'_>, identity: &PodIdentity, ambient: &Ambient) -> Option<azure::Persona> {
-    let cloud = read.text(Field::metadata(&["cloud"])).unwrap_or_default();
+    let cloud = read.text(CLOUD).unwrap_or_default();
     let scope = match cloud.to_ascii_lowercase().as_str() {
         "" | "azurepubliccloud" | "azurecloud" => "https://prometheus.monitor.azure.com/.default".to_owned(),
         "azureusgovernmentcloud" | "azureusgovernment" => "https://prometheus.monitor.azure.us/.default".to_owned(),
         "azurechinacloud" => "https://prometheus.monitor.azure.cn/.default".to_owned(),
-        "private" => read.required(Field::metadata(&["azureManagedPrometheusResourceURL"]), convert::text)?,
+        "private" => read.required(RESOURCE_URL, convert::text)?,
         _ => {
             let remedy = "use AzurePublicCloud, AzureUSGovernmentCloud, AzureChinaCloud or Private";
-            read.note(Problem::new("cloud", "is not a cloud that has a managed Prometheus", remedy));
+            read.error(FieldError::new("cloud", "is not a cloud that has a managed Prometheus", remedy));
             return None;
         }
     };

@@ -8,7 +8,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use super::config::Question;
 use crate::auth::Auth;
 use crate::http::basic;
-use crate::trigger::Problem;
+use crate::trigger::FieldError;
 
 /// The instant query. What stands in `serverAddress` and `namespace` is taken as it is.
 pub(super) fn url(question: &Question, now: DateTime<Utc>) -> String {
@@ -30,11 +30,15 @@ fn escape(text: &str) -> String {
 }
 
 /// Custom headers first; then the one that signs in, which replaces a custom one of its name.
-pub(super) fn headers(custom: &[(String, String)], auth: Option<&Auth>) -> Result<HeaderMap, Problem> {
+pub(super) fn headers(custom: &[(String, String)], auth: Option<&Auth>) -> Result<HeaderMap, FieldError> {
     let mut headers = HeaderMap::new();
     for (name, value) in custom {
         let flaw = || {
-            Problem::new("customHeaders", "has a name or value that no header can have", "use visible ASCII characters")
+            FieldError::new(
+                "customHeaders",
+                "has a name or value that no header can have",
+                "use visible ASCII characters",
+            )
         };
         let (name, value) = header(name, value).ok_or_else(flaw)?;
         if !is_ours(&name) {
@@ -48,9 +52,9 @@ pub(super) fn headers(custom: &[(String, String)], auth: Option<&Auth>) -> Resul
 }
 
 /// The one header that signs in: bearer, else basic, else custom.
-fn credentials(auth: &Auth) -> Result<Option<(HeaderName, HeaderValue)>, Problem> {
+fn credentials(auth: &Auth) -> Result<Option<(HeaderName, HeaderValue)>, FieldError> {
     let unusable = |field: &str| {
-        Problem::new(field, "has characters that no header can have", "look for line ends and blanks in the secret")
+        FieldError::new(field, "has characters that no header can have", "look for line ends and blanks in the secret")
     };
     match auth {
         Auth { bearer: Some(token), .. } => header("authorization", &format!("Bearer {}", token.reveal()))

@@ -8,7 +8,7 @@ use crate::identity::Ambient;
 use crate::metadata::Reader;
 use crate::sample::Sample;
 use crate::target::TargetType;
-use crate::trigger::{Knowledge, Role};
+use crate::trigger::{Resolution, Role};
 
 fn requests() -> Sample {
     Sample::new("prometheus")
@@ -81,7 +81,7 @@ fn certificates_decide_over_unsafe_ssl() {
 fn a_threshold_of_zero_is_a_mistake_to_write_and_not_to_have() {
     let zero = requests().with("threshold", "0");
     assert!(built(&zero).is_ok());
-    let written = zero.clone().knowledge(Knowledge::Manifest);
+    let written = zero.clone().resolution(Resolution::ManifestWithoutAuthentication);
     assert!(built(&written).unwrap_err().contains("`threshold` is not above 0"));
     assert!(
         !built(&written.role(Role::FormulaInput)).unwrap_err().contains("threshold"),

@@ -17,19 +17,19 @@ use super::*;
 /// An `external` trigger, which says only what matters.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    kind: &'static str,
+    trigger_type: &'static str,
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
 }
 
 impl Told {
     fn at(address: impl std::fmt::Display) -> Self {
-        let told = Self { kind: "external", metadata: BTreeMap::new(), auth: Vec::new() };
+        let told = Self { trigger_type: "external", metadata: BTreeMap::new(), auth: Vec::new() };
         told.with("scalerAddress", &address.to_string())
     }
 
     fn push(self) -> Self {
-        Self { kind: "external-push", ..self }
+        Self { trigger_type: "external-push", ..self }
     }
 
     fn with(mut self, name: &str, value: &str) -> Self {
@@ -48,7 +48,7 @@ impl Told {
             [("WHICH".to_owned(), "orders".to_owned())].into_iter().collect::<kedge_scalers::Environment>();
         let trigger = TriggerConfig {
             index: 1,
-            kind: self.kind,
+            trigger_type: self.trigger_type,
             name: None,
             metadata: &self.metadata,
             auth: &auth,
@@ -58,7 +58,7 @@ impl Told {
             object: "worker",
             pod_identity: None,
             role: kedge_scalers::Role::Metric,
-            knowledge: kedge_scalers::Knowledge::Everything,
+            resolution: kedge_scalers::Resolution::Complete,
         };
         registry.build(&trigger).unwrap_or_else(|error| panic!("{error}"))
     }

@@ -18,15 +18,15 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 use kedge_scalers::{
-    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Knowledge, Known, NoCluster, Proxies,
-    ReadError, Registry, Role, Scaler, Settings, TlsVersion, TriggerConfig,
+    Activity, AuthParams, BuildError, Connector, Environment, KeepAlive, Known, NoCluster, Proxies, ReadError,
+    Registry, Resolution, Role, Scaler, Settings, TlsVersion, TriggerConfig,
 };
 use server::{Reply, Server};
 
 /// A trigger, of type `prometheus` unless it says otherwise, which says only what matters.
 #[derive(Clone, Debug)]
 struct Query {
-    kind: &'static str,
+    trigger_type: &'static str,
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
     environment: Vec<(String, String)>,
@@ -35,14 +35,14 @@ struct Query {
 
 impl Query {
     fn at(address: impl std::fmt::Display) -> Self {
-        Self::of_kind("prometheus")
+        Self::of_type("prometheus")
             .with("serverAddress", &address.to_string())
             .with("query", "sum(up)")
             .with("threshold", "5")
     }
 
-    fn of_kind(kind: &'static str) -> Self {
-        Self { kind, metadata: BTreeMap::new(), auth: Vec::new(), environment: Vec::new(), pod_identity: None }
+    fn of_type(trigger_type: &'static str) -> Self {
+        Self { trigger_type, metadata: BTreeMap::new(), auth: Vec::new(), environment: Vec::new(), pod_identity: None }
     }
 
     fn of(server: &Server) -> Self {
@@ -77,7 +77,7 @@ impl Query {
         let auth: AuthParams = self.auth.iter().cloned().collect();
         registry.build(&TriggerConfig {
             index: 0,
-            kind: self.kind,
+            trigger_type: self.trigger_type,
             name: None,
             metadata: &self.metadata,
             auth: &auth,
@@ -87,7 +87,7 @@ impl Query {
             object: "web",
             pod_identity: self.pod_identity.as_ref(),
             role: Role::Metric,
-            knowledge: Knowledge::Everything,
+            resolution: Resolution::Complete,
         })
     }
 

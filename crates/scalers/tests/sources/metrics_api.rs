@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::*;
 
 fn document(url: impl std::fmt::Display, location: &str) -> Query {
-    Query::of_kind("metrics-api").with("url", &url.to_string()).with("valueLocation", location).with("targetValue", "5")
+    Query::of_type("metrics-api").with("url", &url.to_string()).with("valueLocation", location).with("targetValue", "5")
 }
 
 fn of(server: &Server, location: &str) -> Query {

@@ -1,7 +1,9 @@
 //! What is said of ScaledObjects and ScaledJobs, rule by rule.
 
+use kedge_core::trigger_class::Resource;
+
 use super::*;
-use crate::neighbours::{Amounts, Container, Heed, Hpa, KindWord, Resource, Rival, Workload};
+use crate::neighbours::{Amounts, Container, Heed, Hpa, KindWord, Rival, Workload};
 
 fn deployment() -> KindWord {
     KindWord::of(None, None)

@@ -19,7 +19,7 @@ fn composite(formula: &str, target: &str, metric_type: &str) -> Composite {
         ],
     }))
     .unwrap();
-    parse(&spec).unwrap().unwrap()
+    parse(&spec, crate::trigger_class::sample_class_of).unwrap().unwrap()
 }
 
 fn readings(a: Reading, b: Reading) -> BTreeMap<String, Reading> {

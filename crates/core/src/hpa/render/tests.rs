@@ -171,7 +171,9 @@ fn a_composite_metric_replaces_the_external_ones_and_comes_last() {
             &mut object,
             json!({ "spec": { "advanced": { "scalingModifiers": { "target": target, "metricType": metric_type } } } }),
         );
-        crate::formula::settings::parse(&self::object(object).spec).unwrap().unwrap()
+        crate::formula::settings::parse(&self::object(object).spec, crate::trigger_class::sample_class_of)
+            .unwrap()
+            .unwrap()
     };
     let metrics = vec![external("s0-q"), cpu(), external("s2-p"), memory];
     let hpa = rendered(modifiers.clone(), with_composite(metrics, &composite("2.5", "AverageValue")));
