@@ -151,10 +151,12 @@ fn flags_and_variables_are_unchanged() {
 #[test]
 fn lint_rules_are_unchanged() {
     let page = files::read(&files::workspace().join("docs/reference/lint.md"));
-    let (of_files, of_clusters) = page.split_once("## Only in a cluster").unwrap();
+    let (of_files, rest) = page.split_once("## Only in a cluster").unwrap();
+    let (of_clusters, renamed) = rest.split_once("## Renamed rules").unwrap();
     let id = |cells: &Vec<&str>| cells[0].trim_matches('`').to_owned();
     let mut lines: BTreeSet<String> = rows(of_files).map(|cells| format!("{} {}", id(&cells), cells[1])).collect();
     lines.extend(rows(of_clusters).map(|cells| format!("{} in a cluster", id(&cells))));
+    lines.extend(rows(renamed).map(|cells| format!("{} is now {}", id(&cells), cells[1].trim_matches('`'))));
     expect("lint-rules", lines);
 }
 

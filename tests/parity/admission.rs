@@ -107,7 +107,7 @@ impl AdmissionCase {
 
 /// Tells the API server to have objects of our namespaces judged at a port of this machine, and waits until it does.
 pub(crate) async fn register(kube: &Kube, port: u16, authority: &str) -> anyhow::Result<()> {
-    let mut configuration = kedge_webhooks::registration::configuration();
+    let mut configuration = kedge_webhooks::webhook_configuration::configuration();
     for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
         let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default();
         let url = format!("https://localhost:{port}{path}");

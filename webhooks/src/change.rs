@@ -1,5 +1,5 @@
-//! Which updates need not be judged: those that change nothing that could be wrong. They are never refused, not even for an
-//! object that has become invalid since it was stored.
+//! Which updates need no validation: those that change nothing that a rule reads. They are never denied, not even for an object
+//! that has become invalid since it was stored.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use kedge_core::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// As much of an object as tells what an update changes.
+/// The part of an object by which updates are compared.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Draft {
+pub struct ComparedObject {
     metadata: Metadata,
     spec: Value,
 }
@@ -24,19 +24,19 @@ struct Metadata {
     annotations: Option<BTreeMap<String, String>>,
 }
 
-/// What an update does.
+/// What an update changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A finalizer goes, and the spec stays.
-    // KEDA: lets it through without a look, and without counting it.
-    FinalizerGone,
-    /// The object is paused or resumed, or the operator marks it as its own.
-    NothingToJudge,
+    /// A finalizer is removed, and the spec stays.
+    // KEDA: admits it without validation, and without counting it.
+    FinalizerRemoved,
+    /// The object is paused or resumed, or the operator labels it.
+    NothingToValidate,
     /// Anything else.
-    ToBeJudged,
+    NeedsValidation,
 }
 
-/// Annotations that may change without a look: those that pause, and the copy of the manifest that `kubectl apply` leaves.
+/// Annotations whose change needs no validation: those that pause, and the copy of the manifest that `kubectl apply` leaves.
 const FREE_ANNOTATIONS: [&str; 5] = [
     annotations::PAUSED,
     annotations::PAUSED_REPLICAS,
@@ -45,41 +45,42 @@ const FREE_ANNOTATIONS: [&str; 5] = [
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
 
-/// The operator writes it itself.
+/// Labels that the operator writes itself.
 const FREE_LABELS: [&str; 1] = [labels::SCALED_OBJECT_NAME];
 
 impl Change {
-    pub fn of(before: &Draft, after: &Draft) -> Self {
+    pub fn between(before: &ComparedObject, after: &ComparedObject) -> Self {
         if !are_same(&before.spec, &after.spec) {
-            return Self::ToBeJudged;
+            return Self::NeedsValidation;
         }
-        let count = |draft: &Draft| draft.metadata.finalizers.as_ref().map_or(0, Vec::len);
+        let count = |object: &ComparedObject| object.metadata.finalizers.as_ref().map_or(0, Vec::len);
         if count(after) < count(before) {
-            return Self::FinalizerGone;
+            return Self::FinalizerRemoved;
         }
-        let notes = |draft: &Draft| rest(&draft.metadata.annotations, &FREE_ANNOTATIONS);
-        let marks = |draft: &Draft| rest(&draft.metadata.labels, &FREE_LABELS);
-        match notes(before) == notes(after) && marks(before) == marks(after) {
-            true => Self::NothingToJudge,
-            false => Self::ToBeJudged,
+        let annotations = |object: &ComparedObject| without(&object.metadata.annotations, &FREE_ANNOTATIONS);
+        let labels = |object: &ComparedObject| without(&object.metadata.labels, &FREE_LABELS);
+        match annotations(before) == annotations(after) && labels(before) == labels(after) {
+            true => Self::NothingToValidate,
+            false => Self::NeedsValidation,
         }
     }
 }
 
-/// What is left of a map without some of its keys.
-fn rest(map: &Option<BTreeMap<String, String>>, without: &[&str]) -> BTreeMap<String, String> {
-    let all = map.iter().flatten().filter(|(key, _)| !without.contains(&key.as_str()));
-    all.map(|(key, value)| (key.clone(), value.clone())).collect()
+/// A map without some of its keys.
+fn without(map: &Option<BTreeMap<String, String>>, keys: &[&str]) -> BTreeMap<String, String> {
+    let rest = map.iter().flatten().filter(|(key, _)| !keys.contains(&key.as_str()));
+    rest.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Whether two values mean the same: nothing, null, and an empty list or object are one; amounts are compared as amounts.
+/// Whether two values are equal to the API server: a missing field, null, and an empty list or object are the same; quantities are
+/// compared by value.
 fn are_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => are_same_fields(one, other, are_same),
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| are_same(one, other))
         }
-        _ => one == other || is_nothing(one) && is_nothing(other),
+        _ => one == other || is_empty(one) && is_empty(other),
     }
 }
 
@@ -89,27 +90,27 @@ fn are_same_fields(one: &Map<String, Value>, other: &Map<String, Value>, same: f
         let (one, other) = (one.get(key).unwrap_or(&Value::Null), other.get(key).unwrap_or(&Value::Null));
         match (key.as_str(), one, other) {
             ("requests" | "limits", Value::Object(one), Value::Object(other)) => {
-                are_same_fields(one, other, are_same_amounts)
+                are_same_fields(one, other, are_same_quantities)
             }
             _ => same(one, other),
         }
     })
 }
 
-fn are_same_amounts(one: &Value, other: &Value) -> bool {
-    let amount = |value: &Value| match value {
+fn are_same_quantities(one: &Value, other: &Value) -> bool {
+    let quantity = |value: &Value| match value {
         Value::String(text) => Quantity::parse(text).ok().map(|quantity| quantity.canonical()),
         Value::Number(number) => Quantity::parse(&number.to_string()).ok().map(|quantity| quantity.canonical()),
         _ => None,
     };
-    one == other || amount(one).is_some() && amount(one) == amount(other)
+    one == other || quantity(one).is_some() && quantity(one) == quantity(other)
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.values().all(is_nothing),
+        Value::Object(fields) => fields.values().all(is_empty),
         _ => false,
     }
 }
@@ -120,77 +121,82 @@ mod tests {
 
     use super::*;
 
-    fn draft(value: Value) -> Draft {
+    fn object(value: Value) -> ComparedObject {
         serde_json::from_value(value).unwrap()
     }
 
     #[test]
-    fn what_an_update_changes_decides_whether_it_is_judged() {
-        use Change::{FinalizerGone, NothingToJudge, ToBeJudged};
+    fn what_an_update_changes_decides_whether_it_is_validated() {
+        use Change::{FinalizerRemoved, NeedsValidation, NothingToValidate};
         let spec = || json!({ "triggers": [{ "type": "cron" }], "minReplicaCount": 1 });
-        let with = |metadata: Value| draft(json!({ "metadata": metadata, "spec": spec() }));
+        let with = |metadata: Value| object(json!({ "metadata": metadata, "spec": spec() }));
         let plain = || with(json!({ "finalizers": ["f"], "labels": { "a": "b" } }));
         let annotated =
             |key: &str| with(json!({ "labels": { "a": "b" }, "finalizers": ["f"], "annotations": { key: "true" } }));
-        let other = draft(json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "triggers": [] } }));
+        let other = object(json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "triggers": [] } }));
         let rows = [
-            ("nothing", plain(), plain(), NothingToJudge),
+            ("nothing", plain(), plain(), NothingToValidate),
             (
-                "the status, which is not looked at",
-                draft(json!({ "spec": spec(), "status": { "a": 1 } })),
-                draft(json!({ "spec": spec() })),
-                NothingToJudge,
+                "the status, which is not compared",
+                object(json!({ "spec": spec(), "status": { "a": 1 } })),
+                object(json!({ "spec": spec() })),
+                NothingToValidate,
             ),
-            ("paused", plain(), annotated("autoscaling.keda.sh/paused"), NothingToJudge),
-            ("resumed", annotated("autoscaling.keda.sh/paused-replicas"), plain(), NothingToJudge),
-            ("scaling in paused", plain(), annotated("autoscaling.keda.sh/paused-scale-in"), NothingToJudge),
-            ("scaling out paused", plain(), annotated("autoscaling.keda.sh/paused-scale-out"), NothingToJudge),
+            ("paused", plain(), annotated("autoscaling.keda.sh/paused"), NothingToValidate),
+            ("resumed", annotated("autoscaling.keda.sh/paused-replicas"), plain(), NothingToValidate),
+            ("scaling in paused", plain(), annotated("autoscaling.keda.sh/paused-scale-in"), NothingToValidate),
+            ("scaling out paused", plain(), annotated("autoscaling.keda.sh/paused-scale-out"), NothingToValidate),
             (
                 "paused by kubectl apply",
                 plain(),
                 annotated("kubectl.kubernetes.io/last-applied-configuration"),
-                NothingToJudge,
+                NothingToValidate,
             ),
-            ("another annotation", plain(), annotated("scaledobject.keda.sh/transfer-hpa-ownership"), ToBeJudged),
-            ("a label", plain(), with(json!({ "finalizers": ["f"], "labels": { "a": "c" } })), ToBeJudged),
+            ("another annotation", plain(), annotated("scaledobject.keda.sh/transfer-hpa-ownership"), NeedsValidation),
+            ("a label", plain(), with(json!({ "finalizers": ["f"], "labels": { "a": "c" } })), NeedsValidation),
             (
                 "the operator's label",
                 plain(),
                 with(json!({ "finalizers": ["f"], "labels": { "a": "b", "scaledobject.keda.sh/name": "so" } })),
-                NothingToJudge,
+                NothingToValidate,
             ),
             (
                 "one more finalizer",
                 plain(),
                 with(json!({ "finalizers": ["f", "g"], "labels": { "a": "b" } })),
-                NothingToJudge,
+                NothingToValidate,
             ),
-            ("one finalizer less, and a label", plain(), with(json!({ "labels": { "a": "c" } })), FinalizerGone),
-            ("one finalizer less, and the spec", plain(), other, ToBeJudged),
+            ("one finalizer less, and a label", plain(), with(json!({ "labels": { "a": "c" } })), FinalizerRemoved),
+            ("one finalizer less, and the spec", plain(), other, NeedsValidation),
         ];
         for (name, before, after, expected) in rows {
-            assert_eq!(Change::of(&before, &after), expected, "{name}");
+            assert_eq!(Change::between(&before, &after), expected, "{name}");
         }
     }
 
     #[test]
-    fn specs_are_compared_by_what_they_mean() {
+    fn specs_are_compared_by_value() {
         let rows = [
-            ("null is nothing", json!({ "a": null }), json!({}), true),
-            ("an empty list is nothing", json!({ "a": [] }), json!({}), true),
-            ("an empty object is nothing", json!({ "a": { "b": {} } }), json!({ "a": null }), true),
-            ("zero is something", json!({ "a": 0 }), json!({}), false),
-            ("an empty text is something", json!({ "a": "" }), json!({}), false),
+            ("null is empty", json!({ "a": null }), json!({}), true),
+            ("an empty list is empty", json!({ "a": [] }), json!({}), true),
+            ("an empty object is empty", json!({ "a": { "b": {} } }), json!({ "a": null }), true),
+            ("zero is a value", json!({ "a": 0 }), json!({}), false),
+            ("an empty string is a value", json!({ "a": "" }), json!({}), false),
             ("order counts", json!({ "a": [1, 2] }), json!({ "a": [2, 1] }), false),
             (
-                "amounts by value",
+                "quantities by value",
                 json!({ "requests": { "cpu": "1000m" } }),
                 json!({ "requests": { "cpu": "1" } }),
                 true,
             ),
-            ("other amounts", json!({ "limits": { "cpu": "100m" } }), json!({ "limits": { "cpu": "1" } }), false),
-            ("texts that look like amounts", json!({ "a": "1000m" }), json!({ "a": "1" }), false),
-            ("text and list", json!({ "a": "x" }), json!({ "a": ["x"] }), false),
+            (
+                "different quantities",
+                json!({ "limits": { "cpu": "100m" } }),
+                json!({ "limits": { "cpu": "1" } }),
+                false,
+            ),
+            ("strings that look like quantities", json!({ "a": "1000m" }), json!({ "a": "1" }), false),
+            ("string and list", json!({ "a": "x" }), json!({ "a": ["x"] }), false),
         ];
         for (name, one, other, expected) in rows {
             assert_eq!(are_same(&one, &other), expected, "{name}");

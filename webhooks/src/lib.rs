@@ -1,30 +1,30 @@
-//! Admission webhooks: they refuse an object that could not work, before it is stored, and warn of what surprises.
+//! Admission webhooks: they deny an object that could not work before it is stored, and warn of settings that have no effect.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`rules`] | every rule, pure: an object and its neighbours in, findings out |
-//! | [`finding`] | what a rule says |
-//! | [`nearest`] | the word that was probably meant |
+//! | [`rules`] | every admission rule, pure: an object and its neighbours in, violations out; `kedge lint` and `kedge migrate` share them |
+//! | [`violation`] | what a rule reports: rule, field, problem, remedy |
+//! | [`nearest`] | spelling suggestions |
 //! | [`neighbours`] | what rules may know of the objects around theirs |
-//! | [`index`] | the same for a whole cluster, in memory, kept fresh by watches |
-//! | [`lookups`] | what is asked of the API server because no index has it |
-//! | [`change`] | which updates need not be judged |
-//! | [`review`] | the questions of the API server, and our answers |
-//! | [`webhooks`] | from a request over HTTP to its answer |
-//! | [`telemetry`] | what is counted, under KEDA's names |
-//! | [`routes`], [`registration`] | where each kind is judged, and how the API server is told so |
+//! | [`index`] | the neighbours of a whole cluster, in memory, kept up to date by watches |
+//! | [`lookups`] | what is fetched from the API server because no index has it |
+//! | [`change`] | which updates need no validation |
+//! | [`review`] | `AdmissionReview` requests and responses |
+//! | [`webhooks`] | from an HTTP request to its response |
+//! | [`telemetry`] | the counters, under KEDA's names |
+//! | [`routes`], [`webhook_configuration`] | the path of each kind, and the `ValidatingWebhookConfiguration` that names it |
 
 pub mod change;
-pub mod finding;
 pub mod index;
 pub mod lookups;
 pub mod nearest;
 pub mod neighbours;
-pub mod registration;
 pub mod review;
 pub mod routes;
 pub mod rules;
 pub mod telemetry;
+pub mod violation;
+pub mod webhook_configuration;
 pub mod webhooks;
 
 pub use webhooks::Webhooks;

@@ -1,4 +1,4 @@
-//! What is asked of the API server because no index has it: kinds, and workloads that have only just been made.
+//! What is fetched from the API server because the index does not have it: served kinds, and workloads created a moment ago.
 
 use std::pin::Pin;
 
@@ -7,13 +7,13 @@ use kedge_cluster::{ScaleTargets, TargetError};
 use kube::Client;
 use kube::core::Request;
 
-use crate::index::seen::SeenWorkload;
+use crate::index::objects::WatchedWorkload;
 use crate::neighbours::{Container, WorkloadKind};
 
-/// An answer that takes a while.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+/// A pending lookup.
+pub type Lookup<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
 
-/// The API server did not say: the request is answered with this.
+/// A failed lookup: the review is answered with this status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -22,7 +22,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// What can be asked.
+/// The lookups that rules may need.
 pub trait Lookups: Send + Sync {
     /// The containers of a workload, if it exists.
     fn containers<'a>(
@@ -30,10 +30,10 @@ pub trait Lookups: Send + Sync {
         kind: WorkloadKind,
         namespace: &'a str,
         name: &'a str,
-    ) -> Answer<'a, Option<Vec<Container>>>;
+    ) -> Lookup<'a, Option<Vec<Container>>>;
 
     /// Whether the cluster serves a kind.
-    fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Answer<'a, Served>;
+    fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Lookup<'a, Served>;
 }
 
 /// Whether the cluster serves a kind.
@@ -43,7 +43,7 @@ pub enum Served {
     No,
 }
 
-/// A real API server.
+/// Lookups in a cluster.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct KubeLookups {
     client: Client,
@@ -63,7 +63,7 @@ impl KubeLookups {
     ) -> Result<Option<Vec<Container>>, kube::Error> {
         let path = format!("/apis/apps/v1/namespaces/{namespace}/{}", kind.resource());
         let request = Request::new(path).get(name, &Default::default()).map_err(kube::Error::BuildRequest)?;
-        match self.client.request::<SeenWorkload>(request).await {
+        match self.client.request::<WatchedWorkload>(request).await {
             Ok(workload) => Ok(Some(workload.containers())),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error),
@@ -77,18 +77,18 @@ impl Lookups for KubeLookups {
         kind: WorkloadKind,
         namespace: &'a str,
         name: &'a str,
-    ) -> Answer<'a, Option<Vec<Container>>> {
-        Box::pin(async move { self.fetch(kind, namespace, name).await.map_err(|error| Failure::of(&error)) })
+    ) -> Lookup<'a, Option<Vec<Container>>> {
+        Box::pin(async move { self.fetch(kind, namespace, name).await.map_err(|error| Failure::from_kube(&error)) })
     }
 
-    fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Answer<'a, Served> {
+    fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Lookup<'a, Served> {
         Box::pin(async move {
             let (api_version, kind) = (Some(api_version.to_owned()), Some(kind.to_owned()));
             let reference = ScaleTargetRef { name: String::new(), api_version, kind, env_source_container_name: None };
             match self.targets.resolve_kind(&reference).await {
                 Ok(_) => Ok(Served::Yes),
                 Err(TargetError::UnknownKind { .. }) => Ok(Served::No),
-                Err(TargetError::Discovery { source, .. }) => Err(Failure::of(&source)),
+                Err(TargetError::Discovery { source, .. }) => Err(Failure::from_kube(&source)),
                 Err(other) => Err(Failure::internal(other.to_string())),
             }
         })
@@ -96,8 +96,8 @@ impl Lookups for KubeLookups {
 }
 
 impl Failure {
-    /// The API server's own status, if it gave one.
-    fn of(error: &kube::Error) -> Self {
+    /// The status of the API server, where it returned one.
+    fn from_kube(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
                 Self { code: status.code, reason: status.reason.clone(), message: status.message.clone() }

@@ -1,8 +1,8 @@
-//! The word that was probably meant.
+//! Spelling suggestions.
 
 use strsim::osa_distance;
 
-/// The closest of some words: the same but for case and surrounding space, or with few letters wrong, or cut short.
+/// The closest of some words: equal but for case and surrounding spaces, within a few edits, or a prefix.
 pub fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let word = word.trim().to_lowercase();
     let scored = words.into_iter().map(|known| (distance(&word, &known.to_lowercase()), known));
@@ -10,7 +10,7 @@ pub fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Opti
     scored.filter(is_close).min().map(|(_, known)| known)
 }
 
-/// A letter in three may be wrong; of short words fewer, or everything would be close to everything.
+/// The edits that are tolerated: one in three letters, fewer in short words, where any two words are close.
 fn tolerated(letters: usize) -> usize {
     match letters {
         0..=3 => 0,
@@ -20,7 +20,7 @@ fn tolerated(letters: usize) -> usize {
     }
 }
 
-/// The beginning of a long word is close to it: `maxReplicas`, as an HPA has it, and `maxReplicaCount`.
+/// A long prefix counts as close: `maxReplicas`, as an HPA has it, and `maxReplicaCount`.
 fn distance(word: &str, known: &str) -> usize {
     let stem = word.trim_end_matches('s');
     if stem.len() >= 6 && known.starts_with(stem) { usize::from(word != known) } else { osa_distance(word, known) }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_known_by_most_of_its_letters() {
+    fn a_word_with_few_wrong_letters_is_found() {
         let words = ["minReplicaCount", "maxReplicaCount", "triggers", "type", "name", "cron", "prometheus"];
         let rows = [
             ("minReplicasCount", Some("minReplicaCount")),

@@ -1,22 +1,22 @@
-//! What rules may know of the objects around theirs: small values, whoever found them out.
+//! What rules may know of the objects around theirs: small values, from the index of a cluster or from manifests.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 use kedge_core::trigger_class::Resource;
 
-/// A kind in one word.
-// KEDA: group, version and kind; the core group gives a leading slash.
+/// A kind with its group and version, in KEDA's notation: `apps/v1.Deployment`.
+// KEDA: the core group gives a leading slash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KindWord(pub Box<str>);
+pub struct KindName(pub Box<str>);
 
-impl KindWord {
-    /// The kind of a reference; what it leaves out means a Deployment of `apps/v1`.
-    pub fn of(api_version: Option<&str>, kind: Option<&str>) -> Self {
+impl KindName {
+    /// The kind of a target reference, which defaults to a Deployment of `apps/v1`.
+    pub fn from_reference(api_version: Option<&str>, kind: Option<&str>) -> Self {
         let given = |text: Option<&str>, default| text.filter(|text| !text.is_empty()).unwrap_or(default).to_owned();
         Self::new(&given(api_version, "apps/v1"), &given(kind, "Deployment"))
     }
 
     /// The kind of the target of a ScaledObject.
-    pub fn of_target(spec: &ScaledObjectSpec) -> Self {
+    pub fn for_target(spec: &ScaledObjectSpec) -> Self {
         let (api_version, kind) = spec.scale_target_ref.api_version_and_kind();
         Self::new(&api_version, &kind)
     }
@@ -26,7 +26,7 @@ impl KindWord {
         Self(format!("{slash}{api_version}.{kind}").into())
     }
 
-    /// The workload it is, if its pods can be looked into.
+    /// The workload kind whose containers the rules check, if it is one.
     pub fn workload(&self) -> Option<WorkloadKind> {
         match &*self.0 {
             "apps/v1.Deployment" => Some(WorkloadKind::Deployment),
@@ -36,13 +36,13 @@ impl KindWord {
     }
 }
 
-impl std::fmt::Display for KindWord {
+impl std::fmt::Display for KindName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// A workload whose containers are looked at.
+/// A workload kind whose containers the rules check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorkloadKind {
     Deployment,
@@ -68,30 +68,30 @@ impl WorkloadKind {
 
 /// Another ScaledObject of the namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rival {
+pub struct OtherScaledObject {
     pub name: Box<str>,
-    pub kind: KindWord,
+    pub kind: KindName,
 }
 
 /// An HPA whose target has the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hpa {
     pub name: Box<str>,
-    pub kind: KindWord,
+    pub kind: KindName,
     /// The ScaledObjects that own it.
     pub owners: Vec<Box<str>>,
-    pub heed: Heed,
+    pub conflict_check: ConflictCheck,
 }
 
-/// Whether an HPA counts.
+/// Whether an HPA is part of the conflict check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heed {
-    Yes,
-    /// It says of itself that it is to be left out.
-    No,
+pub enum ConflictCheck {
+    Included,
+    /// The HPA opts out by annotation.
+    Excluded,
 }
 
-/// Which resources have an amount.
+/// The resources that have a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts(u8);
 
@@ -126,25 +126,25 @@ pub struct Container {
 /// What is known of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Workload {
-    /// Nobody looked.
+    /// Not fetched.
     #[default]
     Unknown,
     Missing,
     Containers(Vec<Container>),
 }
 
-/// All that rules may know. Nothing known is the default: a manifest alone.
+/// All that rules may know. The default is a manifest alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
     /// The kinds that the cluster does not serve, among those of the target and of the HPAs: API version and kind.
     pub unserved: Vec<(String, String)>,
     /// Other ScaledObjects whose target has the same name.
-    pub same_target: Vec<Rival>,
+    pub same_target: Vec<OtherScaledObject>,
     /// Other ScaledObjects whose HPA has the same name.
     pub same_hpa: Vec<Box<str>>,
     pub hpas: Vec<Hpa>,
     pub workload: Workload,
-    /// What the namespace gives to containers that request nothing.
+    /// The default requests of containers, by the LimitRanges of the namespace.
     pub defaults: Amounts,
 }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_one_word() {
+    fn a_kind_is_named_with_group_and_version() {
         let rows = [
             (None, None, "apps/v1.Deployment"),
             (Some(""), Some(""), "apps/v1.Deployment"),
@@ -162,12 +162,12 @@ mod tests {
             (Some("example.com/v2"), Some("Widget"), "example.com/v2.Widget"),
         ];
         for (api_version, kind, expected) in rows {
-            assert_eq!(KindWord::of(api_version, kind).to_string(), expected);
+            assert_eq!(KindName::from_reference(api_version, kind).to_string(), expected);
         }
     }
 
     #[test]
-    fn amounts_are_kept_apart() {
+    fn requests_of_cpu_and_memory_are_independent() {
         let cpu = Amounts::default().with(Resource::Cpu);
         assert!(cpu.has(Resource::Cpu) && !cpu.has(Resource::Memory));
         assert!(cpu.and(Amounts::default().with(Resource::Memory)).has(Resource::Memory));

@@ -1,23 +1,23 @@
-//! The questions of the API server, and our answers: `AdmissionReview`, in the version in which it was asked.
+//! `AdmissionReview`: requests of the API server, and responses in the version of the request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::finding::{Finding, Severity};
 use crate::lookups::Failure;
-use crate::rules::requests::TARGET_MISSING;
-use crate::rules::surprises::{COOLDOWN_UNUSED, POLLING_UNUSED};
+use crate::rules::ineffective::{UNUSED_COOLDOWN_PERIOD, UNUSED_POLLING_INTERVAL};
+use crate::rules::resource_requests::MISSING_TARGET;
+use crate::violation::{Severity, Violation};
 
-/// How many findings an answer tells, and how many warnings: more help nobody.
-const TOLD_MAX: usize = 25;
+/// How many denials a response lists, and how many warnings: longer lists are not read.
+const VIOLATIONS_MAX: usize = 25;
 
-/// The longest text of one finding; a manifest may hold anything.
+/// The longest text of one violation: it may quote a value of any length.
 const TEXT_CHARS_MAX: usize = 1000;
 
 const VERSION: &str = "admission.k8s.io/v1";
 const VERSIONS: [&str; 2] = [VERSION, "admission.k8s.io/v1beta1"];
 
-/// A question, with its envelope.
+/// A review as it is received.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
@@ -27,13 +27,13 @@ pub struct Review {
 }
 
 impl Review {
-    /// The version to answer in.
+    /// The version of the response.
     pub fn version(&self) -> &'static str {
         VERSIONS.into_iter().find(|version| *version == self.api_version).unwrap_or(VERSION)
     }
 }
 
-/// A question.
+/// The request of a review.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
@@ -49,7 +49,7 @@ pub struct Request {
     pub dry_run: Option<bool>,
 }
 
-/// What is answered.
+/// The outcome of admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allow { warnings: Vec<String> },
@@ -61,7 +61,7 @@ impl Verdict {
         Self::Allow { warnings: Vec::new() }
     }
 
-    /// What cannot be read.
+    /// Denies a review or an object that cannot be decoded.
     pub fn unreadable(message: impl Into<String>) -> Self {
         Self::Deny { code: 400, reason: "BadRequest".to_owned(), message: message.into() }
     }
@@ -70,41 +70,41 @@ impl Verdict {
         Self::Deny { code: failure.code, reason: failure.reason, message: failure.message }
     }
 
-    /// What the findings of all rules come to.
-    pub fn of(findings: &[Finding]) -> Self {
-        let of = |severity: Severity| findings.iter().filter(move |finding| finding.rule.severity == severity);
+    /// The outcome of all violations together: errors deny, and warnings are returned only with an admitted object.
+    pub fn from_violations(violations: &[Violation]) -> Self {
+        let of = |severity: Severity| violations.iter().filter(move |violation| violation.rule.severity == severity);
         if of(Severity::Error).next().is_none() {
-            return Self::Allow { warnings: of(Severity::Warning).take(TOLD_MAX).map(warning).collect() };
+            return Self::Allow { warnings: of(Severity::Warning).take(VIOLATIONS_MAX).map(warning).collect() };
         }
         let message = list(of(Severity::Error).map(denial));
-        // KEDA: hands on the answer of the API server, which is that there is no such thing.
-        match of(Severity::Error).all(|finding| finding.rule == &TARGET_MISSING) {
+        // KEDA: returns the NotFound of the API server.
+        match of(Severity::Error).all(|violation| violation.rule == &MISSING_TARGET) {
             true => Self::Deny { code: 404, reason: "NotFound".to_owned(), message },
             false => Self::Deny { code: 403, reason: "Forbidden".to_owned(), message },
         }
     }
 }
 
-/// One text a line, and how many are left out.
+/// One text per line, and the number of those left out.
 fn list(texts: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = texts.collect();
-    let mut lines: Vec<String> = all.iter().take(TOLD_MAX).cloned().collect();
-    if all.len() > TOLD_MAX {
-        lines.push(format!("and {} more", all.len() - TOLD_MAX));
+    let mut lines: Vec<String> = all.iter().take(VIOLATIONS_MAX).cloned().collect();
+    if all.len() > VIOLATIONS_MAX {
+        lines.push(format!("and {} more", all.len() - VIOLATIONS_MAX));
     }
     lines.join("\n")
 }
 
-/// A denial begins with KEDA's words, where it has any.
-fn denial(finding: &Finding) -> String {
-    shorten(&format!("{}; {} ({})", finding.problem, finding.remedy, finding.path))
+/// A denial begins with KEDA's message, where KEDA has one.
+fn denial(violation: &Violation) -> String {
+    shorten(&format!("{}; {} ({})", violation.problem, violation.remedy, violation.path))
 }
 
 /// A warning is one line of printable text: it is sent in a header.
-fn warning(finding: &Finding) -> String {
-    // KEDA: these two are told in its words and no others.
-    let is_kedas = [&POLLING_UNUSED, &COOLDOWN_UNUSED].contains(&finding.rule);
-    let text = if is_kedas { finding.problem.clone() } else { denial(finding) };
+fn warning(violation: &Violation) -> String {
+    // KEDA: these two warnings are its own, without a remedy.
+    let is_kedas = [&UNUSED_POLLING_INTERVAL, &UNUSED_COOLDOWN_PERIOD].contains(&violation.rule);
+    let text = if is_kedas { violation.problem.clone() } else { denial(violation) };
     shorten(&text).replace(char::is_control, " ")
 }
 
@@ -115,10 +115,10 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// An answer, with its envelope.
+/// A review as it is sent.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer<'a> {
+pub struct ReviewResponse<'a> {
     kind: &'static str,
     api_version: &'static str,
     response: Response<'a>,
@@ -147,7 +147,7 @@ struct Status<'a> {
 #[derive(Debug, Serialize)]
 struct Metadata {}
 
-impl<'a> Answer<'a> {
+impl<'a> ReviewResponse<'a> {
     pub fn new(version: &'static str, uid: &'a str, verdict: &'a Verdict) -> Self {
         let status = |code, reason, message| Status { metadata: Metadata {}, code, reason, message };
         let response = match verdict {
@@ -165,24 +165,26 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::finding::FieldPath;
-    use crate::rules::kinds::TYPE_UNKNOWN;
+    use crate::rules::ineffective::COOLDOWN_GATES_LAST_STEP;
     use crate::rules::replicas::IDLE_NOT_BELOW_MIN;
-    use crate::rules::surprises::COOLDOWN_GATES_LAST_STEP;
+    use crate::rules::trigger_types::UNKNOWN_TRIGGER_TYPE;
+    use crate::violation::FieldPath;
 
-    fn finding(rule: &'static crate::finding::Rule, problem: &str) -> Finding {
-        Finding::new(rule, FieldPath::of("spec.x"), problem, "mend it")
+    fn violation(rule: &'static crate::violation::Rule, problem: &str) -> Violation {
+        Violation::new(rule, FieldPath::new("spec.x"), problem, "fix it")
     }
 
     fn sent(version: &'static str, verdict: &Verdict) -> Value {
-        serde_json::to_value(Answer::new(version, "u", verdict)).unwrap()
+        serde_json::to_value(ReviewResponse::new(version, "u", verdict)).unwrap()
     }
 
     #[test]
-    fn findings_become_one_verdict() {
-        let (denied, missing) = (finding(&IDLE_NOT_BELOW_MIN, "too many"), finding(&TARGET_MISSING, "no such thing"));
-        let (warned, own) = (finding(&TYPE_UNKNOWN, "two\nlines"), finding(&COOLDOWN_UNUSED, "KEDA says"));
-        let advised = finding(&COOLDOWN_GATES_LAST_STEP, "not told");
+    fn violations_become_one_verdict() {
+        let (denied, missing) =
+            (violation(&IDLE_NOT_BELOW_MIN, "too many"), violation(&MISSING_TARGET, "no such thing"));
+        let (warned, own) =
+            (violation(&UNKNOWN_TRIGGER_TYPE, "two\nlines"), violation(&UNUSED_COOLDOWN_PERIOD, "KEDA says"));
+        let advised = violation(&COOLDOWN_GATES_LAST_STEP, "not returned");
         let deny =
             |code, reason: &str, message: &str| Verdict::Deny { code, reason: reason.into(), message: message.into() };
         let rows = [
@@ -191,39 +193,39 @@ mod tests {
             (
                 "warnings",
                 vec![warned.clone(), own],
-                Verdict::Allow { warnings: vec!["two lines; mend it (spec.x)".into(), "KEDA says".into()] },
+                Verdict::Allow { warnings: vec!["two lines; fix it (spec.x)".into(), "KEDA says".into()] },
             ),
             (
                 "an error drops warnings",
                 vec![warned, denied.clone()],
-                deny(403, "Forbidden", "too many; mend it (spec.x)"),
+                deny(403, "Forbidden", "too many; fix it (spec.x)"),
             ),
             (
                 "only the target is missing",
                 vec![missing.clone()],
-                deny(404, "NotFound", "no such thing; mend it (spec.x)"),
+                deny(404, "NotFound", "no such thing; fix it (spec.x)"),
             ),
             (
                 "the target is missing, among others",
                 vec![missing, denied],
-                deny(403, "Forbidden", "no such thing; mend it (spec.x)\ntoo many; mend it (spec.x)"),
+                deny(403, "Forbidden", "no such thing; fix it (spec.x)\ntoo many; fix it (spec.x)"),
             ),
         ];
-        for (name, findings, expected) in rows {
-            assert_eq!(Verdict::of(&findings), expected, "{name}");
+        for (name, violations, expected) in rows {
+            assert_eq!(Verdict::from_violations(&violations), expected, "{name}");
         }
     }
 
     #[test]
-    fn an_answer_does_not_grow_without_end() {
+    fn a_denial_has_a_maximum_length() {
         let long = "x".repeat(10_000);
-        let findings: Vec<Finding> = (0..100).map(|_| finding(&IDLE_NOT_BELOW_MIN, &long)).collect();
-        let Verdict::Deny { message, .. } = Verdict::of(&findings) else { panic!("it is denied") };
+        let violations: Vec<Violation> = (0..100).map(|_| violation(&IDLE_NOT_BELOW_MIN, &long)).collect();
+        let Verdict::Deny { message, .. } = Verdict::from_violations(&violations) else { panic!("it is denied") };
         assert!(message.len() < 30_000 && message.ends_with("\nand 75 more"), "{}", message.len());
     }
 
     #[test]
-    fn answers_have_the_shape_that_the_api_server_expects() {
+    fn responses_have_the_fields_that_the_api_server_expects() {
         let warned = Verdict::Allow { warnings: vec!["careful".to_owned()] };
         assert_eq!(
             sent(VERSION, &warned),
@@ -238,16 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_answered_in_its_own_version() {
+    fn a_response_has_the_version_of_its_request() {
         let rows = [
             ("admission.k8s.io/v1", "admission.k8s.io/v1"),
             ("admission.k8s.io/v1beta1", "admission.k8s.io/v1beta1"),
             ("admission.k8s.io/v2", "admission.k8s.io/v1"),
             ("", "admission.k8s.io/v1"),
         ];
-        for (asked, answered) in rows {
-            let review: Review = serde_json::from_value(json!({ "apiVersion": asked })).unwrap();
-            assert_eq!(review.version(), answered);
+        for (requested, returned) in rows {
+            let review: Review = serde_json::from_value(json!({ "apiVersion": requested })).unwrap();
+            assert_eq!(review.version(), returned);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Where each kind is judged: the paths and names that KEDA registers, so that a registration of either serves the other.
+//! The path and webhook name of each kind. They are KEDA's, so that the webhook configuration of either works with the other.
 
-/// One webhook: what it judges, and where.
+/// One webhook: its resource and its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The resource whose objects are judged, in the group `keda.sh`.
+    /// The resource that is validated, in the group `keda.sh`.
     pub resource: Resource,
     /// The name of the webhook within its configuration.
     pub webhook: &'static str,
@@ -11,7 +11,7 @@ pub struct Route {
     pub path: &'static str,
 }
 
-/// A resource that is judged.
+/// A resource that is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     ScaledObjects,
@@ -21,7 +21,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// As it is called in the API.
+    /// The plural name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::ScaledObjects => "scaledobjects",
@@ -37,7 +37,7 @@ pub fn find(path: &str) -> Option<&'static Route> {
     ROUTES.iter().find(|route| route.path == path)
 }
 
-/// All of them.
+/// All routes.
 // KEDA: the names of the last two begin with `vs`.
 pub static ROUTES: [Route; 4] = [
     Route {

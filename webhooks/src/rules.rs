@@ -1,121 +1,115 @@
-//! Every rule. Each is pure: an object and what is known of its neighbours in, everything that is wrong with it out, in a
-//! fixed order, with field and remedy. One file a subject.
+//! Every admission rule. Each is pure: an object and its neighbours in, all violations out, in a fixed order, with field and
+//! remedy. One file per subject.
 
 pub mod authentication;
 pub mod duplicates;
 pub mod fallback;
 pub mod hpas;
-pub mod kinds;
+pub mod ineffective;
 pub mod modifiers;
 pub mod names;
 pub mod oauth2;
 pub mod parameters;
 pub mod replicas;
-pub mod requests;
-pub mod surprises;
+pub mod resource_requests;
 pub mod target;
+mod trigger;
+pub mod trigger_types;
 pub mod triggers;
 
 use kedge_api::ScaledObject;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
-use kedge_core::trigger_class::{Resource, TriggerClass};
-use kedge_scalers::{Owner, Registry, Role, registry};
+use kedge_scalers::{Owner, Registry, Role};
 
-use crate::finding::{FieldPath, Finding, Rule};
 use crate::neighbours::Neighbours;
+use crate::violation::{Rule, Violation};
 
-/// All rules there are, in the order in which their findings are told.
+/// All admission rules, in the order in which their violations are reported.
 pub static ALL: [&Rule; 37] = [
-    &target::KIND_UNKNOWN,
-    &duplicates::TARGET_TAKEN,
-    &duplicates::HPA_NAME_TAKEN,
+    &target::UNKNOWN_TARGET_KIND,
+    &duplicates::DUPLICATE_TARGET,
+    &duplicates::DUPLICATE_HPA_NAME,
     &modifiers::FALLBACK_WITHOUT_FORMULA,
-    &modifiers::FORMULA_MISSING,
-    &modifiers::FORMULA_WRONG,
-    &modifiers::FORMULA_WITHOUT_TARGET,
-    &modifiers::FORMULA_TARGET_WRONG,
-    &modifiers::FORMULA_ACTIVATION_WRONG,
-    &requests::TARGET_MISSING,
-    &requests::REQUEST_MISSING,
-    &requests::ONLY_RESOURCES_TO_ZERO,
-    &hpas::FOREIGN_HPA,
-    &hpas::TRANSFER_UNNAMED,
+    &modifiers::MISSING_FORMULA,
+    &modifiers::INVALID_FORMULA,
+    &modifiers::MISSING_FORMULA_TARGET,
+    &modifiers::INVALID_FORMULA_TARGET,
+    &modifiers::INVALID_FORMULA_ACTIVATION_TARGET,
+    &resource_requests::MISSING_TARGET,
+    &resource_requests::MISSING_RESOURCE_REQUEST,
+    &resource_requests::UNSUPPORTED_SCALE_TO_ZERO,
+    &hpas::CONFLICTING_HPA,
+    &hpas::MISSING_HPA_NAME,
     &replicas::MIN_ABOVE_MAX,
     &replicas::IDLE_NOT_BELOW_MIN,
-    &fallback::FALLBACK_NEGATIVE,
+    &fallback::NEGATIVE_FALLBACK,
     &fallback::FALLBACK_WITHOUT_SOURCE,
     &names::NAME_TOO_LONG,
     &names::HPA_NAME_TOO_LONG,
     &triggers::NO_TRIGGERS,
-    &triggers::CACHE_UNSUPPORTED,
-    &triggers::TRIGGER_NAME_TWICE,
-    &parameters::TRIGGER_WRONG,
-    &surprises::POLLING_UNUSED,
-    &surprises::COOLDOWN_UNUSED,
-    &surprises::INITIAL_COOLDOWN_UNUSED,
-    &surprises::IDLE_ABOVE_ZERO,
-    &surprises::COOLDOWN_GATES_LAST_STEP,
-    &kinds::TYPE_UNSUPPORTED,
-    &kinds::TYPE_UNKNOWN,
-    &authentication::SERVICE_PRINCIPAL_WRONG,
-    &authentication::AZURE_IDENTITY_EMPTY,
-    &authentication::AWS_ROLE_NOT_OURS,
-    &authentication::AWS_EXTERNAL_ID_ALONE,
-    &oauth2::OAUTH2_WRONG,
-    &authentication::FILE_PATH_NAMESPACED,
+    &triggers::UNSUPPORTED_CACHED_METRICS,
+    &triggers::DUPLICATE_TRIGGER_NAME,
+    &parameters::INVALID_TRIGGER,
+    &ineffective::UNUSED_POLLING_INTERVAL,
+    &ineffective::UNUSED_COOLDOWN_PERIOD,
+    &ineffective::UNUSED_INITIAL_COOLDOWN_PERIOD,
+    &ineffective::IDLE_ABOVE_ZERO,
+    &ineffective::COOLDOWN_GATES_LAST_STEP,
+    &trigger_types::UNSUPPORTED_TRIGGER_TYPE,
+    &trigger_types::UNKNOWN_TRIGGER_TYPE,
+    &authentication::INVALID_SERVICE_PRINCIPAL,
+    &authentication::INVALID_AZURE_IDENTITY,
+    &authentication::CONFLICTING_AWS_ROLE,
+    &authentication::AWS_EXTERNAL_ID_WITHOUT_ROLE,
+    &oauth2::INVALID_OAUTH2,
+    &authentication::CLUSTER_ONLY_FILE_PATH,
 ];
 
-/// Whether the object is to be stored.
+/// Whether the object will be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
     Real,
-    /// It is only tried out.
-    Dry,
+    DryRun,
 }
 
-/// Everything that is to be said of a ScaledObject. `before` are the triggers that it has already.
+/// All violations of a ScaledObject. `before` are the triggers that are stored already.
 pub fn scaled_object(
     registry: &Registry,
     object: &ScaledObject,
     before: &[Trigger],
     neighbours: &Neighbours,
     run: Run,
-) -> Vec<Finding> {
+) -> Vec<Violation> {
     let spec = &object.spec;
     let role = if modifiers::are_used(spec) { Role::FormulaInput } else { Role::Metric };
     let owner = owner(&object.metadata, role);
-    let mut findings = target::check(spec, neighbours);
-    findings.extend(duplicates::check(object, neighbours));
-    findings.extend(modifiers::check(spec));
-    // KEDA: a dry run does not look into the target.
+    let mut violations = target::check(spec, neighbours);
+    violations.extend(duplicates::check(object, neighbours));
+    violations.extend(modifiers::check(spec));
+    // KEDA: a dry run does not fetch the target.
     if run == Run::Real {
-        findings.extend(requests::check(spec, neighbours));
+        violations.extend(resource_requests::check(spec, neighbours));
     }
-    findings.extend(hpas::check(object, neighbours));
-    findings.extend(replicas::check(spec));
-    findings.extend(fallback::check(spec));
-    findings.extend(names::check(object));
-    findings.extend(triggers::check(&spec.triggers));
-    findings.extend(parameters::check(registry, owner, &spec.triggers, before));
-    findings.extend(surprises::check(spec));
-    findings.extend(kinds::check(&spec.triggers));
-    findings
+    violations.extend(hpas::check(object, neighbours));
+    violations.extend(replicas::check(spec));
+    violations.extend(fallback::check(spec));
+    violations.extend(names::check(object));
+    violations.extend(triggers::check(&spec.triggers));
+    violations.extend(parameters::check(registry, owner, &spec.triggers, before));
+    violations.extend(ineffective::check(spec));
+    violations.extend(trigger_types::check(&spec.triggers));
+    violations
 }
 
-/// Everything that is to be said of a ScaledJob. `before` are the triggers that it has already.
-// KEDA: only its triggers are looked at.
-pub fn scaled_job(registry: &Registry, job: &ScaledJob, before: &[Trigger]) -> Vec<Finding> {
+/// All violations of a ScaledJob. `before` are the triggers that are stored already.
+// KEDA: validates only its triggers.
+pub fn scaled_job(registry: &Registry, job: &ScaledJob, before: &[Trigger]) -> Vec<Violation> {
     let owner = owner(&job.metadata, Role::Metric);
-    let mut findings = triggers::check(&job.spec.triggers);
-    findings.extend(parameters::check(registry, owner, &job.spec.triggers, before));
-    findings.extend(kinds::check(&job.spec.triggers));
-    findings
-}
-
-/// The resource that a trigger is about, if the HPA controller measures one for it.
-fn resource_of(trigger: &Trigger) -> Option<Resource> {
-    registry::class_of(&trigger.r#type).and_then(TriggerClass::resource)
+    let mut violations = triggers::check(&job.spec.triggers);
+    violations.extend(parameters::check(registry, owner, &job.spec.triggers, before));
+    violations.extend(trigger_types::check(&job.spec.triggers));
+    violations
 }
 
 fn owner(metadata: &kube::core::ObjectMeta, role: Role) -> Owner<'_> {
@@ -124,11 +118,6 @@ fn owner(metadata: &kube::core::ObjectMeta, role: Role) -> Owner<'_> {
         name: metadata.name.as_deref().unwrap_or_default(),
         role,
     }
-}
-
-/// Where a trigger stands.
-fn trigger_path(index: usize) -> FieldPath {
-    FieldPath::of("spec.triggers").index(index)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! What is counted, under the names of KEDA's webhooks.
+//! The counters of the webhooks, under KEDA's names.
 
 use std::collections::BTreeSet;
 
 use prometheus::{Encoder, IntCounterVec, Opts, Registry, TextEncoder};
 
-use crate::finding::{Finding, Severity};
+use crate::violation::{Severity, Violation};
 
-/// What is asked for, as a label.
+/// The operation of a request, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Create,
@@ -40,12 +40,12 @@ impl Default for Telemetry {
         };
         let validations = add(
             "keda_webhook_scaled_object_validations_total",
-            "ScaledObjects that were judged",
+            "Validations of ScaledObjects",
             &["namespace", "action"],
         );
         let errors = add(
             "keda_webhook_scaled_object_validation_errors_total",
-            "Mistakes for which objects were refused",
+            "Reasons for which objects were denied",
             &["namespace", "action", "reason"],
         );
         Self { registry, validations, errors }
@@ -53,22 +53,22 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
-    /// A ScaledObject is judged.
-    pub fn judged(&self, namespace: &str, action: Action) {
+    /// Counts the validation of a ScaledObject.
+    pub fn count_validation(&self, namespace: &str, action: Action) {
         self.validations.with_label_values(&[namespace, action.label()]).inc();
     }
 
-    /// An object is refused: each reason is counted once.
-    // KEDA: stops at the first mistake, so that it counts one; and counts ScaledJobs here too.
-    pub fn refused(&self, namespace: &str, action: Action, findings: &[Finding]) {
-        let errors = findings.iter().filter(|finding| finding.rule.severity == Severity::Error);
-        let reasons: BTreeSet<&str> = errors.filter_map(|finding| finding.rule.counted_as).collect();
+    /// Counts the denial of an object, once for each reason.
+    // KEDA: stops at the first violation, so that it counts one reason; ScaledJobs are counted here too.
+    pub fn count_denial(&self, namespace: &str, action: Action, violations: &[Violation]) {
+        let errors = violations.iter().filter(|violation| violation.rule.severity == Severity::Error);
+        let reasons: BTreeSet<&str> = errors.filter_map(|violation| violation.rule.counted_as).collect();
         for reason in reasons {
             self.errors.with_label_values(&[namespace, action.label(), reason]).inc();
         }
     }
 
-    /// Both in Prometheus' text form.
+    /// All counters in Prometheus' text format.
     pub fn render(&self) -> Vec<u8> {
         let mut text = Vec::new();
         // Writing into memory does not fail.

@@ -1,8 +1,8 @@
-//! From a request over HTTP to its answer: read the question, look up neighbours, apply the rules, answer.
+//! From an HTTP request to its response: decode the review, look up neighbours, apply the rules, respond.
 //!
-//! Whatever goes wrong on the way is an answer too: what cannot be read is told so, and a mistake of our own becomes a 500.
+//! Every failure is a response too: 400 for what cannot be decoded, 500 for a panic in a rule.
 
-mod judge;
+mod admit;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ use kedge_scalers::{NoCluster, Registry, Settings};
 
 use crate::index::Index;
 use crate::lookups::{Failure, Lookups};
-use crate::review::{Answer, Review, Verdict};
+use crate::review::{Review, ReviewResponse, Verdict};
 use crate::routes::{self, Route};
 use crate::telemetry::Telemetry;
 
-/// The longest question.
-// KEDA: as long.
+/// The longest body of a review.
+// KEDA: the same.
 const BODY_BYTES_MAX: usize = 7 * 1024 * 1024;
 
-/// How long a question waits for an index that is not complete yet. The API server itself waits ten seconds.
+/// How long a review waits for the index to sync. The API server itself waits ten seconds.
 const INDEX_LIMIT: Duration = Duration::from_secs(5);
 
 /// The webhooks.
-#[allow(missing_debug_implementations)] // what it looks up with has none
+#[allow(missing_debug_implementations)] // `Lookups` has none
 pub struct Webhooks {
     index: Arc<Index>,
     lookups: Arc<dyn Lookups>,
     telemetry: Arc<Telemetry>,
-    /// Reads triggers; it builds none.
+    /// Validates triggers; builds none.
     registry: Registry,
 }
 
@@ -45,8 +45,8 @@ impl Webhooks {
         Self { index, lookups, telemetry, registry }
     }
 
-    /// Answers a request, whatever it is.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
+    /// Responds to a request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -55,33 +55,33 @@ impl Webhooks {
         if request.method() != Method::POST {
             return plain(StatusCode::METHOD_NOT_ALLOWED);
         }
-        let review = match read(request).await {
+        let review = match decode_review(request).await {
             Ok(review) => review,
             Err(verdict) => return reply("admission.k8s.io/v1", "", &verdict),
         };
-        let Some(question) = &review.request else {
+        let Some(reviewed) = &review.request else {
             return reply(review.version(), "", &Verdict::unreadable("the review has no request"));
         };
-        let verdict = self.judge_safely(route, question).await;
+        let verdict = self.admit_catching_panics(route, reviewed).await;
         if let Verdict::Deny { code, message, .. } = &verdict {
-            let (resource, namespace, name) = (route.resource.name(), &question.namespace, &question.name);
+            let (resource, namespace, name) = (route.resource.name(), &reviewed.namespace, &reviewed.name);
             tracing::info!(resource, namespace, name, code, message, "denied");
         }
-        reply(review.version(), &question.uid, &verdict)
+        reply(review.version(), &reviewed.uid, &verdict)
     }
 
-    /// Judges, and makes a mistake of our own an answer: the API server then does as the registration says.
-    async fn judge_safely(&self, route: &Route, question: &crate::review::Request) -> Verdict {
-        let judged = AssertUnwindSafe(self.judge(route, question)).catch_unwind().await;
-        judged.unwrap_or_else(|_| {
-            tracing::error!(resource = route.resource.name(), name = question.name, "a rule panicked");
+    /// Turns a panic of a rule into a 500: the API server then follows the failure policy of the webhook.
+    async fn admit_catching_panics(&self, route: &Route, request: &crate::review::Request) -> Verdict {
+        let admitted = AssertUnwindSafe(self.admit(route, request)).catch_unwind().await;
+        admitted.unwrap_or_else(|_| {
+            tracing::error!(resource = route.resource.name(), name = request.name, "a rule panicked");
             Verdict::failed(Failure::internal("a rule of the admission webhooks failed; its log says where"))
         })
     }
 }
 
-/// Reads the question.
-async fn read<B>(request: Request<B>) -> Result<Review, Verdict>
+/// Decodes the review of an HTTP request.
+async fn decode_review<B>(request: Request<B>) -> Result<Review, Verdict>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -106,7 +106,8 @@ where
 }
 
 fn reply(version: &'static str, uid: &str, verdict: &Verdict) -> Response<Full<Bytes>> {
-    let body = serde_json::to_vec(&Answer::new(version, uid, verdict)).expect("an answer is made of texts and numbers");
+    let body = serde_json::to_vec(&ReviewResponse::new(version, uid, verdict))
+        .expect("a response consists of strings and numbers");
     let mut response = Response::new(Full::new(body.into()));
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
     response

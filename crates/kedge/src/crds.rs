@@ -1,4 +1,4 @@
-//! `kedge crds`: the CRDs on standard output, or as files in a folder.
+//! `kedge crds`: the CRDs, on standard output or as files.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use kedge_api::crd;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write one file a CRD into this folder instead, and name each file written
+    /// Write one file per CRD into this folder, and print the path of each
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
 }

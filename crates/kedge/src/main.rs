@@ -1,14 +1,31 @@
-//! The `kedge` binary: reads flags and environment, wires the crates together, and is the only place that does either.
+//! The `kedge` binary: the only crate that reads flags and environment, and that wires the others together.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `crds`, `lint`, `migrate`, `operator`, `rbac`, `reference`, `scaler`, `simulate`, `webhook_configuration`, `webhooks` | one command each; none uses another |
+//! | `admission` | the server of the admission webhooks |
+//! | `connect` | the client of a cluster |
+//! | `manifests` | YAML files as objects with positions |
+//! | `process` | logging, signals, listeners, probes and metrics of long-running commands |
+//! | `settings` | flags and variables of long-running commands |
+//! | `validation` | schema, admission rules and advice without a cluster |
 
+mod admission;
+mod connect;
 mod crds;
 mod lint;
+mod manifests;
 mod migrate;
 mod operator;
+mod process;
 mod rbac;
 mod reference;
-mod registration;
 mod scaler;
+mod settings;
 mod simulate;
+mod validation;
+mod webhook_configuration;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -26,23 +43,23 @@ struct Cli {
 enum Command {
     /// Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`
     Crds(crds::Args),
-    /// Say what is wrong with manifests, as admission would, and what could be better: no cluster is needed
+    /// Check manifests by the rules of admission and by advice of its own, without a cluster
     Lint(lint::Args),
-    /// From KEDA to Kedge, and back, without losing an object
+    /// Migrate from KEDA to Kedge, and back, without losing an object
     Migrate(migrate::Args),
-    /// Print the smallest roles with which the operator can look after given ScaledObjects: no cluster is needed
+    /// Print the smallest RBAC roles with which the operator can manage given ScaledObjects, without a cluster
     Rbac(rbac::Args),
-    /// Show what would happen to a ScaledObject under a load, in virtual time: no cluster is needed
+    /// Simulate a ScaledObject under a load, in virtual time, without a cluster
     Simulate(simulate::Args),
-    /// External scalers: check one before it is used
+    /// Check an external scaler before it is used
     Scaler(scaler::Args),
     /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
     Operator(Box<operator::Flags>),
-    /// Run the admission webhooks alone; `operator --webhooks-bind-address` serves them too
-    Webhooks(Box<operator::webhooks::Flags>),
+    /// Run the admission webhooks as a process of their own; `operator --webhooks-bind-address` serves them too
+    Webhooks(Box<webhooks::Flags>),
     /// Print webhooks/registration.yaml
     #[command(hide = true)]
-    Registration(registration::Args),
+    Registration(webhook_configuration::Args),
     /// Print a page of docs/reference
     #[command(hide = true)]
     Reference(reference::Args),
@@ -54,8 +71,8 @@ fn main() -> ExitCode {
         Command::Rbac(args) => rbac::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
-        Command::Webhooks(flags) => operator::webhooks::run(&flags, &operator::Environment::collect()),
-        Command::Registration(args) => registration::run(&args),
+        Command::Webhooks(flags) => webhooks::run(&flags, &operator::Environment::collect()),
+        Command::Registration(args) => webhook_configuration::run(&args),
         Command::Reference(args) => reference::run(&args),
         Command::Scaler(args) => return scaler::run(&args),
         Command::Lint(args) => return lint::run(&args),

@@ -1,16 +1,18 @@
-//! `kedge rbac`: the smallest roles with which the operator can look after the ScaledObjects of some files.
+//! `kedge rbac`: the smallest roles with which the operator can manage the ScaledObjects of some files.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `input` | the objects of the files, as far as they matter |
-//! | `needs` | what the operator does for each of them |
-//! | `credentials` | what it reads for their triggers |
-//! | `rules` | rights, put together |
+//! | `needs` | the requests of the operator for each of them |
+//! | `credentials` | the Secrets, ConfigMaps and tokens of their triggers |
+//! | `operator` | the service account of the operator, and its optional parts |
+//! | `rules` | RBAC rules, merged |
 //! | `render` | roles and bindings as YAML |
 
 mod credentials;
 mod input;
 mod needs;
+mod operator;
 mod render;
 mod rules;
 
@@ -19,10 +21,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+use crate::manifests;
 use input::Input;
+use operator::{Certificates, Operator, Webhooks};
 
 const EXAMPLES: &str = "\
-What could not be known from the files is told on standard error, and the rights for it are not in the roles.
+What the files do not determine is printed on standard error, and the roles do not include it.
 
 Examples:
   kedge rbac --from shop/ | kubectl apply -f -
@@ -33,31 +37,31 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// YAML files with ScaledObjects and what belongs to them, folders with them, or - for standard input
+    /// Read ScaledObjects and their related objects from these YAML files, folders, or - for standard input
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     from: Vec<PathBuf>,
 
-    /// The namespace of objects that name none
+    /// Set the namespace of objects that have none
     #[arg(long, short, value_name = "NAME", default_value = "default")]
     namespace: String,
 
-    /// The service account of the operator
+    /// Bind the roles to this service account
     #[arg(long, value_name = "NAME", default_value = "keda-operator")]
     service_account: String,
 
-    /// The namespace of the operator
+    /// Set the namespace of the operator
     #[arg(long, value_name = "NAME", default_value = "keda")]
     operator_namespace: String,
 
-    /// The plural of a kind that is scaled, if neither its CRD is in the files nor its plural is regular
+    /// Set the plural of a target kind whose CRD is not in the files and whose plural is irregular
     #[arg(long, value_name = "KIND=PLURAL", value_parser = parse_plural)]
     plural: Vec<(String, String)>,
 
-    /// Certificates are given to the operator: it needs no right to make them
+    /// Leave out the rules for generated certificates
     #[arg(long)]
     given_certificates: bool,
 
-    /// Also what the admission webhooks read
+    /// Include the rules of the admission webhooks
     #[arg(long)]
     webhooks: bool,
 }
@@ -67,34 +71,13 @@ fn parse_plural(text: &str) -> Result<(String, String), String> {
     Ok((kind.to_owned(), plural.to_owned()))
 }
 
-/// Who the operator is, and what else it is given to do.
-#[derive(Clone, Debug)]
-struct Operator {
-    account: String,
-    namespace: String,
-    certificates: Certificates,
-    webhooks: Webhooks,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Certificates {
-    Made,
-    Given,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Webhooks {
-    Served,
-    None,
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let objects = crate::lint::read_objects(&args.from)?;
-    let input = Input::read(&objects, &args.namespace, &args.plural)?;
+    let objects = manifests::read_objects(&args.from)?;
+    let input = Input::collect(&objects, &args.namespace, &args.plural)?;
     let operator = Operator {
         account: args.service_account.clone(),
         namespace: args.operator_namespace.clone(),
-        certificates: if args.given_certificates { Certificates::Given } else { Certificates::Made },
+        certificates: if args.given_certificates { Certificates::Given } else { Certificates::Generated },
         webhooks: if args.webhooks { Webhooks::Served } else { Webhooks::None },
     };
     let rights = needs::of(&input, &operator);

@@ -1,4 +1,4 @@
-//! `kedge reference`: pages that are generated from the code. Hidden: users read the pages.
+//! `kedge reference`: the generated pages of docs/reference. Hidden: users read the pages.
 
 mod triggers;
 
@@ -8,15 +8,16 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use crate::{lint, operator};
+use crate::settings;
+use crate::validation::rules;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Which page
+    /// Print this page
     #[arg(value_enum, default_value_t = Page::Operator)]
     page: Page,
 
-    /// Write it to this file instead
+    /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     out_file: Option<PathBuf>,
 }
@@ -34,8 +35,8 @@ enum Page {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = match args.page {
-        Page::Operator => operator::reference::render(),
-        Page::Lint => lint::reference(),
+        Page::Operator => settings::reference::render(),
+        Page::Lint => rules::page(),
         Page::Triggers => triggers::render(),
     };
     match &args.out_file {

@@ -1,4 +1,4 @@
-//! `kedge scaler`: for those who write external scalers.
+//! `kedge scaler`: for authors of external scalers.
 
 mod check;
 
@@ -12,7 +12,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Call an external scaler as the operator would, show what it answers, and say what is wrong with it
+    /// Call an external scaler as the operator would, print its responses, and report what is wrong with them
     Check(check::Args),
 }
 

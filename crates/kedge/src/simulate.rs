@@ -1,25 +1,27 @@
-//! `kedge simulate`: a ScaledObject in virtual time, shown as a timeline. What happens is decided by `kedge_core::simulate`;
-//! here a manifest becomes a plan, a load is made up, and the run is put into words.
+//! `kedge simulate`: a ScaledObject in virtual time, shown as a timeline. `kedge_core::simulate` decides what happens; here a manifest
+//! becomes a plan, a load is generated, and the run is described.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `manifest` | the ScaledObject of a file, or the sample |
-//! | `sources` | its triggers as sources that answer from a load |
+//! | `sources` | its triggers as sources whose values come from a load |
 //! | `load` | the shapes a load can have |
-//! | `spans` | durations and instants, read and written |
-//! | `words` | what happened, in words |
-//! | `text`, `json` | the two formats |
+//! | `spans` | durations and instants, parsed and formatted |
+//! | `report` | a run and its summary |
+//! | `words` | the description of each event |
+//! | `text`, `json` | the output formats |
 
 mod json;
 mod load;
 mod manifest;
+mod report;
 mod sources;
 mod spans;
 mod text;
 mod words;
 
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -27,9 +29,10 @@ use clap::ValueEnum;
 use kedge_api::ScaledObject;
 use kedge_core::hpa::render::{TargetKind, render};
 use kedge_core::policy::Policy;
-use kedge_core::simulate::{Plan, SimulationEvent, Summary, Timing, initial_replicas, simulate};
+use kedge_core::simulate::{Plan, Summary, Timing, initial_replicas, simulate};
 
 use load::Shape;
+use report::Report;
 use sources::Sources;
 
 /// A Monday: the sample has office hours.
@@ -54,38 +57,38 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A YAML file with a ScaledObject; without it, a sample is simulated
+    /// Simulate the ScaledObject of this YAML file; a sample by default
     file: Option<PathBuf>,
 
-    /// Which ScaledObject of the file, where it holds several
+    /// Choose a ScaledObject by name, if the file has several
     #[arg(long)]
     name: Option<String>,
 
-    /// How many hours to simulate [default: 24]
+    /// Simulate this many hours [default: 24]
     #[arg(long, value_name = "H", value_parser = spans::parse_hours)]
     hours: Option<TimeDelta>,
 
-    /// The same as a duration, e.g. 90m or 2h
+    /// Simulate this duration, e.g. 90m or 2h
     #[arg(long, value_name = "TIME", value_parser = spans::parse_span, conflicts_with = "hours")]
     duration: Option<TimeDelta>,
 
-    /// When the run begins and the object is created, as RFC 3339
+    /// Start the run, and create the object, at this instant (RFC 3339)
     #[arg(long, value_name = "INSTANT", value_parser = spans::parse_instant, default_value = START_DEFAULT)]
     start: DateTime<Utc>,
 
-    /// What the sources report: day, constant:N, ramp:A..B, wave:MIN..MAX/PERIOD, spike:N@AT+LEN, or a CSV file
+    /// Generate this load: day, constant:N, ramp:A..B, wave:MIN..MAX/PERIOD, spike:N@AT+LEN, or a CSV file
     #[arg(long, default_value = "day")]
     load: String,
 
-    /// How long a pod takes from its creation until it is ready
+    /// Set the time from the creation of a pod until it is ready
     #[arg(long, value_name = "TIME", value_parser = spans::parse_span, default_value = "5s")]
     pod_start_up: TimeDelta,
 
-    /// Another seed, another day; the same seed, the same day
+    /// Seed the generated load; the same seed gives the same load
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// How to print
+    /// Choose the output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -96,16 +99,6 @@ enum Format {
     Text,
     /// One JSON object
     Json,
-}
-
-/// A run with everything that is said about it.
-struct Report<'a> {
-    origin: &'a str,
-    load: &'a str,
-    plan: &'a Plan<'a>,
-    sources: &'a Sources,
-    events: &'a [SimulationEvent],
-    summary: Summary,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -134,7 +127,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Format::Json => json::render(&report),
     };
     match std::io::stdout().write_all(printed.as_bytes()) {
-        // Whoever reads has seen enough, as in `kedge simulate | head`.
+        // The reader closed the pipe, as in `kedge simulate | head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
@@ -146,8 +139,4 @@ fn target_kind(object: &ScaledObject) -> TargetKind {
         api_version: target.api_version.clone().unwrap_or_else(|| "apps/v1".to_owned()),
         kind: target.kind.clone().unwrap_or_else(|| "Deployment".to_owned()),
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -129,11 +129,11 @@ fn the_exit_code_says_how_bad_it_is() {
 #[test]
 fn rules_can_be_left_out_by_name() {
     let all = lint(&["shop.yaml"]).1;
-    let (code, said) = lint(&["shop.yaml", "--ignore", "no-fallback,no-maximum", "--ignore", "schema"]);
+    let (code, said) = lint(&["shop.yaml", "--ignore", "no-fallback,no-max-replicas", "--ignore", "schema"]);
     assert_eq!(code, Some(1));
     let kept: Vec<&str> = all
         .lines()
-        .filter(|line| !["[no-fallback]", "[no-maximum]", "[schema]"].iter().any(|rule| line.contains(rule)))
+        .filter(|line| !["[no-fallback]", "[no-max-replicas]", "[schema]"].iter().any(|rule| line.contains(rule)))
         .collect();
     assert_eq!(said.lines().count(), kept.len(), "{said}");
     assert!(said.ends_with("4 errors, 2 warnings, 1 piece of advice in 2 objects of 1 file\n"), "{said}");

@@ -42,7 +42,7 @@ fn checked(stage: &Stage) {
         "CloudEventSource default/web: Kedge sends no CloudEvents\n",
         "CustomResourceDefinition scaledobjects.keda.sh: metadata.annotations: belongs to release keda in namespace keda",
         "release keda in namespace keda: manifest: `helm uninstall` deletes ",
-        "\n1 thing would not work, 7 things are to be done first; 3 objects looked at\n",
+        "\n1 thing would not work, 7 things are to be done first; 3 objects checked\n",
     ] {
         assert!(said.text.contains(line), "{line:?} is reported: {}", said.text);
     }

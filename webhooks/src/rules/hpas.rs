@@ -1,35 +1,38 @@
-//! HPAs that scale the target already.
+//! Other HPAs of the same target.
 
 use kedge_api::ScaledObject;
 use kedge_api::names::annotations::TRANSFER_HPA_OWNERSHIP;
 
-use crate::finding::{FieldPath, Finding, Rule, Severity};
-use crate::neighbours::{Heed, Hpa, KindWord, Neighbours};
+use crate::neighbours::{ConflictCheck, Hpa, KindName, Neighbours};
+use crate::violation::{FieldPath, Rule, Severity, Violation};
 
-pub static FOREIGN_HPA: Rule = Rule {
-    id: "foreign-hpa",
+pub static CONFLICTING_HPA: Rule = Rule {
+    id: "conflicting-hpa",
     severity: Severity::Error,
-    about: "an HPA that is not the ScaledObject's own scales the same workload",
+    about: "an HPA that the ScaledObject does not own scales the same workload",
     counted_as: Some("other-hpa"),
 };
 
-pub static TRANSFER_UNNAMED: Rule = Rule {
-    id: "transfer-unnamed",
+pub static MISSING_HPA_NAME: Rule = Rule {
+    id: "missing-hpa-name",
     severity: Severity::Error,
-    about: "an HPA is to be taken over, but is not named in the ScaledObject",
+    about: "the ownership of an HPA is to be transferred, but the ScaledObject does not name the HPA",
     counted_as: Some("transfer-ownership-missing-hpa-name"),
 };
 
-pub fn check(object: &ScaledObject, neighbours: &Neighbours) -> Vec<Finding> {
-    let kind = KindWord::of_target(&object.spec);
+pub fn check(object: &ScaledObject, neighbours: &Neighbours) -> Vec<Violation> {
+    let kind = KindName::for_target(&object.spec);
     let own = object.metadata.name.as_deref().unwrap_or_default();
-    // KEDA: an owner is known by its kind and name alone.
-    let is_foreign =
-        |hpa: &&Hpa| hpa.heed == Heed::Yes && hpa.kind == kind && !hpa.owners.iter().any(|owner| &**owner == own);
-    neighbours.hpas.iter().filter(is_foreign).filter_map(|hpa| judge(object, &kind, hpa)).collect()
+    // KEDA: compares the kind and name of an owner, not its UID.
+    let is_foreign = |hpa: &&Hpa| {
+        hpa.conflict_check == ConflictCheck::Included
+            && hpa.kind == kind
+            && !hpa.owners.iter().any(|owner| &**owner == own)
+    };
+    neighbours.hpas.iter().filter(is_foreign).filter_map(|hpa| explain(object, &kind, hpa)).collect()
 }
 
-fn judge(object: &ScaledObject, kind: &KindWord, hpa: &Hpa) -> Option<Finding> {
+fn explain(object: &ScaledObject, kind: &KindName, hpa: &Hpa) -> Option<Violation> {
     let (target, name) = (&object.spec.scale_target_ref.name, &hpa.name);
     let annotation = object.metadata.annotations.as_ref().and_then(|all| all.get(TRANSFER_HPA_OWNERSHIP));
     if annotation.map(String::as_str) != Some("true") {
@@ -38,7 +41,7 @@ fn judge(object: &ScaledObject, kind: &KindWord, hpa: &Hpa) -> Option<Finding> {
             "delete that HPA, or have it taken over: annotate this object with {TRANSFER_HPA_OWNERSHIP}=true and name the HPA \
              in spec.advanced.horizontalPodAutoscalerConfig.name"
         );
-        return Some(Finding::new(&FOREIGN_HPA, FieldPath::of("spec.scaleTargetRef.name"), problem, remedy));
+        return Some(Violation::new(&CONFLICTING_HPA, FieldPath::new("spec.scaleTargetRef.name"), problem, remedy));
     }
     let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
     let named = config.and_then(|config| config.name.as_deref());
@@ -47,7 +50,7 @@ fn judge(object: &ScaledObject, kind: &KindWord, hpa: &Hpa) -> Option<Finding> {
             "the existing hpa '{name}' for workload '{target}' of type '{kind}' must be specified by name in advanced settings \
              to enable ownership transfer"
         );
-        let path = FieldPath::of("spec.advanced.horizontalPodAutoscalerConfig.name");
-        Finding::new(&TRANSFER_UNNAMED, path, problem, format!("write {name} there"))
+        let path = FieldPath::new("spec.advanced.horizontalPodAutoscalerConfig.name");
+        Violation::new(&MISSING_HPA_NAME, path, problem, format!("write {name} there"))
     })
 }

@@ -1,45 +1,45 @@
-//! `advanced.scalingModifiers`: one metric made of several triggers.
+//! `advanced.scalingModifiers`: one metric computed from several triggers.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 use kedge_core::formula::settings::{self, ModifiersError};
 use kedge_scalers::registry;
 
-use crate::finding::{FieldPath, Finding, Rule, Severity};
+use crate::violation::{FieldPath, Rule, Severity, Violation};
 
-const PLACE: &str = "spec.advanced.scalingModifiers";
+const PATH: &str = "spec.advanced.scalingModifiers";
 
-pub static FORMULA_MISSING: Rule = Rule {
-    id: "formula-missing",
+pub static MISSING_FORMULA: Rule = Rule {
+    id: "missing-formula",
     severity: Severity::Error,
-    about: "something of scalingModifiers is given, but no formula",
+    about: "scalingModifiers has settings, but no formula",
     counted_as: Some("scaling-modifiers"),
 };
 
-pub static FORMULA_WITHOUT_TARGET: Rule = Rule {
-    id: "formula-without-target",
+pub static MISSING_FORMULA_TARGET: Rule = Rule {
+    id: "missing-formula-target",
     severity: Severity::Error,
-    about: "there is a formula, but no target for its value",
+    about: "there is a formula, but no target",
     counted_as: Some("scaling-modifiers"),
 };
 
-pub static FORMULA_WRONG: Rule = Rule {
-    id: "formula-wrong",
+pub static INVALID_FORMULA: Rule = Rule {
+    id: "invalid-formula",
     severity: Severity::Error,
-    about: "the formula does not compile, fails when it is tried, or names something that is no named trigger",
+    about: "the formula does not compile, fails in a trial evaluation, or uses a name that no trigger has",
     counted_as: Some("scaling-modifiers"),
 };
 
-pub static FORMULA_TARGET_WRONG: Rule = Rule {
-    id: "formula-target-wrong",
+pub static INVALID_FORMULA_TARGET: Rule = Rule {
+    id: "invalid-formula-target",
     severity: Severity::Error,
     about: "the target of the formula is not a number above 0",
     counted_as: Some("scaling-modifiers"),
 };
 
-pub static FORMULA_ACTIVATION_WRONG: Rule = Rule {
-    id: "formula-activation-wrong",
+pub static INVALID_FORMULA_ACTIVATION_TARGET: Rule = Rule {
+    id: "invalid-formula-activation-target",
     severity: Severity::Error,
-    about: "activationTarget is not a number; KEDA notices it when it first scales",
+    about: "activationTarget is not a number; KEDA reports it only when it scales",
     counted_as: Some("scaling-modifiers"),
 };
 
@@ -50,42 +50,44 @@ pub static FALLBACK_WITHOUT_FORMULA: Rule = Rule {
     counted_as: Some("scaling-modifiers-fallback"),
 };
 
-/// Whether any of its fields is given.
+/// Whether any of its fields is set.
 pub(super) fn are_used(spec: &ScaledObjectSpec) -> bool {
     let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     modifiers.is_some_and(settings::is_used)
 }
 
-pub fn check(spec: &ScaledObjectSpec) -> Vec<Finding> {
+pub fn check(spec: &ScaledObjectSpec) -> Vec<Violation> {
     settings::parse(spec, registry::class_of).err().unwrap_or_default().iter().map(explain).collect()
 }
 
-fn explain(problem: &ModifiersError) -> Finding {
+fn explain(problem: &ModifiersError) -> Violation {
     let (rule, path, remedy) = match problem {
         ModifiersError::NoFormula => {
-            (&FORMULA_MISSING, FieldPath::of(PLACE).key("formula"), "write one over the names of triggers, as in a + b")
+            (&MISSING_FORMULA, FieldPath::new(PATH).key("formula"), "write one over the names of triggers, as in a + b")
         }
         ModifiersError::NoTarget => (
-            &FORMULA_WITHOUT_TARGET,
-            FieldPath::of(PLACE).key("target"),
+            &MISSING_FORMULA_TARGET,
+            FieldPath::new(PATH).key("target"),
             "write the value of the formula that one replica should see",
         ),
         ModifiersError::Formula(_) => (
-            &FORMULA_WRONG,
-            FieldPath::of(PLACE).key("formula"),
+            &INVALID_FORMULA,
+            FieldPath::new(PATH).key("formula"),
             "correct it; every name in it must be the name of a trigger that is not cpu or memory",
         ),
         ModifiersError::Target { .. } => {
-            (&FORMULA_TARGET_WRONG, FieldPath::of(PLACE).key("target"), "write a number above 0")
+            (&INVALID_FORMULA_TARGET, FieldPath::new(PATH).key("target"), "write a number above 0")
         }
-        ModifiersError::Activation { .. } => {
-            (&FORMULA_ACTIVATION_WRONG, FieldPath::of(PLACE).key("activationTarget"), "write a number, or leave it out")
-        }
+        ModifiersError::Activation { .. } => (
+            &INVALID_FORMULA_ACTIVATION_TARGET,
+            FieldPath::new(PATH).key("activationTarget"),
+            "write a number, or leave it out",
+        ),
         ModifiersError::FallbackWithoutFormula => (
             &FALLBACK_WITHOUT_FORMULA,
-            FieldPath::of("spec.fallback.behavior"),
+            FieldPath::new("spec.fallback.behavior"),
             "write the formula, or choose another behavior",
         ),
     };
-    Finding::new(rule, path, problem.to_string(), remedy)
+    Violation::new(rule, path, problem.to_string(), remedy)
 }

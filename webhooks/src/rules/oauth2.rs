@@ -3,31 +3,35 @@
 use http::uri::Authority;
 use kedge_api::authentication::OAuth2;
 
-use crate::finding::{FieldPath, Finding, Rule, Severity};
+use crate::violation::{FieldPath, Rule, Severity, Violation};
 
-pub static OAUTH2_WRONG: Rule = Rule {
-    id: "oauth2-wrong",
+pub static INVALID_OAUTH2: Rule = Rule {
+    id: "invalid-oauth2",
     severity: Severity::Error,
-    about: "oauth2 lacks its clientId, or its tokenUrl is not an http or https URL with a host",
+    about: "oauth2 has no clientId, or its tokenUrl is not an http or https URL with a host",
     counted_as: None,
 };
 
-pub fn check(oauth2: &OAuth2) -> Vec<Finding> {
-    let note = |field: &str, problem: &str, remedy: &str| {
+pub fn check(oauth2: &OAuth2) -> Vec<Violation> {
+    let violation = |field: &str, problem: &str, remedy: &str| {
         let problem = format!("{field} of oauth2 {problem}");
-        Finding::new(&OAUTH2_WRONG, FieldPath::of("spec.oauth2").key(field), problem, remedy)
+        Violation::new(&INVALID_OAUTH2, FieldPath::new("spec.oauth2").key(field), problem, remedy)
     };
-    let mut findings = Vec::new();
+    let mut violations = Vec::new();
     if oauth2.client_id.is_empty() {
-        findings.push(note("clientId", "must not be empty", "give the id of this client at the token server"));
+        violations.push(violation("clientId", "must not be empty", "give the id of this client at the token server"));
     }
     if let Some(problem) = token_url_problem(&oauth2.token_url) {
-        findings.push(note("tokenUrl", problem, "write a whole URL, as in https://login.example.com/oauth2/token"));
+        violations.push(violation(
+            "tokenUrl",
+            problem,
+            "write a whole URL, as in https://login.example.com/oauth2/token",
+        ));
     }
-    findings
+    violations
 }
 
-/// What is wrong with the URL, as far as a request to it could not even be begun.
+/// Why no request to the URL could be sent, if so.
 fn token_url_problem(url: &str) -> Option<&'static str> {
     if url.is_empty() {
         return Some("must not be empty");
@@ -47,7 +51,7 @@ fn token_url_problem(url: &str) -> Option<&'static str> {
     }
 }
 
-/// The parser does not look at what it takes for a port.
+/// `Authority` accepts any text as a port.
 fn has_port_or_none(host: &Authority) -> bool {
     let port = host.as_str().strip_prefix(host.host()).unwrap_or_default();
     port.trim_start_matches(':').is_empty() || host.port_u16().is_some()
@@ -58,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_url_is_a_whole_url() {
+    fn a_token_url_has_a_scheme_and_a_host() {
         let rows = [
             ("https://login.example.com/token", None),
             ("http://login:8080", None),

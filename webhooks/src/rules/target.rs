@@ -2,17 +2,17 @@
 
 use kedge_api::scaled_object::ScaledObjectSpec;
 
-use crate::finding::{FieldPath, Finding, Rule, Severity};
 use crate::neighbours::Neighbours;
+use crate::violation::{FieldPath, Rule, Severity, Violation};
 
-pub static KIND_UNKNOWN: Rule = Rule {
-    id: "target-kind-unknown",
+pub static UNKNOWN_TARGET_KIND: Rule = Rule {
+    id: "unknown-target-kind",
     severity: Severity::Error,
-    about: "the cluster serves no such kind as the target, or an HPA for a target of that name, has",
+    about: "the cluster does not serve the kind of the target, or the kind that an HPA for a target of that name refers to",
     counted_as: None,
 };
 
-pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Finding> {
+pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Violation> {
     let own = spec.scale_target_ref.api_version_and_kind();
     let explain = |named: &(String, String)| {
         let (api_version, kind) = named;
@@ -24,7 +24,7 @@ pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Finding> {
             }
         };
         let problem = format!("no matches for kind {kind:?} in version {api_version:?}");
-        Finding::new(&KIND_UNKNOWN, FieldPath::of("spec.scaleTargetRef.kind"), problem, remedy)
+        Violation::new(&UNKNOWN_TARGET_KIND, FieldPath::new("spec.scaleTargetRef.kind"), problem, remedy)
     };
     neighbours.unserved.iter().map(explain).collect()
 }

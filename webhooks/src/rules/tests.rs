@@ -1,6 +1,6 @@
 mod authentications;
-mod deeper;
 mod objects;
+mod parameters;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use kedge_scalers::{NoCluster, Settings};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::finding::Severity;
+use crate::violation::Severity;
 
 /// A trigger with nothing wrong.
 pub(crate) fn cron() -> Trigger {
@@ -35,7 +35,7 @@ fn registry() -> Registry {
     Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
 }
 
-/// A ScaledObject `so` for the Deployment `web` in the namespace `n`, with a cron trigger unless told otherwise.
+/// A ScaledObject `so` for the Deployment `web` in the namespace `n`, with a cron trigger by default.
 fn object(spec: Value) -> ScaledObject {
     let mut whole = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [cron_json()] });
     for (key, value) in spec.as_object().unwrap() {
@@ -48,20 +48,20 @@ fn object(spec: Value) -> ScaledObject {
     .unwrap()
 }
 
-fn judge(object: &ScaledObject, neighbours: &Neighbours) -> Vec<Finding> {
+fn validate(object: &ScaledObject, neighbours: &Neighbours) -> Vec<Violation> {
     scaled_object(&registry(), object, &[], neighbours, Run::Real)
 }
 
-/// The rules that found something, advice aside.
-fn ids(findings: &[Finding]) -> Vec<&'static str> {
-    let told = findings.iter().filter(|finding| finding.rule.severity != Severity::Advice);
-    told.map(|finding| finding.rule.id).collect()
+/// The violated rules, advice aside.
+fn ids(violations: &[Violation]) -> Vec<&'static str> {
+    let reported = violations.iter().filter(|violation| violation.rule.severity != Severity::Advice);
+    reported.map(|violation| violation.rule.id).collect()
 }
 
 #[test]
-fn rules_have_ids_of_their_own_and_say_what_they_are_about() {
+fn rules_have_unique_ids_and_a_description() {
     let ids: BTreeSet<&str> = ALL.iter().map(|rule| rule.id).collect();
-    assert_eq!(ids.len(), ALL.len(), "no id twice");
+    assert_eq!(ids.len(), ALL.len(), "ids are unique");
     for rule in ALL {
         assert!(
             rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'),
@@ -106,8 +106,8 @@ fn a_page_lists_every_rule() {
 /// A rule as the page lists it.
 fn row(rule: &Rule) -> String {
     let severity = match rule.severity {
-        Severity::Error => "refused",
-        Severity::Warning => "warned of",
+        Severity::Error => "denied",
+        Severity::Warning => "warning",
         Severity::Advice => "`kedge lint` only",
     };
     let counted = rule.counted_as.map_or(String::new(), |reason| format!("`{reason}`"));

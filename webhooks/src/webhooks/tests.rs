@@ -5,14 +5,14 @@ use kedge_core::trigger_class::Resource;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::lookups::{Answer as Found, Served};
+use crate::lookups::{Lookup, Served};
 use crate::neighbours::{Amounts, Container, WorkloadKind};
 
-/// A cluster with a Deployment `live` that no index has seen, without the kind `Ghost`, where `Broken` breaks everything.
+/// A cluster with a Deployment `live` that the index does not have, without the kind `Ghost`, where the kind `Broken` panics.
 struct Cluster;
 
 impl Lookups for Cluster {
-    fn containers<'a>(&'a self, _: WorkloadKind, _: &'a str, name: &'a str) -> Found<'a, Option<Vec<Container>>> {
+    fn containers<'a>(&'a self, _: WorkloadKind, _: &'a str, name: &'a str) -> Lookup<'a, Option<Vec<Container>>> {
         let main = Container { name: "main".into(), requests: Amounts::default().with(Resource::Cpu) };
         let found = match name {
             "live" => Ok(Some(vec![main])),
@@ -22,14 +22,14 @@ impl Lookups for Cluster {
         Box::pin(async move { found })
     }
 
-    fn serves<'a>(&'a self, _: &'a str, kind: &'a str) -> Found<'a, Served> {
-        assert_ne!(kind, "Broken", "a mistake of our own");
+    fn serves<'a>(&'a self, _: &'a str, kind: &'a str) -> Lookup<'a, Served> {
+        assert_ne!(kind, "Broken", "a bug");
         Box::pin(async move { Ok(if kind == "Ghost" { Served::No } else { Served::Yes }) })
     }
 }
 
 fn webhooks() -> Webhooks {
-    Webhooks::new(Arc::new(Index::complete()), Arc::new(Cluster), Arc::default())
+    Webhooks::new(Arc::new(Index::synced()), Arc::new(Cluster), Arc::default())
 }
 
 fn scaled_object(spec: Value) -> Value {
@@ -53,44 +53,44 @@ const SCALED_OBJECTS: &str = "/validate-keda-sh-v1alpha1-scaledobject";
 
 async fn post(webhooks: &Webhooks, path: &str, body: impl Into<Bytes>) -> (StatusCode, Value) {
     let request = Request::post(path).header("content-type", "application/json").body(Full::new(body.into())).unwrap();
-    let response = webhooks.answer(request).await;
+    let response = webhooks.handle(request).await;
     let code = response.status();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-async fn ask(webhooks: &Webhooks, review: &Value) -> Value {
+async fn submit(webhooks: &Webhooks, review: &Value) -> Value {
     let (code, answer) = post(webhooks, SCALED_OBJECTS, review.to_string()).await;
     assert_eq!((code, &answer["response"]["uid"]), (StatusCode::OK, &json!("u-1")), "{answer}");
     answer["response"].clone()
 }
 
-fn counted(webhooks: &Webhooks) -> Vec<String> {
+fn counters(webhooks: &Webhooks) -> Vec<String> {
     let text = String::from_utf8(webhooks.telemetry.render()).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.replace("keda_webhook_scaled_object_", "")).collect()
 }
 
 #[tokio::test]
-async fn a_question_is_answered_with_a_verdict() {
+async fn a_review_is_answered_with_a_verdict() {
     let webhooks = webhooks();
     let create = |spec: Value| review("CREATE", Some(scaled_object(spec)), None);
     let cpu = json!([{ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } }]);
     let on = |name: &str| json!({ "minReplicaCount": 1, "scaleTargetRef": { "name": name }, "triggers": cpu });
     let kind = |kind: &str| json!({ "scaleTargetRef": { "name": "web", "apiVersion": "x/v1", "kind": kind } });
     let rows: Vec<(&str, Value, u16, &str)> = vec![
-        ("nothing wrong", create(json!({})), 200, ""),
+        ("valid", create(json!({})), 200, ""),
         (
-            "a rule is broken",
+            "a rule is violated",
             create(json!({ "idleReplicaCount": 0 })),
             403,
             "IdleReplicaCount=0 must be less than MinReplicaCount=0; ",
         ),
-        ("the target is missing", create(on("nobody")), 404, "Deployment.apps \"nobody\" not found"),
+        ("the target is missing", create(on("missing")), 404, "Deployment.apps \"missing\" not found"),
         ("the target is not in the index yet", create(on("live")), 200, ""),
         ("the target may not be read", create(on("forbidden")), 403, "not for you"),
         ("the kind is not served", create(kind("Ghost")), 403, "no matches for kind \"Ghost\" in version \"x/v1\""),
-        ("a mistake of our own", create(kind("Broken")), 500, "a rule of the admission webhooks failed"),
+        ("a bug", create(kind("Broken")), 500, "a rule of the admission webhooks failed"),
         (
             "no ScaledObject",
             review("CREATE", Some(json!({ "spec": { "triggers": 5 } })), None),
@@ -103,7 +103,7 @@ async fn a_question_is_answered_with_a_verdict() {
         ("no operation", review("PONDER", Some(scaled_object(json!({}))), None), 400, "unknown operation"),
     ];
     for (name, review, code, message) in rows {
-        let answer = ask(&webhooks, &review).await;
+        let answer = submit(&webhooks, &review).await;
         assert_eq!(answer["status"]["code"], code, "{name}: {answer}");
         assert_eq!(answer["allowed"], code == 200, "{name}: {answer}");
         let said = answer["status"]["message"].as_str().unwrap_or_default();
@@ -112,22 +112,22 @@ async fn a_question_is_answered_with_a_verdict() {
 }
 
 #[tokio::test]
-async fn warnings_come_with_what_is_allowed_only() {
+async fn warnings_come_with_admitted_objects_only() {
     let webhooks = webhooks();
     let spec = json!({ "minReplicaCount": 1, "cooldownPeriod": 9 });
-    let warned = ask(&webhooks, &review("CREATE", Some(scaled_object(spec.clone())), None)).await;
+    let warned = submit(&webhooks, &review("CREATE", Some(scaled_object(spec.clone())), None)).await;
     assert!(
         warned["warnings"][0].as_str().unwrap().starts_with("CooldownPeriod is configured but is not relevant"),
         "{warned}"
     );
     let mut bad = spec;
     bad["maxReplicaCount"] = json!(0);
-    let denied = ask(&webhooks, &review("CREATE", Some(scaled_object(bad)), None)).await;
+    let denied = submit(&webhooks, &review("CREATE", Some(scaled_object(bad)), None)).await;
     assert_eq!((&denied["allowed"], &denied["warnings"]), (&json!(false), &Value::Null));
 }
 
 #[tokio::test]
-async fn an_object_that_has_become_invalid_can_still_be_paused_and_let_go() {
+async fn an_object_that_has_become_invalid_can_still_be_paused_and_finalized() {
     let webhooks = webhooks();
     let with = |metadata: Value| {
         let mut object = scaled_object(json!({ "idleReplicaCount": 0 }));
@@ -144,35 +144,35 @@ async fn an_object_that_has_become_invalid_can_still_be_paused_and_let_go() {
     unreadable_paused["spec"]["triggers"] = json!("none");
     let rows = [
         ("paused", plain(), paused, true),
-        ("let go", plain(), with(json!({})), true),
-        ("paused, though it cannot even be read", unreadable, unreadable_paused, true),
+        ("finalized", plain(), with(json!({})), true),
+        ("paused, though it cannot be decoded", unreadable, unreadable_paused, true),
         ("labelled", plain(), labelled, false),
     ];
     for (name, old, new, allowed) in rows {
-        assert_eq!(ask(&webhooks, &review("UPDATE", Some(new), Some(old))).await["allowed"], allowed, "{name}");
+        assert_eq!(submit(&webhooks, &review("UPDATE", Some(new), Some(old))).await["allowed"], allowed, "{name}");
     }
     assert_eq!(
-        counted(&webhooks),
+        counters(&webhooks),
         [
             "validation_errors_total{action=\"update\",namespace=\"n\",reason=\"incorrect-replicas\"} 1",
             "validations_total{action=\"update\",namespace=\"n\"} 3",
         ],
-        "to let go is not counted"
+        "removing a finalizer is not counted"
     );
 }
 
 #[tokio::test]
-async fn what_is_counted_has_kedas_names_and_dry_runs_count_too() {
+async fn counters_have_kedas_names_and_count_dry_runs_too() {
     let webhooks = webhooks();
     let mut dry = review("CREATE", Some(scaled_object(json!({ "idleReplicaCount": 0, "triggers": [] }))), None);
     dry["request"]["dryRun"] = json!(true);
-    ask(&webhooks, &dry).await;
+    submit(&webhooks, &dry).await;
     let job = json!({ "spec": { "jobTargetRef": { "template": {} }, "triggers": [] } });
     let (_, answer) =
         post(&webhooks, "/validate-keda-sh-v1alpha1-scaledjob", review("UPDATE", Some(job), None).to_string()).await;
     assert_eq!(answer["response"]["allowed"], false, "{answer}");
     assert_eq!(
-        counted(&webhooks),
+        counters(&webhooks),
         [
             "validation_errors_total{action=\"create\",namespace=\"n\",reason=\"incorrect-replicas\"} 1",
             "validation_errors_total{action=\"create\",namespace=\"n\",reason=\"incorrect-triggers\"} 1",
@@ -194,11 +194,11 @@ async fn each_kind_has_its_path() {
     }
     assert_eq!(post(&webhooks, "/validate-keda-sh-v1alpha1-other", "{}").await.0, StatusCode::NOT_FOUND);
     let get = Request::get(SCALED_OBJECTS).body(Full::<Bytes>::default()).unwrap();
-    assert_eq!(webhooks.answer(get).await.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(webhooks.handle(get).await.status(), StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[tokio::test]
-async fn what_is_no_review_is_told_so() {
+async fn a_request_without_a_review_is_rejected() {
     let webhooks = webhooks();
     let code = async |body: Bytes| post(&webhooks, SCALED_OBJECTS, body).await.1["response"]["status"]["code"].clone();
     assert_eq!(code("".into()).await, 400);
@@ -207,14 +207,14 @@ async fn what_is_no_review_is_told_so() {
     assert_eq!(code(vec![b' '; BODY_BYTES_MAX + 1].into()).await, 413);
     let text =
         Request::post(SCALED_OBJECTS).header("content-type", "text/plain").body(Full::<Bytes>::default()).unwrap();
-    let body = webhooks.answer(text).await.into_body().collect().await.unwrap().to_bytes();
+    let body = webhooks.handle(text).await.into_body().collect().await.unwrap().to_bytes();
     let answer: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(answer["response"]["status"]["message"], "contentType=\"text/plain\", expected application/json");
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_view_of_the_cluster_nothing_is_judged() {
-    let blind = Webhooks::new(Arc::default(), Arc::new(Cluster), Arc::default());
-    let answer = ask(&blind, &review("CREATE", Some(scaled_object(json!({}))), None)).await;
+async fn nothing_is_validated_before_the_index_has_synced() {
+    let unsynced = Webhooks::new(Arc::default(), Arc::new(Cluster), Arc::default());
+    let answer = submit(&unsynced, &review("CREATE", Some(scaled_object(json!({}))), None)).await;
     assert_eq!(answer["status"]["code"], 500, "{answer}");
 }

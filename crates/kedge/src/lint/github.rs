@@ -1,21 +1,25 @@
-//! Commands of GitHub's workflows: remarks show up beside the changed lines.
+//! Workflow commands of GitHub, which shows diagnostics beside the changed lines.
 
 use std::io::{self, Write};
 
-use kedge_webhooks::finding::Severity;
+use kedge_webhooks::violation::Severity;
 
 use super::report::Report;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    for remark in &report.remarks {
-        let command = match remark.rule.severity {
+    for diagnostic in &report.diagnostics {
+        let command = match diagnostic.rule.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Advice => "notice",
         };
-        let (file, place) = (property(&remark.file), remark.place);
-        write!(out, "::{command} file={file},line={},col={},title={}::", place.line, place.column, remark.rule.id)?;
-        writeln!(out, "{}", data(&remark.message()))?;
+        let (file, position) = (property(&diagnostic.file), diagnostic.position);
+        write!(
+            out,
+            "::{command} file={file},line={},col={},title={}::",
+            position.line, position.column, diagnostic.rule.id
+        )?;
+        writeln!(out, "{}", data(&diagnostic.message()))?;
     }
     writeln!(out, "{}", report.summary())
 }

@@ -1,14 +1,15 @@
-//! For programs.
+//! JSON.
 
 use std::io::{self, Write};
 
-use kedge_webhooks::finding::Severity;
+use kedge_webhooks::violation::Severity;
 use serde_json::{Value, json};
 
-use super::report::{Remark, Report, word};
+use super::report::{Diagnostic, Report};
+use crate::validation::rules::severity_label;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let remarks: Vec<Value> = report.remarks.iter().map(remark).collect();
+    let diagnostics: Vec<Value> = report.diagnostics.iter().map(diagnostic).collect();
     let summary = json!({
         "files": report.files,
         "objects": report.objects,
@@ -16,20 +17,20 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "warnings": report.count(Severity::Warning),
         "advice": report.count(Severity::Advice),
     });
-    serde_json::to_writer_pretty(&mut *out, &json!({ "remarks": remarks, "summary": summary }))?;
+    serde_json::to_writer_pretty(&mut *out, &json!({ "remarks": diagnostics, "summary": summary }))?;
     writeln!(out)
 }
 
-fn remark(remark: &Remark) -> Value {
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
     json!({
-        "file": remark.file,
-        "line": remark.place.line,
-        "column": remark.place.column,
-        "object": remark.object,
-        "field": remark.field,
-        "rule": remark.rule.id,
-        "severity": word(remark.rule.severity),
-        "problem": remark.problem,
-        "remedy": remark.remedy,
+        "file": diagnostic.file,
+        "line": diagnostic.position.line,
+        "column": diagnostic.position.column,
+        "object": diagnostic.object,
+        "field": diagnostic.field,
+        "rule": diagnostic.rule.id,
+        "severity": severity_label(diagnostic.rule.severity),
+        "problem": diagnostic.problem,
+        "remedy": diagnostic.remedy,
     })
 }

@@ -1,34 +1,34 @@
-//! What is said of the files, and how much of it there is.
+//! The diagnostics of all files, and their counts.
 
-use kedge_webhooks::finding::{Rule, Severity};
+use kedge_webhooks::violation::{Rule, Severity};
 
-use super::document::Place;
+use crate::manifests::document::Position;
 
-/// One thing that is said.
+/// A violation at a position of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remark {
+pub(super) struct Diagnostic {
     pub(super) file: String,
-    pub(super) place: Place,
-    /// Kind and name; none where the text is not even an object.
+    pub(super) position: Position,
+    /// Kind and name; none where the document is not an object.
     pub(super) object: Option<String>,
     pub(super) rule: &'static Rule,
-    /// The field; empty for the whole.
+    /// The field; empty for the object itself.
     pub(super) field: String,
     pub(super) problem: String,
     pub(super) remedy: String,
 }
 
-/// All of it, in the order of files and lines.
+/// All diagnostics, in the order of files and lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
-    pub(super) remarks: Vec<Remark>,
+    pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) files: usize,
-    /// Objects that were judged.
+    /// The number of validated objects.
     pub(super) objects: usize,
 }
 
-impl Remark {
-    /// In one sentence, without the file.
+impl Diagnostic {
+    /// One sentence, without the file.
     pub(super) fn message(&self) -> String {
         let parts = [self.object.as_deref().unwrap_or_default(), &self.field, &self.problem];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -38,10 +38,10 @@ impl Remark {
 
 impl Report {
     pub(super) fn count(&self, severity: Severity) -> usize {
-        self.remarks.iter().filter(|remark| remark.rule.severity == severity).count()
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.rule.severity == severity).count()
     }
 
-    /// How much there is of what.
+    /// The counts in one line.
     pub(super) fn summary(&self) -> String {
         let number = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let advice = match self.count(Severity::Advice) {
@@ -55,14 +55,5 @@ impl Report {
             number(self.objects, "object"),
             number(self.files, "file"),
         )
-    }
-}
-
-/// The word for it.
-pub(super) fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Advice => "advice",
     }
 }

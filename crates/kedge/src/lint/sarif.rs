@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use kedge_webhooks::finding::{Rule, Severity};
+use kedge_webhooks::violation::{Rule, Severity};
 use serde_json::{Value, json};
 
-use super::report::{Remark, Report};
+use super::report::{Diagnostic, Report};
+use crate::validation::rules;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let rules: BTreeMap<&str, &Rule> = report.remarks.iter().map(|remark| (remark.rule.id, remark.rule)).collect();
+    let rules: BTreeMap<&str, &Rule> =
+        report.diagnostics.iter().map(|diagnostic| (diagnostic.rule.id, diagnostic.rule)).collect();
     let driver = json!({
         "name": "kedge",
         "version": env!("CARGO_PKG_VERSION"),
         "rules": rules.values().map(|rule| description(rule)).collect::<Vec<_>>(),
     });
     let position = |id: &str| rules.keys().position(|known| *known == id);
-    let results: Vec<Value> = report.remarks.iter().map(|remark| result(remark, position(remark.rule.id))).collect();
+    let results: Vec<Value> =
+        report.diagnostics.iter().map(|diagnostic| result(diagnostic, position(diagnostic.rule.id))).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -29,24 +32,25 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn description(rule: &Rule) -> Value {
     json!({
         "id": rule.id,
+        "deprecatedIds": rules::former_ids(rule),
         "shortDescription": { "text": rule.about },
         "defaultConfiguration": { "level": level(rule.severity) },
     })
 }
 
-fn result(remark: &Remark, rule_index: Option<usize>) -> Value {
-    let region = json!({ "startLine": remark.place.line, "startColumn": remark.place.column });
-    let location = json!({ "artifactLocation": { "uri": uri(&remark.file) }, "region": region });
+fn result(diagnostic: &Diagnostic, rule_index: Option<usize>) -> Value {
+    let region = json!({ "startLine": diagnostic.position.line, "startColumn": diagnostic.position.column });
+    let location = json!({ "artifactLocation": { "uri": uri(&diagnostic.file) }, "region": region });
     json!({
-        "ruleId": remark.rule.id,
+        "ruleId": diagnostic.rule.id,
         "ruleIndex": rule_index,
-        "level": level(remark.rule.severity),
-        "message": { "text": remark.message() },
+        "level": level(diagnostic.rule.severity),
+        "message": { "text": diagnostic.message() },
         "locations": [{ "physicalLocation": location }],
     })
 }
 
-/// A path as a URI has it.
+/// A path as a URI.
 fn uri(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     let mut uri = String::new();

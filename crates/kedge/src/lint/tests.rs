@@ -1,4 +1,4 @@
-//! The linter held against files: a corpus of mistakes, what KEDA accepts, every trigger type of KEDA, and texts at random.
+//! The linter on files: a corpus of violations, what KEDA accepts, every trigger type of KEDA, and random texts.
 
 mod accepted;
 mod corpus;
@@ -8,9 +8,9 @@ mod scalers;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use super::judge::Tools;
 use super::report::Report;
-use super::{File, judge_all, stream, with_room};
+use super::{File, ValidationContext, validate_all, with_large_stack};
+use crate::manifests::{files, stream};
 
 /// A path in the workspace.
 fn workspace(path: &str) -> PathBuf {
@@ -18,15 +18,17 @@ fn workspace(path: &str) -> PathBuf {
 }
 
 /// The YAML files of a folder: name without extension, and what is in it.
-fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
-    let paths = super::input::yaml_files(&workspace(folder)).unwrap();
+fn yaml_files(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let paths = files::yaml_files(&workspace(folder)).unwrap();
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
     paths.iter().map(|path| (name(path), std::fs::read(path).unwrap())).collect()
 }
 
-static TOOLS: LazyLock<Tools> = LazyLock::new(Tools::new);
+static CONTEXT: LazyLock<ValidationContext> = LazyLock::new(ValidationContext::new);
 
-/// What is said of one text.
+/// The report of one text.
 fn lint(bytes: &[u8]) -> Report {
-    with_room(|| judge_all(&TOOLS, &[File { name: "case.yaml".to_owned(), contents: stream::read(bytes) }]))
+    with_large_stack(|| {
+        validate_all(&CONTEXT, &[File { name: "case.yaml".to_owned(), contents: stream::parse(bytes) }])
+    })
 }

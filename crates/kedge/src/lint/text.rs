@@ -1,14 +1,15 @@
-//! For people: a line for each remark, as compilers write them.
+//! Text: one line per diagnostic, in the format of compilers.
 
 use std::io::{self, Write};
 
-use super::report::{Report, word};
+use super::report::Report;
+use crate::validation::rules::severity_label;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    for remark in &report.remarks {
-        let (place, rule) = (remark.place, remark.rule);
-        write!(out, "{}:{}:{}: ", remark.file, place.line, place.column)?;
-        writeln!(out, "{}[{}]: {}", word(rule.severity), rule.id, remark.message())?;
+    for diagnostic in &report.diagnostics {
+        let (position, rule) = (diagnostic.position, diagnostic.rule);
+        write!(out, "{}:{}:{}: ", diagnostic.file, position.line, position.column)?;
+        writeln!(out, "{}[{}]: {}", severity_label(rule.severity), rule.id, diagnostic.message())?;
     }
     writeln!(out, "{}", report.summary())
 }

@@ -1,4 +1,4 @@
-//! What there is in a cluster, and writing changes to it.
+//! Reads of the cluster, and writes of changes.
 
 use anyhow::{Context, anyhow, bail};
 use k8s_openapi::ByteString;
@@ -10,28 +10,28 @@ use serde_json::{Value, json};
 
 use super::manifest;
 use super::plan::{
-    Change, HELM, KEEP, Live, MANAGED_BY, Object, Owner, PART_OF, POLICY, RELEASE_NAME, RELEASE_NAMESPACE, Service,
-    Sort, shared, theirs,
+    Change, HELM, KEEP, LiveObject, MANAGED_BY, Object, Owner, PART_OF, POLICY, RELEASE_NAME, RELEASE_NAMESPACE,
+    Service, SharedKind, keda_only, shared,
 };
 use super::release::Release;
 
-/// Who writes, for the API server.
+/// The field manager of the writes.
 const MANAGER: &str = "kedge-migrate";
 
-/// Somebody else may write the same Secret; five times in a row is no coincidence.
+/// Attempts to write a Secret that another client changes too.
 const ATTEMPTS: usize = 5;
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Changed(String),
-    /// Nothing had to be done.
-    AsItWas,
+    /// The change was made already.
+    Unchanged,
 }
 
-/// The newest revision of a release: what `helm uninstall` goes by.
+/// The latest revision of a release, which `helm uninstall` uses.
 #[derive(Debug)]
-pub(super) struct Newest {
+pub(super) struct LatestRevision {
     pub(super) revision: u32,
     pub(super) release: Release,
     secret: Secret,
@@ -43,29 +43,29 @@ pub(super) enum Mode {
     DryRun,
 }
 
-fn api(client: &Client, sort: Sort) -> Api<DynamicObject> {
-    let (group, plural) = match sort {
-        Sort::ApiService => ("apiregistration.k8s.io", "apiservices"),
-        Sort::Webhooks => ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-        Sort::Crd => ("apiextensions.k8s.io", "customresourcedefinitions"),
+fn api(client: &Client, kind: SharedKind) -> Api<DynamicObject> {
+    let (group, plural) = match kind {
+        SharedKind::ApiService => ("apiregistration.k8s.io", "apiservices"),
+        SharedKind::Webhooks => ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        SharedKind::Crd => ("apiextensions.k8s.io", "customresourcedefinitions"),
     };
-    let kind = GroupVersionKind::gvk(group, "v1", sort.kind());
-    Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, plural))
+    let gvk = GroupVersionKind::gvk(group, "v1", kind.kind());
+    Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&gvk, plural))
 }
 
-/// The objects that both charts have, and those of KEDA's alone, as far as they are there.
-pub(super) async fn fetch_live(client: &Client) -> anyhow::Result<Vec<Live>> {
+/// The existing objects of both charts, and of KEDA's chart alone.
+pub(super) async fn fetch_live(client: &Client) -> anyhow::Result<Vec<LiveObject>> {
     let mut live = Vec::new();
-    for object in shared().into_iter().chain(theirs()) {
+    for object in shared().into_iter().chain(keda_only()) {
         live.extend(fetch_one(client, &object).await.with_context(|| format!("cannot read {object}"))?);
     }
     Ok(live)
 }
 
-/// Of CRDs only the head is read: they are large.
-async fn fetch_one(client: &Client, object: &Object) -> kube::Result<Option<Live>> {
-    let api = api(client, object.sort);
-    if object.sort != Sort::ApiService {
+/// Fetches only the metadata of CRDs, which are large.
+async fn fetch_one(client: &Client, object: &Object) -> kube::Result<Option<LiveObject>> {
+    let api = api(client, object.kind);
+    if object.kind != SharedKind::ApiService {
         let found = api.get_metadata_opt(&object.name).await?;
         return Ok(found.map(|found| read_live(object, &found.metadata, &Value::Null)));
     }
@@ -75,26 +75,26 @@ async fn fetch_one(client: &Client, object: &Object) -> kube::Result<Option<Live
 
 /// The manifest of the newest revision of a release, if there is one.
 pub(super) async fn fetch_manifest(client: &Client, owner: &Owner) -> anyhow::Result<Option<String>> {
-    let Some(newest) = fetch_newest(client, owner).await? else { return Ok(None) };
+    let Some(newest) = fetch_latest(client, owner).await? else { return Ok(None) };
     newest.release.manifest().map(Some).with_context(|| owner.to_string())
 }
 
-fn read_live(object: &Object, metadata: &kube::core::ObjectMeta, data: &Value) -> Live {
+fn read_live(object: &Object, metadata: &kube::core::ObjectMeta, data: &Value) -> LiveObject {
     let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key).cloned());
     let label = |key: &str| metadata.labels.as_ref().and_then(|all| all.get(key).cloned());
     let release = annotation(RELEASE_NAME).zip(annotation(RELEASE_NAMESPACE));
-    Live {
+    LiveObject {
         object: object.clone(),
         owner: release.map(|(release, namespace)| Owner { release, namespace }),
         managed_by: label(MANAGED_BY),
         policy: annotation(POLICY),
         part_of: PART_OF.into_iter().filter_map(label).collect(),
-        service: Service::of(data),
+        service: Service::from_api_service(data),
     }
 }
 
-/// The newest revision of a release. None if there is no such release, or if Helm was told to store it elsewhere than in Secrets.
-pub(super) async fn fetch_newest(client: &Client, owner: &Owner) -> anyhow::Result<Option<Newest>> {
+/// The latest revision of a release. None if there is no such release, or if Helm stores it outside of Secrets.
+pub(super) async fn fetch_latest(client: &Client, owner: &Owner) -> anyhow::Result<Option<LatestRevision>> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &owner.namespace);
     let selector = ListParams::default().labels(&format!("owner=helm,name={}", owner.release));
     let found = secrets.list(&selector).await.with_context(|| format!("cannot read the Secrets of {owner}"))?;
@@ -103,11 +103,11 @@ pub(super) async fn fetch_newest(client: &Client, owner: &Owner) -> anyhow::Resu
     let Some((revision, secret)) = newest.max_by_key(|(revision, _)| *revision) else { return Ok(None) };
     let data = secret.data.as_ref().and_then(|data| data.get("release")).map(|ByteString(data)| data.as_slice());
     let release = Release::decode(data.unwrap_or_default())
-        .with_context(|| format!("{owner}, revision {revision}: the Secret that Helm keeps"))?;
-    Ok(Some(Newest { revision, release, secret }))
+        .with_context(|| format!("{owner}, revision {revision}: the Secret of Helm"))?;
+    Ok(Some(LatestRevision { revision, release, secret }))
 }
 
-/// Makes one change. Whoever makes it again finds that it is made.
+/// Makes one change. Idempotent.
 pub(super) async fn apply(client: &Client, change: &Change, mode: Mode) -> anyhow::Result<Outcome> {
     match change {
         Change::KeepInRelease { owner, objects } => keep_in_release(client, owner, objects, mode).await,
@@ -120,7 +120,7 @@ pub(super) async fn apply(client: &Client, change: &Change, mode: Mode) -> anyho
             let annotations = json!({ RELEASE_NAME: to.release, RELEASE_NAMESPACE: to.namespace });
             let metadata = json!({ "annotations": annotations, "labels": { MANAGED_BY: HELM } });
             patch(client, object, json!({ "metadata": metadata }), mode).await?;
-            let from = from.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
+            let from = from.as_ref().map_or_else(|| "no release".to_owned(), ToString::to_string);
             Ok(Outcome::Changed(format!("{object}: handed over from {from} to {to}")))
         }
         Change::Repoint { object, service: Service { namespace, name } } => {
@@ -136,30 +136,30 @@ async fn patch(client: &Client, object: &Object, change: Value, mode: Mode) -> a
         return Ok(());
     }
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let patched = api(client, object.sort).patch_metadata(&object.name, &params, &Patch::Merge(change)).await;
+    let patched = api(client, object.kind).patch_metadata(&object.name, &params, &Patch::Merge(change)).await;
     patched.map(drop).with_context(|| format!("cannot change {object}"))
 }
 
 async fn keep_in_release(client: &Client, owner: &Owner, objects: &[Object], mode: Mode) -> anyhow::Result<Outcome> {
     for _ in 0..ATTEMPTS {
-        let Some(newest) = fetch_newest(client, owner).await? else { return Ok(Outcome::AsItWas) };
+        let Some(newest) = fetch_latest(client, owner).await? else { return Ok(Outcome::Unchanged) };
         let (secret, changed) = rewritten(&newest, owner, objects)?;
         if changed.is_empty() {
-            return Ok(Outcome::AsItWas);
+            return Ok(Outcome::Unchanged);
         }
         let names: Vec<String> = changed.iter().map(ToString::to_string).collect();
-        let told = format!("{owner}, revision {}: `helm uninstall` will keep {}", newest.revision, names.join(", "));
+        let change = format!("{owner}, revision {}: `helm uninstall` will keep {}", newest.revision, names.join(", "));
         if mode == Mode::DryRun || write(client, owner, &secret).await? == Written::Yes {
-            return Ok(Outcome::Changed(told));
+            return Ok(Outcome::Changed(change));
         }
     }
-    bail!("{owner}: somebody else keeps changing it; wait until Helm is done with it, and try again")
+    bail!("{owner}: another client keeps changing it; wait until Helm is done, and retry")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Yes,
-    /// Somebody else was quicker.
+    /// Another client wrote it first.
     Conflict,
 }
 
@@ -174,8 +174,8 @@ async fn write(client: &Client, owner: &Owner, secret: &Secret) -> anyhow::Resul
     }
 }
 
-/// The Secret of a release in which objects are kept, with the version that was read: a write over another's is refused.
-fn rewritten(newest: &Newest, owner: &Owner, objects: &[Object]) -> anyhow::Result<(Secret, Vec<Object>)> {
+/// The Secret of a release in which objects are kept. Its resource version makes a conflicting write fail.
+fn rewritten(newest: &LatestRevision, owner: &Owner, objects: &[Object]) -> anyhow::Result<(Secret, Vec<Object>)> {
     let about = || format!("{owner}, revision {}", newest.revision);
     let status = newest.release.status().with_context(about)?;
     if status.starts_with("pending") {

@@ -1,19 +1,19 @@
-//! What a release holds, by its manifest.
+//! The objects of a release, by its manifest.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::manifest::{documents, is_kept, split_start};
-use super::plan::{Object, PART_OF, Service, Sort, is_kedas, shared};
+use super::plan::{Object, PART_OF, Service, SharedKind, is_kedas, shared};
 
-/// The Service that a release registers for the metrics API.
+/// The Service in the APIService of a release.
 pub(super) fn registered(manifest: &str) -> Option<Service> {
-    let registration = shared().into_iter().find(|object| object.sort == Sort::ApiService)?;
-    find(manifest, &registration).as_ref().and_then(Service::of)
+    let registration = shared().into_iter().find(|object| object.kind == SharedKind::ApiService)?;
+    find(manifest, &registration).as_ref().and_then(Service::from_api_service)
 }
 
-/// An object of a manifest, as it stands there.
+/// An object of a manifest.
 fn find(manifest: &str, object: &Object) -> Option<Value> {
     let candidates = documents(manifest).into_iter().filter(|document| document.contains(&object.name));
     candidates
@@ -21,18 +21,18 @@ fn find(manifest: &str, object: &Object) -> Option<Value> {
         .find(|value| object.is(value))
 }
 
-/// What runs in a release.
+/// The workloads of a release.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Workloads {
     /// The Deployments of KEDA, or of Kedge.
     pub(super) kedas: Vec<String>,
-    /// Everything else: the chart holds more than KEDA.
+    /// Others: the chart contains more than KEDA.
     pub(super) others: Vec<String>,
 }
 
 pub(super) fn workloads(manifest: &str) -> Workloads {
     let mut found = Workloads::default();
-    let documents = documents(manifest).into_iter().filter(|document| !document.contains(Sort::Crd.kind()));
+    let documents = documents(manifest).into_iter().filter(|document| !document.contains(SharedKind::Crd.kind()));
     for value in documents.filter_map(|document| serde_saphyr::from_str::<Value>(split_start(document).1).ok()) {
         if !matches!(value["kind"].as_str(), Some("Deployment" | "StatefulSet" | "DaemonSet")) {
             continue;
@@ -45,14 +45,14 @@ pub(super) fn workloads(manifest: &str) -> Workloads {
     found
 }
 
-/// What two releases both have, beside what is handed over: whichever is uninstalled takes it from the other.
+/// The objects that two releases both have, apart from those that are transferred: uninstalling one deletes them from the other.
 pub(super) fn contested(one: &str, other: &str) -> BTreeSet<String> {
     titles(one).intersection(&titles(other)).cloned().collect()
 }
 
-/// Kind, namespace and name of the objects of a manifest whose place is certain, without those that are handed over and what is kept.
+/// Kind, namespace and name of the objects of a manifest that have a certain namespace, without those that are transferred or kept.
 fn titles(manifest: &str) -> BTreeSet<String> {
-    let crd = |document: &&str| document.contains(Sort::Crd.kind());
+    let crd = |document: &&str| document.contains(SharedKind::Crd.kind());
     let values = documents(manifest).into_iter().filter(|document| !crd(document));
     let values = values.filter_map(|document| serde_saphyr::from_str::<Value>(split_start(document).1).ok());
     values
@@ -66,7 +66,7 @@ fn title(value: Value) -> Option<String> {
     let (kind, metadata) = (word(&value["kind"]), &value["metadata"]);
     let (namespace, name) = (word(&metadata["namespace"]), word(&metadata["name"]));
     match namespace.as_str() {
-        // Of other kinds, where they are is up to the release.
+        // The namespace of other kinds depends on the release.
         "" => kind.starts_with("Cluster").then(|| format!("{kind} {name}")),
         namespace => Some(format!("{kind} {namespace}/{name}")),
     }
@@ -77,20 +77,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_two_releases_both_have_is_found() {
+    fn objects_of_two_releases_are_found() {
         let role = "---\nkind: ClusterRole\nmetadata:\n  name: keda-operator\n";
         let registration = "---\nkind: APIService\nmetadata:\n  name: v1beta1.external.metrics.k8s.io\n";
         let account =
             |namespace: &str| format!("---\nkind: ServiceAccount\nmetadata:\n  name: a\n  namespace: {namespace}\n");
-        let nowhere = "---\nkind: Service\nmetadata:\n  name: keda-operator\n";
-        let one = [role, registration, nowhere, &account("keda")].concat();
+        let without_namespace = "---\nkind: Service\nmetadata:\n  name: keda-operator\n";
+        let one = [role, registration, without_namespace, &account("keda")].concat();
         let found = |other: &str| contested(&one, other).into_iter().collect::<Vec<_>>();
-        assert_eq!(found(&[registration, nowhere, &account("kedge")].concat()), Vec::<String>::new());
+        assert_eq!(found(&[registration, without_namespace, &account("kedge")].concat()), Vec::<String>::new());
         assert_eq!(found(&[role, &account("keda")].concat()), ["ClusterRole keda-operator", "ServiceAccount keda/a"]);
     }
 
     #[test]
-    fn a_release_that_holds_more_than_keda_is_known() {
+    fn a_release_with_more_than_keda_is_recognized() {
         let one =
             "---\nkind: Deployment\nmetadata:\n  name: keda-operator\n  labels:\n    helm.sh/chart: keda-2.21.0\n";
         let other = "---\nkind: StatefulSet\nmetadata:\n  name: prometheus\n  labels:\n    app: prometheus\n---\nkind: Service\n";

@@ -1,5 +1,5 @@
-//! Marks objects in the manifest of a release, so that `helm uninstall` keeps them. The text stays as it is but for a line or two; a
-//! document that is written in an unusual way is written anew.
+//! Annotates objects in the manifest of a release, so that `helm uninstall` keeps them. The text changes by a line or two; a document
+//! with an unusual layout is rendered again.
 
 use serde_json::{Value, json};
 
@@ -12,18 +12,18 @@ pub(super) struct Unreadable {
     problem: String,
 }
 
-/// A manifest in which objects are kept, and which of them were not before.
+/// A manifest in which objects are kept, and those that were not before.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) manifest: String,
     pub(super) changed: Vec<Object>,
 }
 
-/// Marks those of the objects that the manifest has.
+/// Annotates the objects that the manifest has.
 pub(super) fn keep(manifest: &str, objects: &[Object]) -> Result<Kept, Unreadable> {
     let mut kept = Kept { manifest: String::with_capacity(manifest.len()), changed: Vec::new() };
     for document in documents(manifest) {
-        match marked(document, objects)? {
+        match annotated(document, objects)? {
             Some((text, object)) => {
                 kept.manifest.push_str(&text);
                 kept.changed.push(object);
@@ -42,9 +42,9 @@ pub(super) fn documents(manifest: &str) -> Vec<&str> {
     starts.windows(2).map(|pair| &manifest[pair[0]..pair[1]]).collect()
 }
 
-/// The document with the mark, if it is one of the objects and has none.
-fn marked(document: &str, objects: &[Object]) -> Result<Option<(String, Object)>, Unreadable> {
-    let may_be = |object: &&Object| document.contains(&object.name) && document.contains(object.sort.kind());
+/// The document with the annotation, if it is one of the objects and lacks it.
+fn annotated(document: &str, objects: &[Object]) -> Result<Option<(String, Object)>, Unreadable> {
+    let may_be = |object: &&Object| document.contains(&object.name) && document.contains(object.kind.kind());
     let Some(guess) = objects.iter().find(may_be) else { return Ok(None) };
     let (start, body) = split_start(document);
     let read = |text: &str| serde_saphyr::from_str::<Value>(text);
@@ -61,7 +61,7 @@ fn marked(document: &str, objects: &[Object]) -> Result<Option<(String, Object)>
     Ok(Some((format!("{start}{text}"), object.clone())))
 }
 
-/// Helm's own reading of the mark.
+/// Whether Helm keeps the object.
 pub(super) fn is_kept(value: &Value) -> bool {
     let policy = value["metadata"]["annotations"][POLICY].as_str().unwrap_or_default();
     policy.trim().eq_ignore_ascii_case(KEEP)
@@ -75,7 +75,7 @@ pub(super) fn split_start(document: &str) -> (&str, &str) {
     document.split_at(document.find('\n').map_or(document.len(), |end| end + 1))
 }
 
-/// The text with a line for the mark, where its metadata stands as most write it.
+/// The text with a line for the annotation, if its metadata has the usual layout.
 fn inserted(body: &str) -> Option<String> {
     let lines: Vec<&str> = body.split_inclusive('\n').collect();
     let metadata = lines.iter().position(|line| line.trim_end() == "metadata:")?;
@@ -96,11 +96,11 @@ fn inserted(body: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Sort;
+    use super::super::plan::SharedKind;
     use super::*;
 
     fn crd() -> Object {
-        Object { sort: Sort::Crd, name: "scaledobjects.keda.sh".to_owned() }
+        Object { kind: SharedKind::Crd, name: "scaledobjects.keda.sh".to_owned() }
     }
 
     const HEAD: &str =
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn an_object_that_cannot_be_read_is_named() {
-        let said = keep(&format!("{HEAD}metadata: [scaledobjects.keda.sh\n"), &[crd()]).unwrap_err().to_string();
+        let error = keep(&format!("{HEAD}metadata: [scaledobjects.keda.sh\n"), &[crd()]).unwrap_err().to_string();
         assert!(
-            said.starts_with("CustomResourceDefinition scaledobjects.keda.sh in the manifest cannot be read: "),
-            "{said}"
+            error.starts_with("CustomResourceDefinition scaledobjects.keda.sh in the manifest cannot be read: "),
+            "{error}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `kedge migrate prepare`: everything that two releases would fight over is protected, and handed over.
+//! `kedge migrate prepare`: protects what both releases have, and transfers its ownership.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -8,16 +8,17 @@ use kube::Client;
 
 use super::cluster::{self, Mode, Outcome};
 use super::contents::{self, Workloads};
-use super::plan::{self, Live, Owner, Sort};
-use super::{Place, wait_for};
+use super::plan::{self, LiveObject, Owner, SharedKind};
+use super::target::{ReleaseArgs, block_on};
+use crate::connect;
 
 const EXAMPLES: &str = "\
-Run it before the release that takes over is installed, and once more after that: Helm does not have the API server ask the new Service.
-It can be interrupted and run again at any time: what is done is not done again.
+Run it before the release that takes over is installed, and once more after that: Helm does not point the APIService to the new Service.
+It is idempotent, and can be interrupted at any time.
 
 Exit codes:
-  0  all is prepared
-  1  something is in the way, or could not be read or written
+  0  prepared
+  1  blocked, or an object could not be read or written
 
 Examples:
   kedge migrate prepare --dry-run
@@ -28,15 +29,15 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    place: Place,
+    release: ReleaseArgs,
 
-    /// Say what would be done, and change nothing
+    /// Print the changes without making them
     #[arg(long)]
     dry_run: bool,
 }
 
 pub(super) fn run(args: &Args) -> ExitCode {
-    match wait_for(prepare(args)) {
+    match block_on(prepare(args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -46,9 +47,9 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 async fn prepare(args: &Args) -> anyhow::Result<()> {
-    let client = crate::operator::connect_as_user(args.place.kubeconfig.as_deref()).await?;
+    let client = connect::connect_as_user(args.release.kubeconfig.as_deref()).await?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
-    let to = args.place.owner();
+    let to = args.release.owner();
     let live = cluster::fetch_live(&client).await?;
     let new = cluster::fetch_manifest(&client, &to).await?;
     let registered = new.as_deref().and_then(contents::registered);
@@ -63,19 +64,19 @@ async fn prepare(args: &Args) -> anyhow::Result<()> {
         println!("nothing to change: all is with the {to}, or is not there yet");
     }
     let others = fetch_others(&client, &live, &to).await?;
-    for line in remarks(&live, &others, &to) {
+    for line in notes(&live, &others, &to) {
         println!("{line}");
     }
-    match new.and_then(|new| fight(&others, &new, &to)) {
+    match new.and_then(|new| conflict(&others, &new, &to)) {
         Some(problem) => Err(anyhow!(problem)),
         None => Ok(()),
     }
 }
 
-/// The other releases that own any of it, and what Helm has stored of each.
+/// The other releases that own any of the objects, and the manifest of each.
 type Others = Vec<(Owner, Option<String>)>;
 
-async fn fetch_others(client: &Client, live: &[Live], to: &Owner) -> anyhow::Result<Others> {
+async fn fetch_others(client: &Client, live: &[LiveObject], to: &Owner) -> anyhow::Result<Others> {
     let owners: BTreeSet<&Owner> = live.iter().filter_map(|live| live.owner.as_ref()).filter(|of| *of != to).collect();
     let mut others = Vec::new();
     for owner in owners {
@@ -84,8 +85,8 @@ async fn fetch_others(client: &Client, live: &[Live], to: &Owner) -> anyhow::Res
     Ok(others)
 }
 
-/// What is left alone, and what to do next.
-fn remarks(live: &[Live], others: &Others, to: &Owner) -> Vec<String> {
+/// What stays unchanged, and the next steps.
+fn notes(live: &[LiveObject], others: &Others, to: &Owner) -> Vec<String> {
     let mut lines: Vec<String> = live.iter().filter(|live| !live.is_of_keda()).map(foreign).collect();
     lines.extend(others.iter().filter(|(_, stored)| stored.is_none()).map(|(owner, _)| unstored(owner)));
     lines.extend(unmanaged(live));
@@ -94,14 +95,14 @@ fn remarks(live: &[Live], others: &Others, to: &Owner) -> Vec<String> {
     lines
 }
 
-/// What a release would take from the new one when it is uninstalled: the names of their charts were not kept apart.
-fn fight(others: &Others, new: &str, to: &Owner) -> Option<String> {
+/// The objects that both releases have, so that uninstalling one deletes them from the other.
+fn conflict(others: &Others, new: &str, to: &Owner) -> Option<String> {
     others.iter().find_map(|(owner, stored)| {
         let both = contents::contested(stored.as_deref()?, new);
         let names: Vec<String> = both.into_iter().collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{owner} and {to} both have {}: to uninstall the one takes them from the other; give the new one names of its own first, \
+                "{owner} and {to} both have {}: uninstalling the one deletes them from the other; give the new one its own names first, \
                  as with `helm upgrade {} ... --set operator.name=kedge-operator`",
                 names.join(", "),
                 to.release
@@ -110,7 +111,7 @@ fn fight(others: &Others, new: &str, to: &Owner) -> Option<String> {
     })
 }
 
-fn foreign(live: &Live) -> String {
+fn foreign(live: &LiveObject) -> String {
     let owner = live.owner.as_ref().map_or_else(|| "something else".to_owned(), ToString::to_string);
     format!("note: {} belongs to {owner}, and is left alone: there is one provider of it a cluster", live.object)
 }
@@ -122,14 +123,14 @@ fn unstored(owner: &Owner) -> String {
     )
 }
 
-/// Where CRDs came without Helm, nobody but their user knows what would delete them.
-fn unmanaged(live: &[Live]) -> Option<String> {
-    let crds = live.iter().filter(|live| live.owner.is_none() && live.object.sort == Sort::Crd);
+/// CRDs that Helm did not install: only their user knows what would delete them.
+fn unmanaged(live: &[LiveObject]) -> Option<String> {
+    let crds = live.iter().filter(|live| live.owner.is_none() && live.object.kind == SharedKind::Crd);
     let names: Vec<&str> = crds.map(|live| live.object.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
             "note: these CRDs were not installed by Helm: {}. To remove KEDA, delete its Deployments, Services and roles, and never \
-             its manifests as a whole: with the CRDs goes every object",
+             all of its manifests at once: deleting a CRD deletes all of its objects",
             names.join(", ")
         )
     })

@@ -1,5 +1,5 @@
-//! Releases as Helm 3 and 4 store them: a Secret a revision, whose `release` is base64 of gzip of JSON. What `helm uninstall` keeps is
-//! read from the manifest in there; what stands at the live objects does not count.
+//! Releases as Helm 3 and 4 store them: one Secret per revision, whose `release` is base64 of gzip of JSON. `helm uninstall` reads the
+//! annotations of the manifest in the release, not those of the live objects.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -12,13 +12,13 @@ use flate2::write::GzEncoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The most that the API server takes for the data of a Secret.
+/// The largest data of a Secret.
 const SECRET_MAX: usize = 1024 * 1024;
 
-/// As Helm itself does it: what does not begin so was stored before releases were compressed.
+/// The prefix of compressed releases. Early versions of Helm did not compress.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 
-/// The fields of a release. Only the manifest is ever changed: all others stay as they are, to the byte.
+/// The fields of a release. Only the manifest changes: all others stay byte-identical.
 #[derive(Debug)]
 pub(super) struct Release(BTreeMap<String, Box<RawValue>>);
 
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn what_is_no_release_is_named() {
-        let said = |data: &[u8]| Release::decode(data).unwrap_err().to_string();
-        assert_eq!(said(b"%"), "is not in base64");
-        assert_eq!(said(STANDARD.encode("no").as_bytes()), "is not the JSON of a release");
-        assert_eq!(said(STANDARD.encode([0x1f, 0x8b, 0x08, 0]).as_bytes()), "cannot be unpacked");
+        let error = |data: &[u8]| Release::decode(data).unwrap_err().to_string();
+        assert_eq!(error(b"%"), "is not in base64");
+        assert_eq!(error(STANDARD.encode("no").as_bytes()), "is not the JSON of a release");
+        assert_eq!(error(STANDARD.encode([0x1f, 0x8b, 0x08, 0]).as_bytes()), "cannot be unpacked");
         let empty = Release::decode(&packed("{}")).unwrap();
         assert_eq!(empty.manifest().unwrap_err().to_string(), "has no manifest");
     }

@@ -1,24 +1,26 @@
-//! What is said of a cluster before it changes hands, and how it is written.
+//! The report of a cluster before its migration, as text and as JSON.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// What a finding means for the take-over.
+use crate::manifests::name_of;
+
+/// What an issue means for the migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
-    /// Kedge does not do this, whatever is done.
+    /// Kedge does not support this.
     WouldNotWork,
-    /// It works, once something is done.
+    /// It works after the remedy is applied.
     ToDo,
 }
 
-/// One thing that is said: of which object, which of its fields, what is the matter, and what to do.
+/// An issue of an object: the field, the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Finding {
+pub(super) struct Issue {
     pub(super) verdict: Verdict,
     pub(super) object: String,
-    /// Empty for the whole.
+    /// Empty for the object itself.
     pub(super) field: String,
     pub(super) problem: String,
     pub(super) remedy: String,
@@ -26,15 +28,15 @@ pub(super) struct Finding {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
-    /// What there is, in sentences.
+    /// The facts about the installation.
     pub(super) facts: Vec<String>,
-    pub(super) findings: Vec<Finding>,
-    /// How many objects of KEDA were looked at.
+    pub(super) issues: Vec<Issue>,
+    /// The number of checked objects of KEDA.
     pub(super) objects: usize,
 }
 
 impl Report {
-    /// Whether nothing is in the way.
+    /// Whether the migration can begin.
     pub(super) fn is_clear(&self) -> bool {
         self.count(Verdict::WouldNotWork) == 0
     }
@@ -43,8 +45,8 @@ impl Report {
         self.of(verdict).count()
     }
 
-    fn of(&self, verdict: Verdict) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.verdict == verdict)
+    fn of(&self, verdict: Verdict) -> impl Iterator<Item = &Issue> {
+        self.issues.iter().filter(move |issue| issue.verdict == verdict)
     }
 
     fn summary(&self) -> String {
@@ -58,11 +60,29 @@ impl Report {
             1 => "1 thing is to be done first".to_owned(),
             count => format!("{count} things are to be done first"),
         };
-        format!("{in_the_way}, {to_do}; {} objects looked at", self.objects)
+        format!("{in_the_way}, {to_do}; {} objects checked", self.objects)
     }
 }
 
-/// For people: what there is, what would not work, what is to be done, and how much of it there is.
+/// The object of an issue.
+pub(super) struct Subject<'a> {
+    pub(super) verdict: Verdict,
+    pub(super) object: &'a Value,
+}
+
+impl Subject<'_> {
+    pub(super) fn issue(&self, field: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Issue {
+        Issue {
+            verdict: self.verdict,
+            object: name_of(self.object),
+            field: field.to_owned(),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// Text: the facts, what would not work, what to do first, and the counts.
 pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
     for fact in &report.facts {
@@ -72,8 +92,8 @@ pub(super) fn text(report: &Report) -> String {
         if report.count(verdict) > 0 {
             let _ = writeln!(text, "\n{title}:");
         }
-        for finding in report.of(verdict) {
-            let Finding { object, field, problem, remedy, .. } = finding;
+        for issue in report.of(verdict) {
+            let Issue { object, field, problem, remedy, .. } = issue;
             let place = if field.is_empty() { object.clone() } else { format!("{object}: {field}") };
             let _ = writeln!(text, "  {place}: {problem}\n    {remedy}");
         }
@@ -82,23 +102,23 @@ pub(super) fn text(report: &Report) -> String {
     text
 }
 
-/// For programs.
+/// JSON.
 pub(super) fn json(report: &Report) -> Value {
-    let finding = |finding: &Finding| {
+    let issue = |issue: &Issue| {
         json!({
-            "verdict": match finding.verdict {
+            "verdict": match issue.verdict {
                 Verdict::WouldNotWork => "wouldNotWork",
                 Verdict::ToDo => "toDo",
             },
-            "object": finding.object,
-            "field": finding.field,
-            "problem": finding.problem,
-            "remedy": finding.remedy,
+            "object": issue.object,
+            "field": issue.field,
+            "problem": issue.problem,
+            "remedy": issue.remedy,
         })
     };
     json!({
         "facts": report.facts,
-        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "findings": report.issues.iter().map(issue).collect::<Vec<_>>(),
         "summary": {
             "objects": report.objects,
             "wouldNotWork": report.count(Verdict::WouldNotWork),
@@ -112,20 +132,19 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let finding = |verdict, field: &str| Finding {
+        let issue = |verdict, field: &str| Issue {
             verdict,
             object: "ScaledJob shop/mail".to_owned(),
             field: field.to_owned(),
             problem: "is not run".to_owned(),
             remedy: "keep KEDA".to_owned(),
         };
-        let findings =
-            vec![finding(Verdict::WouldNotWork, ""), finding(Verdict::ToDo, "spec"), finding(Verdict::ToDo, "")];
-        Report { facts: vec!["KEDA is here".to_owned()], findings, objects: 4 }
+        let issues = vec![issue(Verdict::WouldNotWork, ""), issue(Verdict::ToDo, "spec"), issue(Verdict::ToDo, "")];
+        Report { facts: vec!["KEDA is here".to_owned()], issues, objects: 4 }
     }
 
     #[test]
-    fn people_read_groups_and_a_summary() {
+    fn the_text_has_groups_and_a_summary() {
         let expected = "\
 KEDA is here
 
@@ -139,17 +158,17 @@ To be done first:
   ScaledJob shop/mail: is not run
     keep KEDA
 
-1 thing would not work, 2 things are to be done first; 4 objects looked at
+1 thing would not work, 2 things are to be done first; 4 objects checked
 ";
         assert_eq!(text(&report()), expected);
         assert_eq!(
             text(&Report::default()),
-            "\nnothing is in the way, nothing is to be done first; 0 objects looked at\n"
+            "\nnothing is in the way, nothing is to be done first; 0 objects checked\n"
         );
     }
 
     #[test]
-    fn programs_read_every_field() {
+    fn the_json_has_every_field() {
         let json = json(&report());
         assert_eq!(json["summary"], json!({ "objects": 4, "wouldNotWork": 1, "toDo": 2 }));
         assert_eq!(json["findings"][1]["field"], "spec");
@@ -157,10 +176,10 @@ To be done first:
     }
 
     #[test]
-    fn only_what_would_not_work_is_in_the_way() {
+    fn only_what_would_not_work_blocks() {
         let mut report = report();
         assert!(!report.is_clear());
-        report.findings.remove(0);
+        report.issues.remove(0);
         assert!(report.is_clear());
     }
 }

@@ -10,21 +10,26 @@ use kedge_core::credentials::identity::{AwsRole, parse_role};
 use kedge_core::credentials::{Reference, ReferenceKind};
 use kedge_core::environment::{ContainerVariables, referenced_variables};
 
-use super::Operator;
-use super::input::{Input, Place};
-use super::needs::READ;
-use super::rules::{Rights, Scope, What};
+use super::input::{Input, NamespacedName};
+use super::operator::Operator;
+use super::rules::{READ, Rights, Scope, What};
 
 /// One ScaledObject, and where its rights are noted.
 struct Reader<'a> {
     rights: &'a mut Rights,
     input: &'a Input,
-    place: &'a Place,
+    object_name: &'a NamespacedName,
     object: &'a ScaledObject,
 }
 
-pub(super) fn of(rights: &mut Rights, input: &Input, operator: &Operator, place: &Place, object: &ScaledObject) {
-    let mut reader = Reader { rights, input, place, object };
+pub(super) fn of(
+    rights: &mut Rights,
+    input: &Input,
+    operator: &Operator,
+    object_name: &NamespacedName,
+    object: &ScaledObject,
+) {
+    let mut reader = Reader { rights, input, object_name, object };
     for trigger in &object.spec.triggers {
         let container = object.spec.scale_target_ref.env_source_container_name.as_deref();
         reader.variables(container, &referenced_variables(&trigger.metadata), "as a trigger names them");
@@ -33,8 +38,8 @@ pub(super) fn of(rights: &mut Rights, input: &Input, operator: &Operator, place:
         };
         match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
             AuthenticationKind::TriggerAuthentication => {
-                let found = input.authentications.get(&(place.0.clone(), reference.name.clone()));
-                reader.authentication("TriggerAuthentication", &reference.name, &place.0, found);
+                let found = input.authentications.get(&(object_name.0.clone(), reference.name.clone()));
+                reader.authentication("TriggerAuthentication", &reference.name, &object_name.0, found);
             }
             AuthenticationKind::ClusterTriggerAuthentication => {
                 let found = input.shared.get(&reference.name);
@@ -49,7 +54,7 @@ impl Reader<'_> {
     fn authentication(&mut self, kind: &str, name: &str, namespace: &str, spec: Option<&TriggerAuthenticationSpec>) {
         let own = format!("{kind} {name}");
         let Some(spec) = spec else {
-            let (namespace, object) = self.place;
+            let (namespace, object) = self.object_name;
             self.rights.unknown.insert(format!(
                 "what {own} reads, which ScaledObject {namespace}/{object} names: it is not in the files; add it"
             ));
@@ -69,7 +74,7 @@ impl Reader<'_> {
         }
         let vault = spec.hashi_corp_vault.as_ref().and_then(|vault| vault.credential.as_ref());
         if let Some(account) = vault.and_then(|credential| credential.service_account_name.as_ref()) {
-            let namespace = self.place.0.clone();
+            let namespace = self.object_name.0.clone();
             self.token(&namespace, account, &own);
         }
         for one in spec.env.iter().flatten() {
@@ -82,13 +87,13 @@ impl Reader<'_> {
     }
 
     fn read(&mut self, resource: &str, namespace: &str, name: &str, of: &str) {
-        let reason = format!("{of}, for ScaledObject {}", self.place.1);
+        let reason = format!("{of}, for ScaledObject {}", self.object_name.1);
         let scope = Scope::Namespace(namespace.to_owned());
         self.rights.one(&scope, What { group: "", resource, verbs: READ }, name, reason);
     }
 
     fn token(&mut self, namespace: &str, account: &str, of: &str) {
-        let reason = format!("{of}, for ScaledObject {}", self.place.1);
+        let reason = format!("{of}, for ScaledObject {}", self.object_name.1);
         let what = What { group: "", resource: "serviceaccounts/token", verbs: &["create"] };
         self.rights.one(&Scope::Namespace(namespace.to_owned()), what, account, reason);
     }
@@ -96,7 +101,7 @@ impl Reader<'_> {
     /// The pods of the target, if it is in the files.
     fn pod(&mut self, what: &str) -> Option<PodSpec> {
         let (_, kind) = self.object.spec.scale_target_ref.api_version_and_kind();
-        let target = (self.place.0.clone(), self.object.spec.scale_target_ref.name.clone());
+        let target = (self.object_name.0.clone(), self.object.spec.scale_target_ref.name.clone());
         let pod = self.input.pod(&kind, &target).cloned();
         if pod.is_none() {
             let (namespace, name) = &target;
@@ -114,7 +119,7 @@ impl Reader<'_> {
         let named = container.filter(|name| !name.is_empty());
         let found = pod.containers.iter().find(|container| named.is_none_or(|name| container.name == name));
         let Some(container) = found else { return };
-        let namespace = self.place.0.clone();
+        let namespace = self.object_name.0.clone();
         for Reference { kind, name, .. } in (ContainerVariables { container, namespace: &namespace }).needs(wanted) {
             let resource = if kind == ReferenceKind::Secret { "secrets" } else { "configmaps" };
             self.read(
@@ -130,7 +135,7 @@ impl Reader<'_> {
     fn account(&mut self, of: &str) {
         let Some(pod) = self.pod("the service account of its pods") else { return };
         let name = pod.service_account_name.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".to_owned());
-        let namespace = self.place.0.clone();
+        let namespace = self.object_name.0.clone();
         self.read("serviceaccounts", &namespace, &name, of);
     }
 }

@@ -1,4 +1,4 @@
-//! The objects of some files, as far as they matter for rights.
+//! The objects of some files, as far as they matter for RBAC rules.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,25 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::manifests::name_of;
+
 /// Namespace and name.
-pub(super) type Place = (String, String);
+pub(super) type NamespacedName = (String, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    pub(super) objects: BTreeMap<Place, ScaledObject>,
-    pub(super) jobs: Vec<Place>,
-    pub(super) authentications: BTreeMap<Place, TriggerAuthenticationSpec>,
-    /// Those of the cluster, by name.
+    pub(super) objects: BTreeMap<NamespacedName, ScaledObject>,
+    pub(super) jobs: Vec<NamespacedName>,
+    pub(super) authentications: BTreeMap<NamespacedName, TriggerAuthenticationSpec>,
+    /// ClusterTriggerAuthentications by name.
     pub(super) shared: BTreeMap<String, TriggerAuthenticationSpec>,
-    /// The pods of everything that has a template for them, by kind and place.
-    pods: BTreeMap<(String, Place), PodSpec>,
+    /// The pod templates, by kind and name.
+    pods: BTreeMap<(String, NamespacedName), PodSpec>,
     /// By kind.
     plurals: BTreeMap<String, String>,
 }
 
-/// The plural of a kind, and where it is from.
+/// The plural of a kind: from its CRD or a flag, or guessed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Plural {
     Known(String),
@@ -34,7 +36,7 @@ pub(super) enum Plural {
 }
 
 impl Input {
-    pub(super) fn read(objects: &[Value], namespace: &str, plurals: &[(String, String)]) -> anyhow::Result<Self> {
+    pub(super) fn collect(objects: &[Value], namespace: &str, plurals: &[(String, String)]) -> anyhow::Result<Self> {
         let mut input = Self::default();
         for object in objects {
             input.add(object, namespace)?;
@@ -42,7 +44,7 @@ impl Input {
         input.plurals.extend(plurals.iter().cloned());
         ensure!(
             !input.objects.is_empty(),
-            "there is no ScaledObject in the files; give those that the operator will look after"
+            "there is no ScaledObject in the files; give those that the operator will manage"
         );
         Ok(input)
     }
@@ -50,40 +52,40 @@ impl Input {
     fn add(&mut self, object: &Value, namespace: &str) -> anyhow::Result<()> {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, metadata) = (word(&object["kind"]), &object["metadata"]);
-        let place = (metadata["namespace"].as_str().unwrap_or(namespace).to_owned(), word(&metadata["name"]));
+        let object_name = (metadata["namespace"].as_str().unwrap_or(namespace).to_owned(), word(&metadata["name"]));
         let group =
             object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
-        for name in [&place.0, &place.1] {
+        for name in [&object_name.0, &object_name.1] {
             ensure!(
                 group != names::GROUP || is_name(name),
-                "{name:?} is no name for an object or a namespace; use letters, digits, '-' and '.'"
+                "{name:?} is not a name of an object or a namespace; use letters, digits, '-' and '.'"
             );
         }
         match (group, kind.as_str()) {
-            (names::GROUP, "ScaledObject") => drop(self.objects.insert(place, read(object, object)?)),
-            (names::GROUP, "ScaledJob") => self.jobs.push(place),
+            (names::GROUP, "ScaledObject") => drop(self.objects.insert(object_name, decode(object, object)?)),
+            (names::GROUP, "ScaledJob") => self.jobs.push(object_name),
             (names::GROUP, "TriggerAuthentication") => {
-                self.authentications.insert(place, read(&object["spec"], object)?);
+                self.authentications.insert(object_name, decode(&object["spec"], object)?);
             }
             (names::GROUP, "ClusterTriggerAuthentication") => {
-                self.shared.insert(place.1, read(&object["spec"], object)?);
+                self.shared.insert(object_name.1, decode(&object["spec"], object)?);
             }
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 let names = &object["spec"]["names"];
                 self.plurals.insert(word(&names["kind"]), word(&names["plural"]));
             }
             _ => {
-                // What is no template for pods is not of a kind that matters.
+                // Kinds without a pod template do not matter.
                 let pod = object.pointer("/spec/template/spec").and_then(|pod| PodSpec::deserialize(pod).ok());
-                self.pods.extend(pod.map(|pod| ((kind, place), pod)));
+                self.pods.extend(pod.map(|pod| ((kind, object_name), pod)));
             }
         }
         Ok(())
     }
 
-    /// The pods of a target, if it is in the files.
-    pub(super) fn pod(&self, kind: &str, place: &Place) -> Option<&PodSpec> {
-        self.pods.get(&(kind.to_owned(), place.clone()))
+    /// The pod template of a target, if it is in the files.
+    pub(super) fn pod(&self, kind: &str, object_name: &NamespacedName) -> Option<&PodSpec> {
+        self.pods.get(&(kind.to_owned(), object_name.clone()))
     }
 
     pub(super) fn plural(&self, kind: &str) -> Plural {
@@ -103,14 +105,14 @@ impl Input {
     }
 }
 
-/// Whether something can be a name at all. Names become a part of YAML here.
+/// Whether a text is safe as a name: names become part of YAML.
 pub(super) fn is_name(text: &str) -> bool {
     text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-.:".contains(letter))
 }
 
-/// Reads a part of an object; what is wrong names the object.
-fn read<T: DeserializeOwned>(part: &Value, object: &Value) -> anyhow::Result<T> {
-    T::deserialize(part).with_context(|| format!("{} cannot be read", crate::lint::name_of(object)))
+/// Decodes a part of an object; an error names the object.
+fn decode<T: DeserializeOwned>(part: &Value, object: &Value) -> anyhow::Result<T> {
+    T::deserialize(part).with_context(|| format!("{} cannot be read", name_of(object)))
 }
 
 #[cfg(test)]
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plurals_are_those_of_the_kind_or_of_its_crd_or_guessed() {
+    fn plurals_are_known_or_from_a_crd_or_guessed() {
         let crd = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "geese.example.com" },
             "spec": { "names": { "kind": "Goose", "plural": "geese" } },
@@ -128,7 +130,7 @@ mod tests {
         let spec = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [] });
         let object = json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "web" }, "spec": spec });
         let given = [("Ox".to_owned(), "oxen".to_owned())];
-        let input = Input::read(&[crd, object], "shop", &given).unwrap();
+        let input = Input::collect(&[crd, object], "shop", &given).unwrap();
         let known = |plural: &str| Plural::Known(plural.to_owned());
         let guessed = |plural: &str| Plural::Guessed(plural.to_owned());
         let rows = [
@@ -147,10 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn an_invalid_name_is_an_error() {
         let object =
             json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "a\n- b" } });
-        let said = Input::read(&[object], "shop", &[]).unwrap_err().to_string();
-        assert!(said.contains("is no name"), "{said}");
+        let error = Input::collect(&[object], "shop", &[]).unwrap_err().to_string();
+        assert!(error.contains("is not a name"), "{error}");
     }
 }

@@ -5,11 +5,10 @@ use kedge_api::scaled_object::ModifierMetricType;
 use kedge_scalers::registry;
 
 use super::credentials;
-use super::input::{Input, Place, Plural};
-use super::rules::{Rights, Scope, What};
-use super::{Certificates, Operator, Webhooks};
+use super::input::{Input, NamespacedName, Plural};
+use super::operator::{Certificates, Operator, Webhooks};
+use super::rules::{READ, Rights, Scope, What};
 
-pub(super) const READ: &[&str] = &["get", "list", "watch"];
 const WATCH: &[&str] = &["list", "watch"];
 const LIST: &[&str] = &["list"];
 const PATCH: &[&str] = &["patch"];
@@ -21,12 +20,12 @@ const ALWAYS: &str = "the operator, whatever it looks after";
 
 pub(super) fn of(input: &Input, operator: &Operator) -> Rights {
     let mut rights = Rights::default();
-    for (place, object) in &input.objects {
-        rights.watched.insert(place.0.clone());
-        watched(&mut rights, input, place);
-        target(&mut rights, input, place, object);
-        triggers(&mut rights, place, object);
-        credentials::of(&mut rights, input, operator, place, object);
+    for (object_name, object) in &input.objects {
+        rights.watched.insert(object_name.0.clone());
+        watched(&mut rights, input, object_name);
+        target(&mut rights, input, object_name, object);
+        triggers(&mut rights, object_name, object);
+        credentials::of(&mut rights, input, operator, object_name, object);
     }
     authentications(&mut rights, input);
     own(&mut rights, operator);
@@ -34,14 +33,14 @@ pub(super) fn of(input: &Input, operator: &Operator) -> Rights {
 }
 
 /// What is watched in each namespace, used or not.
-fn watched(rights: &mut Rights, input: &Input, place: &Place) {
-    let scope = Scope::Namespace(place.0.clone());
-    let this = format!("ScaledObject {}", place.1);
+fn watched(rights: &mut Rights, input: &Input, object_name: &NamespacedName) {
+    let scope = Scope::Namespace(object_name.0.clone());
+    let this = format!("ScaledObject {}", object_name.1);
     let of_keda = |resource, verbs| What { group: "keda.sh", resource, verbs };
-    rights.one(&scope, of_keda("scaledobjects", &["get", "patch"]), &place.1, this.as_str());
-    rights.one(&scope, of_keda("scaledobjects/status", PATCH), &place.1, this.as_str());
+    rights.one(&scope, of_keda("scaledobjects", &["get", "patch"]), &object_name.1, this.as_str());
+    rights.one(&scope, of_keda("scaledobjects/status", PATCH), &object_name.1, this.as_str());
     // Some clusters ask for it when an HPA is made that keeps its owner from going first.
-    rights.one(&scope, of_keda("scaledobjects/finalizers", &["update"]), &place.1, this.as_str());
+    rights.one(&scope, of_keda("scaledobjects/finalizers", &["update"]), &object_name.1, this.as_str());
     let mut all = |group, resource, verbs, reason: &str| rights.all(&scope, What { group, resource, verbs }, reason);
     all("autoscaling", "horizontalpodautoscalers", &["get", "list", "watch", "create", "update", "delete"], &this);
     all("events.k8s.io", "events", CREATE, &this);
@@ -51,14 +50,14 @@ fn watched(rights: &mut Rights, input: &Input, place: &Place) {
     for resource in ["deployments", "statefulsets", "replicasets"] {
         all("apps", resource, WATCH, ALWAYS);
     }
-    for (_, name) in input.jobs.iter().filter(|(namespace, _)| *namespace == place.0) {
+    for (_, name) in input.jobs.iter().filter(|(namespace, _)| *namespace == object_name.0) {
         all("keda.sh", "scaledjobs/status", PATCH, &format!("ScaledJob {name}, which is told that it is not run"));
     }
 }
 
 /// The target and its scale.
-fn target(rights: &mut Rights, input: &Input, place: &Place, object: &ScaledObject) {
-    let scope = Scope::Namespace(place.0.clone());
+fn target(rights: &mut Rights, input: &Input, object_name: &NamespacedName, object: &ScaledObject) {
+    let scope = Scope::Namespace(object_name.0.clone());
     let reference = &object.spec.scale_target_ref;
     let (version, kind) = reference.api_version_and_kind();
     let group = version.split_once('/').map_or("", |(group, _)| group);
@@ -67,12 +66,12 @@ fn target(rights: &mut Rights, input: &Input, place: &Place, object: &ScaledObje
         Plural::Guessed(plural) => {
             rights.unknown.insert(format!(
                 "the plural of {kind}, which ScaledObject {}/{} scales, is guessed to be {plural}; add its CRD, or give --plural {kind}={plural}",
-                place.0, place.1
+                object_name.0, object_name.1
             ));
             plural
         }
     };
-    let reason = format!("ScaledObject {}, whose target is the {kind} {}", place.1, reference.name);
+    let reason = format!("ScaledObject {}, whose target is the {kind} {}", object_name.1, reference.name);
     let scale = format!("{plural}/scale");
     rights.one(&scope, What { group, resource: &scale, verbs: &["get", "update"] }, &reference.name, reason.as_str());
     // Read when its scale is not there, to tell why, and for variables of containers.
@@ -83,12 +82,12 @@ fn target(rights: &mut Rights, input: &Input, place: &Place, object: &ScaledObje
 }
 
 /// What is read of the cluster for triggers and fallbacks.
-fn triggers(rights: &mut Rights, place: &Place, object: &ScaledObject) {
-    let scope = Scope::Namespace(place.0.clone());
+fn triggers(rights: &mut Rights, object_name: &NamespacedName, object: &ScaledObject) {
+    let scope = Scope::Namespace(object_name.0.clone());
     let pods = What { group: "", resource: "pods", verbs: LIST };
     let mut by_value = false;
     for (index, trigger) in object.spec.triggers.iter().enumerate() {
-        let reason = format!("ScaledObject {}, trigger {index} ({})", place.1, trigger.r#type);
+        let reason = format!("ScaledObject {}, trigger {index} ({})", object_name.1, trigger.r#type);
         by_value |= trigger.metric_type.as_deref() == Some("Value");
         let reads = registry::find(&trigger.r#type).map_or(&[][..], |known| known.cluster_reads);
         for read in reads.iter().filter(|read| read.is_needed(&trigger.metadata)) {
@@ -100,7 +99,7 @@ fn triggers(rights: &mut Rights, place: &Place, object: &ScaledObject) {
     let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     by_value |= modifiers.is_some_and(|modifiers| modifiers.metric_type == Some(ModifierMetricType::Value));
     if object.spec.fallback.is_some() && by_value {
-        rights.all(&scope, pods, format!("ScaledObject {}, whose fallback counts pods that are ready", place.1));
+        rights.all(&scope, pods, format!("ScaledObject {}, whose fallback counts pods that are ready", object_name.1));
     }
 }
 
@@ -137,7 +136,7 @@ fn own(rights: &mut Rights, operator: &Operator) {
         "operator.keda.sh",
         "choosing the replica that acts",
     );
-    if operator.certificates == Certificates::Made {
+    if operator.certificates == Certificates::Generated {
         let reason = "certificates that the operator makes";
         rights.all(&home, what("", "secrets", CREATE), reason);
         rights.one(&home, what("", "secrets", KEEP_UP), "kedaorg-certs", reason);
@@ -152,7 +151,7 @@ fn own(rights: &mut Rights, operator: &Operator) {
 /// The webhooks keep an index of the namespaces that are looked after.
 fn webhooks(rights: &mut Rights, operator: &Operator) {
     let what = |group, resource, verbs| What { group, resource, verbs };
-    if operator.certificates == Certificates::Made {
+    if operator.certificates == Certificates::Generated {
         let registration = what("admissionregistration.k8s.io", "validatingwebhookconfigurations", KEEP_UP);
         rights.one(&Scope::Cluster, registration, "keda-admission", "certificates that the operator makes");
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::Operator;
+use super::operator::Operator;
 use super::rules::{Rights, Rule, Scope};
 
 const API: &str = "rbac.authorization.k8s.io";

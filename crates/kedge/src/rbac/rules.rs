@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The verbs of a reader.
+pub(super) const READ: &[&str] = &["get", "list", "watch"];
+
 /// Where a right counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {

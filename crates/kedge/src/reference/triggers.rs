@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use kedge_scalers::registry::TRIGGER_TYPES;
 use kedge_scalers::trigger_type::{
-    ClusterRead, Field, FieldGroup, MetricsOrigin, OtherParameters, Presence, ReadNamespace, Sensitivity, Source, Status,
-    TriggerType,
+    ClusterRead, Field, FieldGroup, MetricsOrigin, OtherParameters, Presence, ReadNamespace, Sensitivity, Source,
+    Status, TriggerType,
 };
 
 const OPENING: &str = "\
@@ -30,7 +30,8 @@ pub(super) fn render() -> String {
 }
 
 fn render_type(known: &TriggerType) -> String {
-    let mut text = format!("\n## {}\n\nScales by {}. [Guide](../scalers/{}).\n\n", known.name, known.help, known.docs_page);
+    let mut text =
+        format!("\n## {}\n\nScales by {}. [Guide](../scalers/{}).\n\n", known.name, known.help, known.docs_page);
     facts(known).iter().for_each(|fact| text.push_str(&format!("- {fact}\n")));
     known.groups.iter().for_each(|group| text.push_str(&render_group(group)));
     text
@@ -38,7 +39,11 @@ fn render_type(known: &TriggerType) -> String {
 
 fn facts(known: &TriggerType) -> Vec<String> {
     let mut facts = vec![
-        format!("Class: {}. `scaler` label of its metrics, where the trigger has no name: `{}`.", known.class.name(), known.keda_scaler),
+        format!(
+            "Class: {}. `scaler` label of its metrics, where the trigger has no name: `{}`.",
+            known.class.name(),
+            known.keda_scaler
+        ),
         match known.activation {
             Some(field) => format!("Activation parameter: `{field}`."),
             None => "Activation parameter: none.".to_owned(),
@@ -65,11 +70,18 @@ fn render_read(read: &ClusterRead) -> String {
         ReadNamespace::Named { help, .. } => help,
     };
     let condition = read.switch.map(|field| format!(", if `{field}` is `true`")).unwrap_or_default();
-    format!("RBAC: the operator needs `{}` on `{}` of {group} in {namespace}{condition}.", read.verbs.join("`, `"), read.resource)
+    format!(
+        "RBAC: the operator needs `{}` on `{}` of {group} in {namespace}{condition}.",
+        read.verbs.join("`, `"),
+        read.resource
+    )
 }
 
 fn render_group(group: &FieldGroup) -> String {
-    let mut text = format!("\n### {}\n\n| parameter | required or default | from | secret | meaning |\n|---|---|---|---|---|\n", group.title);
+    let mut text = format!(
+        "\n### {}\n\n| parameter | required or default | from | secret | meaning |\n|---|---|---|---|---|\n",
+        group.title
+    );
     for field in group.fields {
         let names: Vec<String> = field.names().map(|name| format!("`{name}`")).collect();
         let sources: Vec<&str> = field.sources.iter().map(|source| source_name(*source)).collect();

@@ -1,16 +1,18 @@
-//! `kedge scaler check`: calls an external scaler by the operator's own code, shows what comes back and judges it.
+//! `kedge scaler check`: calls an external scaler with the operator's own client, prints the responses and diagnoses them.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `ask` | the calls, one after another |
-//! | `judge` | what is wrong with the answers: pure |
-//! | `remedy` | what to do about a call that failed |
-//! | `text`, `json` | the two formats |
+//! | `calls` | the calls, one after another |
+//! | `diagnose` | what is wrong with the responses: pure |
+//! | `remedy` | the remedies of failed calls |
+//! | `report` | the calls and their diagnostics |
+//! | `text`, `json` | the output formats |
 
-mod ask;
+mod calls;
+mod diagnose;
 mod json;
-mod judge;
 mod remedy;
+mod report;
 mod text;
 
 use std::collections::BTreeMap;
@@ -26,8 +28,9 @@ use kedge_scalers::external::ExternalClient;
 use kedge_scalers::metadata::convert;
 use kedge_scalers::{AuthParams, Connector, Owner, Registry, Role, Settings, TriggerConfig};
 
-use ask::{Scope, Transcript};
-use judge::{Finding, Verdict};
+use calls::Scope;
+use diagnose::Verdict;
+use report::Report;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,55 +38,55 @@ Examples:
   kedge scaler check scaler.queues:9090 --metadata queue=orders --push
   kedge scaler check localhost:9090 --ca ca.crt --cert client.crt --key client.key --format json
 
-The exit code is 0 if all is in order, 1 if there are warnings, 2 if something is wrong.";
+The exit code is 0 without warnings and errors, 1 with warnings, 2 with errors.";
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the scaler is, as in `scalerAddress`: host:port
+    /// Call the scaler at this address, as in `scalerAddress`: host:port
     address: String,
 
-    /// An entry of the trigger's metadata, as often as needed. A key that ends in FromEnv takes the resolved value
+    /// Add an entry to the trigger's metadata; may be repeated. A key that ends in FromEnv takes the resolved value
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_entry)]
     metadata: Vec<(String, String)>,
 
-    /// The name of the ScaledObject to ask for
+    /// Set the name of the ScaledObject in the calls
     #[arg(long, default_value = "check")]
     name: String,
 
-    /// Its namespace
+    /// Set the namespace of the ScaledObject in the calls
     #[arg(long, default_value = "default")]
     namespace: String,
 
-    /// Speak TLS; --ca, --cert and --insecure do so too
+    /// Use TLS; --ca, --cert and --insecure imply it
     #[arg(long)]
     tls: bool,
 
-    /// A PEM file with an authority to trust beside those of this machine
+    /// Trust the CA of this PEM file, in addition to those of the system
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// A PEM file with the certificate to show
+    /// Present the certificate of this PEM file
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
-    /// A PEM file with its key
+    /// Use the private key of this PEM file
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Speak TLS, and believe any certificate
+    /// Use TLS, and accept any certificate
     #[arg(long)]
     insecure: bool,
 
-    /// Check the streams of `external-push`, too
+    /// Check the streams of `external-push` too
     #[arg(long)]
     push: bool,
 
-    /// How long each call may take, and how long each stream is listened to
+    /// Limit each call to this time, and listen to each stream for this time
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "3s")]
     timeout: Duration,
 
-    /// How to print
+    /// Choose the output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -94,14 +97,6 @@ enum Format {
     Text,
     /// One JSON object
     Json,
-}
-
-/// What was said, and what is to be said about it.
-struct Report {
-    endpoint: String,
-    object: String,
-    transcript: Transcript,
-    findings: Vec<Finding>,
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
@@ -120,11 +115,11 @@ fn check(args: &Args) -> anyhow::Result<Verdict> {
     let client = client(args)?;
     let scope = if args.push { Scope::WithStreams } else { Scope::Calls };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let transcript = runtime.block_on(ask::ask(&client, scope, args.timeout));
+    let transcript = runtime.block_on(calls::call_all(&client, scope, args.timeout));
     let report = Report {
         endpoint: client.endpoint().to_string(),
         object: format!("{}/{}", args.namespace, args.name),
-        findings: judge::judge(&transcript),
+        diagnostics: diagnose::diagnose(&transcript),
         transcript,
     };
     let printed = match args.format {
@@ -132,11 +127,11 @@ fn check(args: &Args) -> anyhow::Result<Verdict> {
         Format::Json => json::render(&report),
     };
     match std::io::stdout().write_all(printed.as_bytes()) {
-        // Whoever reads has seen enough.
+        // The reader closed the pipe.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         written => written.context("cannot write to standard output")?,
     }
-    Ok(Verdict::of(&report.findings))
+    Ok(Verdict::from_diagnostics(&report.diagnostics))
 }
 
 /// The client that the operator would have for a trigger with these parameters.

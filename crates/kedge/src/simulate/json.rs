@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use kedge_core::simulate::{Change, ScaledBy, SimulationEvent, Summary};
 use serde_json::{Value, json};
 
-use super::Report;
+use super::report::Report;
 use super::sources::{Answers, metric_name};
 use super::words::explain;
 

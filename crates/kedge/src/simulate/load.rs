@@ -1,5 +1,6 @@
-//! The shapes a load can have. A shape has one value at each instant; `day` makes one up, `table` reads one from a file.
+//! The shapes of a load. A shape has one value at each instant; `day` generates one, `table` reads one from a file.
 
+mod amount;
 mod day;
 mod table;
 
@@ -10,6 +11,7 @@ use anyhow::{Context, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::spans::{parse_span, show};
+use amount::{FORMS, parse_amount};
 use table::Table;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +21,7 @@ pub(super) enum Shape {
         seed: u64,
     },
     Constant(f64),
-    /// Over the whole run.
+    /// From the start of the run to its end.
     Ramp {
         from: f64,
         to: f64,
@@ -46,9 +48,6 @@ pub(super) struct Moment {
     pub(super) elapsed: TimeDelta,
 }
 
-const FORMS: &str =
-    "use day, constant:N, ramp:A..B, wave:MIN..MAX/PERIOD, spike:N@AT+LEN, or the name of a CSV file that exists";
-
 impl Shape {
     pub(super) fn parse(text: &str, start_at: DateTime<Utc>, length: TimeDelta, seed: u64) -> anyhow::Result<Self> {
         let parsed = match text.split_once(':') {
@@ -62,7 +61,7 @@ impl Shape {
         parsed.with_context(|| format!("{text:?} cannot be read; {FORMS}"))
     }
 
-    /// The value, or `None` where the source does not answer.
+    /// The value, or `None` where the source fails.
     pub(super) fn value(&self, moment: Moment, peak: f64) -> Option<f64> {
         let elapsed = moment.elapsed;
         match self {
@@ -93,17 +92,8 @@ impl fmt::Display for Shape {
     }
 }
 
-fn share(part: TimeDelta, whole: TimeDelta) -> f64 {
-    part.num_milliseconds() as f64 / whole.num_milliseconds().max(1) as f64
-}
-
-/// A finite number that is not negative: no queue has fewer than no messages.
-fn parse_amount(text: &str) -> anyhow::Result<f64> {
-    let amount: f64 = text.trim().parse().with_context(|| format!("{text:?} is not a number"))?;
-    if !amount.is_finite() || amount < 0.0 {
-        bail!("{text:?} is not a number of zero or more");
-    }
-    Ok(amount)
+fn share(part: TimeDelta, total: TimeDelta) -> f64 {
+    part.num_milliseconds() as f64 / total.num_milliseconds().max(1) as f64
 }
 
 fn parse_range(text: &str) -> anyhow::Result<(f64, f64)> {

@@ -1,4 +1,4 @@
-//! The ScaledObject to simulate: from a file that may hold other things, too, or the sample.
+//! The ScaledObject to simulate: from a file that may have other objects too, or the sample.
 
 use std::path::Path;
 
@@ -8,28 +8,26 @@ use kedge_core::validate::validate;
 use kedge_scalers::registry;
 use serde_json::Value;
 
-use super::shown;
-
 const SAMPLE: &str = include_str!("sample.yaml");
 
-/// The text, and what to call it.
+/// The text and its origin.
 pub(super) fn read_text(file: Option<&Path>) -> anyhow::Result<(String, String)> {
     match file {
         None => Ok(("the sample".to_owned(), SAMPLE.to_owned())),
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok((shown(path), text))
+            Ok((path.display().to_string(), text))
         }
     }
 }
 
-/// The one ScaledObject, or the one of this name, checked.
+/// The only ScaledObject, or the one of this name, validated.
 pub(super) fn parse(text: &str, name: Option<&str>) -> anyhow::Result<ScaledObject> {
     let mut found = Vec::new();
     for document in split(text) {
         let value: Value = serde_saphyr::from_str(&document)?;
         if value["kind"] == "ScaledObject" && value["apiVersion"] == "keda.sh/v1alpha1" {
-            // From the text once more: its errors know the line.
+            // Decoded from the text again: its errors have the line.
             found.push(serde_saphyr::from_str::<ScaledObject>(&document)?);
         }
     }
@@ -65,7 +63,7 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none at all".to_owned() } else { names.join(", ") }
 }
 
-/// The documents that say anything, each behind as many empty lines as stood before it, so that lines keep their numbers.
+/// The documents that are not empty, each after as many empty lines as there are before it, so that errors have the right line.
 fn split(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! A run as a timeline to read.
+//! A run as a text timeline.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use kedge_core::policy::Policy;
 use kedge_core::simulate::{Change, HpaCondition, ScaledBy, SimulationEvent, Summary};
 
-use super::Report;
+use super::report::Report;
 use super::sources::{Answers, Source, target};
 use super::spans::show;
 use super::words::explain;
@@ -37,7 +37,7 @@ fn render_header(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
     writeln!(out, "  time       {start}, for {}", show(plan.length))?;
     let timing = plan.timing;
     let (poll, pass, pod) = (show(timing.polling_interval), show(timing.sync_period), show(timing.pod_start_up));
-    writeln!(out, "  pace       a poll every {poll}, a pass of the HPA every {pass}, pods ready after {pod}\n")
+    writeln!(out, "  pace       a poll every {poll}, an HPA sync every {pass}, pods ready after {pod}\n")
 }
 
 fn describe(source: &Source, load: &str) -> String {
@@ -118,7 +118,7 @@ fn render_summary(out: &mut String, report: &Report<'_>) -> std::fmt::Result {
         out,
         "  replica-hours  {used:.1}, against {always_on:.1} with {replicas_max} replicas all the time: {saved:.0} % less"
     )?;
-    writeln!(out, "  at_zero         {} ({:.0} %)", show(at_zero), percent(hours(at_zero), hours(report.plan.length)))?;
+    writeln!(out, "  at zero        {} ({:.0} %)", show(at_zero), percent(hours(at_zero), hours(report.plan.length)))?;
     writeln!(out, "  scale changes  {changes}: {by_kedge} by Kedge, {} by the HPA", changes - by_kedge)?;
     let waited = waited_max.map_or_else(
         || "none: there was always a pod".to_owned(),

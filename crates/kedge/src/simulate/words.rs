@@ -12,7 +12,7 @@ use kedge_core::hpa::model::reconcile::Calculation;
 use kedge_core::milli::Milli;
 use kedge_core::simulate::{Change, HpaCondition, ScaledBy, SimulationEvent, SourceState};
 
-use super::Report;
+use super::report::Report;
 use super::sources::metric_name;
 use super::spans::show;
 
@@ -86,7 +86,7 @@ fn explain_hold(hold: Hold) -> Term {
         Hold::ActivityUnknown => {
             Term("blind", "a source did not answer and no other has work; nothing is done until something is known")
         }
-        Hold::ScaleOutPaused => Term("scale-out paused", "there is work, and an annotation keeps the target at_zero"),
+        Hold::ScaleOutPaused => Term("scale-out paused", "there is work, and an annotation keeps the target at zero"),
         Hold::ScaleInPaused => Term("scale-in paused", "there is no work, and an annotation keeps the target awake"),
         Hold::CoolingDown { .. } => {
             Term("cooling down", "there is no work; the target may sleep when the cooldown is over")

@@ -1,10 +1,10 @@
 //! What is said of TriggerAuthentications and ClusterTriggerAuthentications.
 
 use super::*;
-use crate::rules::authentication::{Reach, check};
+use crate::rules::authentication::{Scope, check};
 
-fn judge(spec: Value) -> Vec<Finding> {
-    check(&serde_json::from_value(spec).unwrap(), Reach::Namespace)
+fn validate(spec: Value) -> Vec<Violation> {
+    check(&serde_json::from_value(spec).unwrap(), Scope::Namespace)
 }
 
 #[test]
@@ -19,22 +19,22 @@ fn identities_are_complete_or_absent() {
         ("nothing", json!({}), &[]),
         ("none", json!({ "podIdentity": { "provider": "none" } }), &[]),
         ("azure", azure(json!({})), &[]),
-        ("azure, an empty id", azure(json!({ "identityId": "" })), &["azure-identity-empty"]),
+        ("azure, an empty id", azure(json!({ "identityId": "" })), &["invalid-azure-identity"]),
         (
             "azure, an authority without a tenant",
             azure(json!({ "identityAuthorityHost": host })),
-            &["azure-identity-empty"],
+            &["invalid-azure-identity"],
         ),
         (
             "azure, an authority with an empty tenant",
             azure(json!({ "identityAuthorityHost": host, "identityTenantId": "" })),
-            &["azure-identity-empty"],
+            &["invalid-azure-identity"],
         ),
-        ("azure, an empty tenant", azure(json!({ "identityTenantId": "" })), &["azure-identity-empty"]),
+        ("azure, an empty tenant", azure(json!({ "identityTenantId": "" })), &["invalid-azure-identity"]),
         (
             "azure, everything empty",
             azure(json!({ "identityId": "", "identityTenantId": "", "identityAuthorityHost": "" })),
-            &["azure-identity-empty", "azure-identity-empty"],
+            &["invalid-azure-identity", "invalid-azure-identity"],
         ),
         (
             "azure, complete",
@@ -45,12 +45,12 @@ fn identities_are_complete_or_absent() {
         (
             "aws, two owners",
             json!({ "podIdentity": { "provider": "aws", "roleArn": "arn:x", "identityOwner": "workload" } }),
-            &["aws-role-of-workload"],
+            &["conflicting-aws-role"],
         ),
         (
             "aws, an id for no role",
             json!({ "podIdentity": { "provider": "aws", "externalID": "me" } }),
-            &["aws-external-id-alone"],
+            &["aws-external-id-without-role"],
         ),
         ("aws, complete", json!({ "podIdentity": { "provider": "aws", "externalID": "me", "roleArn": "arn:x" } }), &[]),
         (
@@ -58,13 +58,13 @@ fn identities_are_complete_or_absent() {
             json!({ "podIdentity": { "provider": "gcp", "externalID": "me", "identityId": "" } }),
             &[],
         ),
-        ("a file", json!({ "filePath": "prom.json" }), &["file-path-namespaced"]),
+        ("a file", json!({ "filePath": "prom.json" }), &["cluster-only-file-path"]),
     ];
     for (name, spec, expected) in rows {
-        assert_eq!(ids(&judge(spec)), expected, "{name}");
+        assert_eq!(ids(&validate(spec)), expected, "{name}");
     }
     let cluster_wide = serde_json::from_value(json!({ "filePath": "prom.json" })).unwrap();
-    assert_eq!(ids(&check(&cluster_wide, Reach::Cluster)), [""; 0]);
+    assert_eq!(ids(&check(&cluster_wide, Scope::Cluster)), [""; 0]);
 }
 
 #[test]
@@ -113,11 +113,11 @@ fn a_service_principal_signs_in_by_one_of_two_ways() {
         ),
     ];
     for (name, spec, expected) in rows {
-        let found = judge(spec);
+        let found = validate(spec);
         let fields: Vec<_> =
             found.iter().map(|one| one.path.to_string().replace("spec.azureServicePrincipal.", "")).collect();
         assert_eq!(fields, expected, "{name}");
-        assert!(found.iter().all(|one| one.rule.id == "service-principal-wrong"), "{name}");
+        assert!(found.iter().all(|one| one.rule.id == "invalid-service-principal"), "{name}");
     }
 }
 
@@ -135,6 +135,6 @@ fn oauth2_is_looked_at_unless_another_identity_stands_beside_it() {
         ("beside none", beside("none"), 0),
     ];
     for (name, spec, expected) in rows {
-        assert_eq!(judge(spec).len(), expected, "{name}");
+        assert_eq!(validate(spec).len(), expected, "{name}");
     }
 }

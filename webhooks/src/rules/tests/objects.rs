@@ -3,10 +3,10 @@
 use kedge_core::trigger_class::Resource;
 
 use super::*;
-use crate::neighbours::{Amounts, Container, Heed, Hpa, KindWord, Rival, Workload};
+use crate::neighbours::{Amounts, ConflictCheck, Container, Hpa, KindName, OtherScaledObject, Workload};
 
-fn deployment() -> KindWord {
-    KindWord::of(None, None)
+fn deployment() -> KindName {
+    KindName::from_reference(None, None)
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn a_manifest_is_judged_by_itself() {
         ("idle zero with min zero", json!({ "idleReplicaCount": 0, "minReplicaCount": 0 }), &[]),
         ("idle above zero", json!({ "idleReplicaCount": 1, "minReplicaCount": 2 }), &["idle-above-zero"]),
         ("a fallback", json!({ "fallback": fallback(1, 1) }), &[]),
-        ("a negative threshold", json!({ "fallback": fallback(-1, 1) }), &["fallback-negative"]),
-        ("a negative number", json!({ "fallback": fallback(1, -1) }), &["fallback-negative"]),
+        ("a negative threshold", json!({ "fallback": fallback(-1, 1) }), &["negative-fallback"]),
+        ("a negative number", json!({ "fallback": fallback(1, -1) }), &["negative-fallback"]),
         (
             "a fallback of cpu alone",
             json!({ "minReplicaCount": 1, "fallback": fallback(1, 1), "triggers": cpu_only() }),
@@ -49,48 +49,52 @@ fn a_manifest_is_judged_by_itself() {
             json!({ "fallback": { "failureThreshold": 1, "replicas": 1, "behavior": "scalingModifiers" } }),
             &["fallback-without-formula"],
         ),
-        ("no formula", formula(json!({ "target": "2" }), a()), &["formula-missing"]),
-        ("only an activation target", formula(json!({ "activationTarget": "1" }), a()), &["formula-missing"]),
-        ("no target", formula(json!({ "formula": "a" }), a()), &["formula-without-target"]),
-        ("an unknown name", formula(json!({ "formula": "a + nobody", "target": "2" }), a()), &["formula-wrong"]),
-        ("no formula at all", formula(json!({ "formula": "a +", "target": "2" }), a()), &["formula-wrong"]),
-        ("no number", formula(json!({ "formula": "a == 1", "target": "2" }), a()), &["formula-wrong"]),
-        ("a target of zero", formula(json!({ "formula": "a", "target": "0" }), a()), &["formula-target-wrong"]),
+        ("no formula", formula(json!({ "target": "2" }), a()), &["missing-formula"]),
+        ("only an activation target", formula(json!({ "activationTarget": "1" }), a()), &["missing-formula"]),
+        ("no target", formula(json!({ "formula": "a" }), a()), &["missing-formula-target"]),
+        ("an unknown name", formula(json!({ "formula": "a + nobody", "target": "2" }), a()), &["invalid-formula"]),
+        ("no formula at all", formula(json!({ "formula": "a +", "target": "2" }), a()), &["invalid-formula"]),
+        ("no number", formula(json!({ "formula": "a == 1", "target": "2" }), a()), &["invalid-formula"]),
+        ("a target of zero", formula(json!({ "formula": "a", "target": "0" }), a()), &["invalid-formula-target"]),
         (
             "an activation that is no number",
             formula(json!({ "formula": "a", "target": "2", "activationTarget": "x" }), a()),
-            &["formula-activation-wrong"],
+            &["invalid-formula-activation-target"],
         ),
         (
             "a formula over cpu",
             formula(json!({ "formula": "c", "target": "2" }), json!([named("c", &cpu_json()), cron_json()])),
-            &["formula-wrong"],
+            &["invalid-formula"],
         ),
         ("a formula", formula(json!({ "formula": "float(a) > 1 ? 2 : 3", "target": "2" }), a()), &[]),
         ("no trigger", json!({ "triggers": [] }), &["no-triggers"]),
-        ("cron cached", json!({ "triggers": [cached(cron_json())] }), &["cache-unsupported"]),
-        ("cpu cached", json!({ "minReplicaCount": 1, "triggers": [cached(cpu_json())] }), &["cache-unsupported"]),
+        ("cron cached", json!({ "triggers": [cached(cron_json())] }), &["unsupported-cached-metrics"]),
+        (
+            "cpu cached",
+            json!({ "minReplicaCount": 1, "triggers": [cached(cpu_json())] }),
+            &["unsupported-cached-metrics"],
+        ),
         ("prometheus cached", json!({ "triggers": [cached(prometheus_json())] }), &[]),
         (
             "a name twice",
             json!({ "triggers": [named("x", &cron_json()), named("x", &prometheus_json())] }),
-            &["trigger-name-twice"],
+            &["duplicate-trigger-name"],
         ),
         ("no names", json!({ "triggers": [cron_json(), cron_json()] }), &[]),
         ("empty names", json!({ "triggers": [named("", &cron_json()), named("", &cron_json())] }), &[]),
-        ("a bad trigger", json!({ "triggers": [{ "type": "cron", "metadata": {} }] }), &["trigger-wrong"; 4]),
+        ("a bad trigger", json!({ "triggers": [{ "type": "cron", "metadata": {} }] }), &["invalid-trigger"; 4]),
         (
             "a type of KEDA's",
             json!({ "triggers": [{ "type": "kafka", "metadata": {} }] }),
-            &["trigger-type-unsupported"],
+            &["unsupported-trigger-type"],
         ),
         (
             "no type of anybody's",
             json!({ "triggers": [{ "type": "telepathy", "metadata": {} }] }),
-            &["trigger-type-unknown"],
+            &["unknown-trigger-type"],
         ),
-        ("cpu alone and a sleep", json!({ "triggers": cpu_only() }), &["only-resources-to-zero"]),
-        ("cpu alone and zero", json!({ "minReplicaCount": 0, "triggers": cpu_only() }), &["only-resources-to-zero"]),
+        ("cpu alone and a sleep", json!({ "triggers": cpu_only() }), &["unsupported-scale-to-zero"]),
+        ("cpu alone and zero", json!({ "minReplicaCount": 0, "triggers": cpu_only() }), &["unsupported-scale-to-zero"]),
         ("cpu alone, awake", json!({ "minReplicaCount": 1, "triggers": cpu_only() }), &[]),
         ("cpu and another", json!({ "triggers": [cpu_json(), cron_json()] }), &[]),
         (
@@ -101,7 +105,7 @@ fn a_manifest_is_judged_by_itself() {
         (
             "an interval that is not used",
             json!({ "minReplicaCount": 1, "pollingInterval": 9 }),
-            &["polling-interval-unused"],
+            &["unused-polling-interval"],
         ),
         (
             "an interval for the cache",
@@ -111,12 +115,12 @@ fn a_manifest_is_judged_by_itself() {
         (
             "a cooldown that is not used",
             json!({ "minReplicaCount": 1, "cooldownPeriod": 9 }),
-            &["cooldown-period-unused"],
+            &["unused-cooldown-period"],
         ),
         (
             "an initial cooldown that is not used",
             json!({ "minReplicaCount": 1, "initialCooldownPeriod": 9 }),
-            &["initial-cooldown-period-unused"],
+            &["unused-initial-cooldown-period"],
         ),
         (
             "all of them used",
@@ -126,7 +130,7 @@ fn a_manifest_is_judged_by_itself() {
         ("used without a minimum", json!({ "pollingInterval": 9, "cooldownPeriod": 9 }), &[]),
     ];
     for (name, spec, expected) in rows {
-        let found = judge(&object(spec), &Neighbours::default());
+        let found = validate(&object(spec), &Neighbours::default());
         assert_eq!(ids(&found), expected, "{name}: {found:?}");
     }
 }
@@ -142,12 +146,12 @@ fn every_mistake_is_told_at_once_in_a_fixed_order() {
     let expected = [
         "fallback-without-formula",
         "min-above-max",
-        "fallback-negative",
-        "cache-unsupported",
-        "trigger-name-twice",
-        "trigger-wrong",
+        "negative-fallback",
+        "unsupported-cached-metrics",
+        "duplicate-trigger-name",
+        "invalid-trigger",
     ];
-    assert_eq!(ids(&judge(&object(spec), &Neighbours::default())), expected);
+    assert_eq!(ids(&validate(&object(spec), &Neighbours::default())), expected);
 }
 
 #[test]
@@ -169,13 +173,13 @@ fn names_must_fit() {
         (65, None, &["name-too-long", "hpa-name-too-long"]),
     ];
     for (name, hpa, expected) in rows {
-        assert_eq!(ids(&judge(&named(name, hpa), &Neighbours::default())), expected, "{name} {hpa:?}");
+        assert_eq!(ids(&validate(&named(name, hpa), &Neighbours::default())), expected, "{name} {hpa:?}");
     }
 }
 
 #[test]
 fn two_objects_do_not_share_a_target_or_an_hpa() {
-    let rival = |name: &str, kind: KindWord| Rival { name: name.into(), kind };
+    let rival = |name: &str, kind: KindName| OtherScaledObject { name: name.into(), kind };
     let rows: [(&str, Neighbours, &[&str]); 5] = [
         (
             "itself",
@@ -189,17 +193,17 @@ fn two_objects_do_not_share_a_target_or_an_hpa() {
         (
             "the target",
             Neighbours { same_target: vec![rival("first", deployment())], ..Neighbours::default() },
-            &["target-taken"],
+            &["duplicate-target"],
         ),
         (
             "a name, but another kind",
             Neighbours {
-                same_target: vec![rival("first", KindWord::of(None, Some("StatefulSet")))],
+                same_target: vec![rival("first", KindName::from_reference(None, Some("StatefulSet")))],
                 ..Neighbours::default()
             },
             &[],
         ),
-        ("the HPA", Neighbours { same_hpa: vec!["first".into()], ..Neighbours::default() }, &["hpa-name-taken"]),
+        ("the HPA", Neighbours { same_hpa: vec!["first".into()], ..Neighbours::default() }, &["duplicate-hpa-name"]),
         (
             "both",
             Neighbours {
@@ -207,17 +211,18 @@ fn two_objects_do_not_share_a_target_or_an_hpa() {
                 same_hpa: vec!["first".into()],
                 ..Neighbours::default()
             },
-            &["target-taken", "hpa-name-taken"],
+            &["duplicate-target", "duplicate-hpa-name"],
         ),
     ];
     for (name, neighbours, expected) in rows {
-        assert_eq!(ids(&judge(&object(json!({})), &neighbours)), expected, "{name}");
+        assert_eq!(ids(&validate(&object(json!({})), &neighbours)), expected, "{name}");
     }
 }
 
 #[test]
 fn an_hpa_that_is_there_already_must_be_its_own_or_given_up() {
-    let hpa = || Hpa { name: "mine".into(), kind: deployment(), owners: vec![], heed: Heed::Yes };
+    let hpa =
+        || Hpa { name: "mine".into(), kind: deployment(), owners: vec![], conflict_check: ConflictCheck::Included };
     let plain = || object(json!({}));
     let naming = |name: &str| {
         let mut object = object(json!({ "advanced": { "horizontalPodAutoscalerConfig": { "name": name } } }));
@@ -228,18 +233,18 @@ fn an_hpa_that_is_there_already_must_be_its_own_or_given_up() {
     let mut nearly = naming("mine");
     nearly.metadata.annotations.as_mut().unwrap().values_mut().for_each(|value| *value = "True".to_owned());
     let rows: [(&str, ScaledObject, Hpa, &[&str]); 8] = [
-        ("a foreign one", plain(), hpa(), &["foreign-hpa"]),
-        ("for another kind", plain(), Hpa { kind: KindWord::of(None, Some("StatefulSet")), ..hpa() }, &[]),
-        ("one that is to be ignored", plain(), Hpa { heed: Heed::No, ..hpa() }, &[]),
+        ("a foreign one", plain(), hpa(), &["conflicting-hpa"]),
+        ("for another kind", plain(), Hpa { kind: KindName::from_reference(None, Some("StatefulSet")), ..hpa() }, &[]),
+        ("one that is to be ignored", plain(), Hpa { conflict_check: ConflictCheck::Excluded, ..hpa() }, &[]),
         ("its own", plain(), Hpa { owners: vec!["so".into()], ..hpa() }, &[]),
-        ("another's", plain(), Hpa { owners: vec!["first".into()], ..hpa() }, &["foreign-hpa"]),
+        ("another's", plain(), Hpa { owners: vec!["first".into()], ..hpa() }, &["conflicting-hpa"]),
         ("taken over", naming("mine"), hpa(), &[]),
-        ("taken over, but not named", naming("other"), hpa(), &["transfer-unnamed"]),
-        ("not quite asked for", nearly, hpa(), &["foreign-hpa"]),
+        ("taken over, but not named", naming("other"), hpa(), &["missing-hpa-name"]),
+        ("not quite asked for", nearly, hpa(), &["conflicting-hpa"]),
     ];
     for (name, object, hpa, expected) in rows {
         let neighbours = Neighbours { hpas: vec![hpa], ..Neighbours::default() };
-        assert_eq!(ids(&judge(&object, &neighbours)), expected, "{name}");
+        assert_eq!(ids(&validate(&object, &neighbours)), expected, "{name}");
     }
 }
 
@@ -261,18 +266,18 @@ fn containers_must_request_what_they_are_scaled_by() {
     let two = || vec![container("main", cpu()), container("proxy", Amounts::default())];
     let rows: [(&str, ScaledObject, Neighbours, &[&str]); 9] = [
         ("all have it", all(), with(vec![container("main", cpu())], Amounts::default()), &[]),
-        ("one has not", all(), with(two(), Amounts::default()), &["request-missing"]),
+        ("one has not", all(), with(two(), Amounts::default()), &["missing-resource-request"]),
         ("the namespace gives it", all(), with(two(), cpu()), &[]),
         (
             "the namespace gives the other",
             all(),
             with(two(), Amounts::default().with(Resource::Memory)),
-            &["request-missing"],
+            &["missing-resource-request"],
         ),
         ("the one that has it", of("main"), with(two(), Amounts::default()), &[]),
-        ("the one that has not", of("proxy"), with(two(), Amounts::default()), &["request-missing"]),
+        ("the one that has not", of("proxy"), with(two(), Amounts::default()), &["missing-resource-request"]),
         ("one that is not there", of("nobody"), with(two(), Amounts::default()), &[]),
-        ("no target", all(), Neighbours { workload: Workload::Missing, ..Neighbours::default() }, &["target-missing"]),
+        ("no target", all(), Neighbours { workload: Workload::Missing, ..Neighbours::default() }, &["missing-target"]),
         (
             "no target, but nobody cares",
             object(json!({})),
@@ -281,8 +286,8 @@ fn containers_must_request_what_they_are_scaled_by() {
         ),
     ];
     for (name, object, neighbours, expected) in rows {
-        assert_eq!(ids(&judge(&object, &neighbours)), expected, "{name}");
-        let dry = scaled_object(&registry(), &object, &[], &neighbours, Run::Dry);
+        assert_eq!(ids(&validate(&object, &neighbours)), expected, "{name}");
+        let dry = scaled_object(&registry(), &object, &[], &neighbours, Run::DryRun);
         assert_eq!(ids(&dry), [""; 0], "{name}: a dry run does not look into the target");
     }
 }
@@ -291,10 +296,10 @@ fn containers_must_request_what_they_are_scaled_by() {
 fn a_kind_must_be_served() {
     let own = Neighbours { unserved: vec![("x/v1".into(), "Ghost".into())], ..Neighbours::default() };
     let ghost = object(json!({ "scaleTargetRef": { "name": "web", "apiVersion": "x/v1", "kind": "Ghost" } }));
-    let found = judge(&ghost, &own);
-    assert_eq!(ids(&found), ["target-kind-unknown"]);
+    let found = validate(&ghost, &own);
+    assert_eq!(ids(&found), ["unknown-target-kind"]);
     assert_eq!(found[0].problem, "no matches for kind \"Ghost\" in version \"x/v1\"");
-    let of_hpa = judge(&object(json!({})), &own);
+    let of_hpa = validate(&object(json!({})), &own);
     assert!(of_hpa[0].remedy.contains("an HPA for a target of this name"), "{of_hpa:?}");
 }
 
@@ -314,13 +319,13 @@ fn jobs_are_judged_by_their_triggers_alone() {
         (
             "a name twice",
             json!([{ "type": "kafka", "name": "x", "metadata": {} }, { "type": "kafka", "name": "x", "metadata": {} }]),
-            &["trigger-name-twice", "trigger-type-unsupported", "trigger-type-unsupported"],
+            &["duplicate-trigger-name", "unsupported-trigger-type", "unsupported-trigger-type"],
         ),
-        ("an unknown type", json!([{ "type": "telepathy", "metadata": {} }]), &["trigger-type-unknown"]),
+        ("an unknown type", json!([{ "type": "telepathy", "metadata": {} }]), &["unknown-trigger-type"]),
         (
             "a bad trigger",
             json!([{ "type": "kubernetes-workload", "metadata": { "podSelector": "a in", "value": "1" } }]),
-            &["trigger-wrong"],
+            &["invalid-trigger"],
         ),
     ];
     for (name, triggers, expected) in rows {

@@ -1,11 +1,11 @@
-//! Manifests of which something was replaced by anything: they are answered, whatever it was.
+//! Manifests with random changes: each gets a response, and none panics.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Any JSON, small.
-fn anything() -> impl Strategy<Value = Value> {
+/// Any small JSON value.
+fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -24,15 +24,17 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every place in a value.
-fn places(value: &Value, at: String, into: &mut Vec<String>) {
+/// Every JSON pointer into a value.
+fn pointers(value: &Value, at: String, into: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             fields.iter().for_each(|(key, value)| {
-                places(value, format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), into)
+                pointers(value, format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), into)
             });
         }
-        Value::Array(items) => items.iter().enumerate().for_each(|(i, value)| places(value, format!("{at}/{i}"), into)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, value)| pointers(value, format!("{at}/{i}"), into))
+        }
         _ => {}
     }
     into.push(at);
@@ -60,23 +62,23 @@ fn manifest() -> Value {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
-    fn no_manifest_makes_it_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), anything()), 1..5), route in 0..4usize) {
+    fn no_manifest_makes_admission_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any_json()), 1..5), route in 0..4usize) {
         let mut review = manifest();
-        for (place, value) in changes {
+        for (choice, value) in changes {
             let mut all = Vec::new();
-            places(&review["request"]["object"], "/request/object".to_owned(), &mut all);
-            let place = place.get(&all).clone();
-            *review.pointer_mut(&place).unwrap() = value;
+            pointers(&review["request"]["object"], "/request/object".to_owned(), &mut all);
+            let pointer = choice.get(&all).clone();
+            *review.pointer_mut(&pointer).unwrap() = value;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (code, answer) = runtime.block_on(async {
-            let asked = post_to_any(&review, route);
-            tokio::time::timeout(Duration::from_secs(5), asked).await.expect("no manifest makes it hang")
+            let posted = post_to_any(&review, route);
+            tokio::time::timeout(Duration::from_secs(5), posted).await.expect("no manifest makes admission hang")
         });
         prop_assert_eq!(code, StatusCode::OK);
-        let said = &answer["response"]["status"];
-        prop_assert!(said["code"] != 500, "{}: {}", review, answer);
-        prop_assert!(answer["response"]["allowed"] == (said["code"] == 200), "{}", answer);
+        let status = &answer["response"]["status"];
+        prop_assert!(status["code"] != 500, "{}: {}", review, answer);
+        prop_assert!(answer["response"]["allowed"] == (status["code"] == 200), "{}", answer);
     }
 }
 

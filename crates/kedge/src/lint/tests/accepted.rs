@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use kedge_webhooks::finding::Severity;
+use kedge_webhooks::violation::Severity;
 use serde_json::{Value, json};
 
-use super::{files, lint, workspace};
+use super::{lint, workspace, yaml_files};
 
 /// The rules whose errors are told.
 fn errors(bytes: &[u8]) -> BTreeSet<&'static str> {
     let report = lint(bytes);
     report
-        .remarks
+        .diagnostics
         .iter()
-        .filter(|remark| remark.rule.severity == Severity::Error)
-        .map(|remark| remark.rule.id)
+        .filter(|diagnostic| diagnostic.rule.severity == Severity::Error)
+        .map(|diagnostic| diagnostic.rule.id)
         .collect()
 }
 
@@ -48,7 +48,7 @@ const STRICTER_THAN_THE_API_SERVER: &[(&str, &str)] = &[
 /// These files are about the API server alone: many could not work, and the rules of admission say so.
 #[test]
 fn what_the_api_server_accepts_has_a_sound_shape_unless_listed() {
-    let files = files("tests/manifests/accepted");
+    let files = yaml_files("tests/manifests/accepted");
     assert!(files.len() > 100, "{}", files.len());
     let of_shape = |bytes: &[u8]| {
         let mut rules = errors(bytes);
@@ -60,7 +60,7 @@ fn what_the_api_server_accepts_has_a_sound_shape_unless_listed() {
 
 #[test]
 fn samples_and_examples_have_no_errors() {
-    let samples = files("config/samples");
+    let samples = yaml_files("config/samples");
     assert!(!samples.is_empty());
     compare(samples.into_iter().map(|(name, bytes)| (name, errors(&bytes))), &[]);
     let blocks = blocks();
@@ -88,24 +88,24 @@ fn blocks() -> Vec<(String, String)> {
 
 /// Mistakes that are stored where no webhook asks, and that KEDA's operator then complains of, or lives with.
 const TOLD_BEFORE: &[(&str, &str)] = &[
-    ("cpu-old-style-type", "request-missing"),
-    ("cpu-old-style-type", "trigger-wrong"),
-    ("cron-wrong-timezone", "trigger-wrong"),
-    ("hpa-of-somebody-else-is-adopted", "foreign-hpa"),
-    ("invalid-cached-cron", "cache-unsupported"),
-    ("invalid-missing-threshold", "trigger-wrong"),
-    ("invalid-second-trigger", "trigger-wrong"),
-    ("invalid-then-corrected", "trigger-wrong"),
-    ("metadata-from-environment-not-everywhere", "trigger-wrong"),
-    ("metrics-api-without-target-value", "trigger-wrong"),
-    ("modifiers-unknown-name", "formula-wrong"),
-    ("modifiers-with-cpu", "request-missing"),
-    ("resource-and-external-order", "request-missing"),
+    ("cpu-old-style-type", "missing-resource-request"),
+    ("cpu-old-style-type", "invalid-trigger"),
+    ("cron-wrong-timezone", "invalid-trigger"),
+    ("hpa-of-somebody-else-is-adopted", "conflicting-hpa"),
+    ("invalid-cached-cron", "unsupported-cached-metrics"),
+    ("invalid-missing-threshold", "invalid-trigger"),
+    ("invalid-second-trigger", "invalid-trigger"),
+    ("invalid-then-corrected", "invalid-trigger"),
+    ("metadata-from-environment-not-everywhere", "invalid-trigger"),
+    ("metrics-api-without-target-value", "invalid-trigger"),
+    ("modifiers-unknown-name", "invalid-formula"),
+    ("modifiers-with-cpu", "missing-resource-request"),
+    ("resource-and-external-order", "missing-resource-request"),
 ];
 
 #[test]
 fn what_was_played_with_keda_is_no_error_unless_listed() {
-    let stories = files("tests/parity/keda/cases");
+    let stories = yaml_files("tests/parity/keda/cases");
     assert!(stories.len() > 70, "{}", stories.len());
     let mut found = Vec::new();
     for (name, bytes) in stories {
@@ -122,7 +122,7 @@ fn what_was_played_with_keda_is_no_error_unless_listed() {
 #[test]
 fn what_the_webhooks_of_keda_admit_is_no_error_but_for_its_triggers() {
     let mut admitted = 0;
-    for (name, bytes) in files("tests/parity/keda/admission") {
+    for (name, bytes) in yaml_files("tests/parity/keda/admission") {
         let (case, golden) = (read(&bytes), golden(&name));
         for (position, request) in case["requests"].as_array().unwrap().iter().enumerate() {
             let answer = &golden[format!("request {}", position + 1)];
@@ -133,7 +133,7 @@ fn what_the_webhooks_of_keda_admit_is_no_error_but_for_its_triggers() {
             let created = entries(&request["create"]);
             let mut errors = errors(stream(entries(&case["objects"]).chain(created)).as_bytes());
             // Triggers without parameters stand in many of these cases; KEDA's webhooks do not look at them.
-            errors.remove("trigger-wrong");
+            errors.remove("invalid-trigger");
             assert!(errors.is_empty(), "{name}: {errors:?}");
             admitted += 1;
         }
@@ -188,9 +188,9 @@ fn scaled_object(given: &Value) -> Value {
     json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": spec })
 }
 
-/// Objects as a file has them, with addresses in place of what a story fills in.
+/// Objects as a file has them, with addresses in position of what a story fills in.
 fn stream(objects: impl Iterator<Item = Value>) -> String {
     let texts: Vec<String> = objects.map(|object| object.to_string()).collect();
-    let places = [("${HTTP}", "http://127.0.0.1:80"), ("${GRPC}", "127.0.0.1:80"), ("${NS}", "story")];
-    places.iter().fold(texts.join("\n---\n"), |text, (place, meaning)| text.replace(place, meaning))
+    let positions = [("${HTTP}", "http://127.0.0.1:80"), ("${GRPC}", "127.0.0.1:80"), ("${NS}", "story")];
+    positions.iter().fold(texts.join("\n---\n"), |text, (position, meaning)| text.replace(position, meaning))
 }

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use kedge_webhooks::finding::Severity;
+use kedge_webhooks::violation::Severity;
 
-use super::super::report::{Remark, Report};
-use super::super::rules;
-use super::{files, lint};
+use super::super::report::{Diagnostic, Report};
+use super::{lint, yaml_files};
+use crate::validation::rules;
 
 const FOLDER: &str = "tests/manifests/lint";
 
@@ -49,31 +49,35 @@ fn told(report: &Report, expected: &[Mark]) -> Vec<Mark> {
     let is_advice =
         |rule: &str| rules::all().iter().any(|known| known.id == rule && known.severity == Severity::Advice);
     let wants_advice = expected.iter().any(|mark| is_advice(&mark.rule));
-    let meant = |remark: &&Remark| wants_advice || remark.rule.severity != Severity::Advice;
+    let meant = |diagnostic: &&Diagnostic| wants_advice || diagnostic.rule.severity != Severity::Advice;
     let mut open = expected.to_vec();
-    let mut told: Vec<Mark> = report.remarks.iter().filter(meant).map(|remark| seen(remark, &mut open)).collect();
+    let mut told: Vec<Mark> =
+        report.diagnostics.iter().filter(meant).map(|diagnostic| seen(diagnostic, &mut open)).collect();
     told.sort();
     told
 }
 
-fn seen(remark: &Remark, open: &mut Vec<Mark>) -> Mark {
-    let same = |mark: &Mark| mark.line == remark.place.line && mark.rule == remark.rule.id;
+fn seen(diagnostic: &Diagnostic, open: &mut Vec<Mark>) -> Mark {
+    let same = |mark: &Mark| mark.line == diagnostic.position.line && mark.rule == diagnostic.rule.id;
     let column = open.iter().position(same).and_then(|position| open.remove(position).column);
-    let column = column.map(|_| remark.place.column);
-    Mark { line: remark.place.line, rule: remark.rule.id.to_owned(), column }
+    let column = column.map(|_| diagnostic.position.column);
+    Mark { line: diagnostic.position.line, rule: diagnostic.rule.id.to_owned(), column }
 }
 
 #[test]
 fn every_mistake_is_told_where_it_is_and_nothing_else() {
     let mut wrong = Vec::new();
-    for (name, bytes) in files(FOLDER) {
+    for (name, bytes) in yaml_files(FOLDER) {
         let expected = marks(&String::from_utf8_lossy(&bytes));
         assert!(!expected.is_empty(), "{name} expects nothing");
         let report = lint(&bytes);
         let told = told(&report, &expected);
         if told != expected {
-            let said: Vec<String> =
-                report.remarks.iter().map(|remark| format!("{}: {}", remark.place.line, remark.message())).collect();
+            let said: Vec<String> = report
+                .diagnostics
+                .iter()
+                .map(|diagnostic| format!("{}: {}", diagnostic.position.line, diagnostic.message()))
+                .collect();
             wrong.push(format!("{name}\n  expected {expected:?}\n  told     {told:?}\n  {}", said.join("\n  ")));
         }
     }
@@ -82,7 +86,7 @@ fn every_mistake_is_told_where_it_is_and_nothing_else() {
 
 #[test]
 fn there_is_a_case_for_every_rule() {
-    let files = files(FOLDER);
+    let files = yaml_files(FOLDER);
     assert!(files.len() >= 100, "{}", files.len());
     let met: BTreeSet<String> =
         files.iter().flat_map(|(_, bytes)| marks(&String::from_utf8_lossy(bytes))).map(|mark| mark.rule).collect();
@@ -92,13 +96,13 @@ fn there_is_a_case_for_every_rule() {
 
 #[test]
 fn every_remark_names_field_and_remedy() {
-    for (name, bytes) in files(FOLDER) {
-        for remark in lint(&bytes).remarks {
-            let message = remark.message();
-            assert!(!remark.problem.is_empty() && remark.remedy.len() > 4, "{name}: {message}");
+    for (name, bytes) in yaml_files(FOLDER) {
+        for diagnostic in lint(&bytes).diagnostics {
+            let message = diagnostic.message();
+            assert!(!diagnostic.problem.is_empty() && diagnostic.remedy.len() > 4, "{name}: {message}");
             assert!(!message.contains('\n') && !message.contains("<nil>"), "{name}: {message}");
-            assert!(!message.contains("s3cret"), "{name}: a secret is not repeated: {message}");
-            let is_of_a_field = remark.object.is_none() || !remark.field.is_empty();
+            assert!(!message.contains("s3cret"), "{name}: a secret is not duplicates: {message}");
+            let is_of_a_field = diagnostic.object.is_none() || !diagnostic.field.is_empty();
             assert!(is_of_a_field, "{name}: {message}");
         }
     }
@@ -107,14 +111,15 @@ fn every_remark_names_field_and_remedy() {
 /// What the API server refuses is refused here, at the same field: the first line of each file says which.
 #[test]
 fn what_the_api_server_refuses_is_an_error_of_the_same_field() {
-    let files = files("tests/manifests/refused");
+    let files = yaml_files("tests/manifests/refused");
     assert!(files.len() > 200, "{}", files.len());
     let mut wrong = Vec::new();
     for (name, bytes) in files {
         let text = String::from_utf8(bytes).unwrap();
         let reason = text.lines().next().and_then(|line| line.strip_prefix("# refused: ")).unwrap();
         let report = lint(text.as_bytes());
-        let errors: Vec<_> = report.remarks.iter().filter(|remark| remark.rule.severity == Severity::Error).collect();
+        let errors: Vec<_> =
+            report.diagnostics.iter().filter(|diagnostic| diagnostic.rule.severity == Severity::Error).collect();
         if !errors.iter().any(|error| is_about(error, reason)) {
             let said: Vec<String> = errors.iter().map(|error| error.message()).collect();
             wrong.push(format!("{name}\n  expected {reason}\n  told     {said:?}"));
@@ -124,7 +129,7 @@ fn what_the_api_server_refuses_is_an_error_of_the_same_field() {
 }
 
 /// Whether an error is about the field that a refusal names.
-fn is_about(error: &Remark, reason: &str) -> bool {
+fn is_about(error: &Diagnostic, reason: &str) -> bool {
     let field = error.field.as_str();
     let starts = |end: &str| reason.strip_prefix(field).is_some_and(|rest| rest.starts_with(end));
     // Of a label the API server names the map.

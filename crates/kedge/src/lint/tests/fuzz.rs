@@ -1,4 +1,4 @@
-//! Texts that nobody would write: no panic, an answer in time, and places that are in the text. The same ones in every run.
+//! Texts that nobody would write: no panic, an answer in time, and positions that are in the text. The same ones in every run.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::{files, lint};
+use super::{lint, yaml_files};
 
 /// How long one text may take: a hundred times what it does, as machines that test are busy.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -17,9 +17,9 @@ fn survives(bytes: &[u8]) {
     let report = lint(bytes);
     assert!(started.elapsed() < PATIENCE, "{:?} for {} bytes", started.elapsed(), bytes.len());
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-    for remark in &report.remarks {
-        let place = remark.place;
-        assert!((1..=lines + 1).contains(&place.line) && place.column >= 1, "{place:?} of {lines} lines");
+    for diagnostic in &report.diagnostics {
+        let position = diagnostic.position;
+        assert!((1..=lines + 1).contains(&position.line) && position.column >= 1, "{position:?} of {lines} lines");
     }
 }
 
@@ -90,7 +90,8 @@ fn change() -> impl Strategy<Value = Change> {
         (at(), 0..9_usize).prop_map(|(line, spaces)| Change::Indent(line, spaces)),
         (at(), select(&SCALARS[..])).prop_map(|(line, text)| Change::Scalar(line, text)),
         (at(), select(&LINES[..])).prop_map(|(line, text)| Change::InsertLine(line, text)),
-        (at(), proptest::collection::vec(any::<u8>(), 1..5)).prop_map(|(place, bytes)| Change::Bytes(place, bytes)),
+        (at(), proptest::collection::vec(any::<u8>(), 1..5))
+            .prop_map(|(position, bytes)| Change::Bytes(position, bytes)),
         at().prop_map(Change::Cut),
         (at(), 1..100_usize).prop_map(|(line, depth)| Change::Nest(line, depth)),
         (at(), 1..20_000_usize).prop_map(|(line, length)| Change::Prolong(line, length)),
@@ -145,7 +146,7 @@ fn runner(cases: u32) -> TestRunner {
 
 #[test]
 fn changed_manifests_are_survived() {
-    let seeds: Vec<Vec<u8>> = files("tests/manifests/lint").into_iter().map(|(_, bytes)| bytes).collect();
+    let seeds: Vec<Vec<u8>> = yaml_files("tests/manifests/lint").into_iter().map(|(_, bytes)| bytes).collect();
     let changes = proptest::collection::vec(change(), 1..6);
     let done = runner(300).run(&(any::<Index>(), changes), |(seed, changes)| {
         let text = changes.iter().fold(seeds[seed.index(seeds.len())].clone(), apply);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use kedge_scalers::{keda, registry};
-use kedge_webhooks::finding::Severity;
+use kedge_webhooks::violation::Severity;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -94,14 +94,14 @@ fn every_type_of_keda_is_known_and_those_that_lack_are_named() {
         let report = lint(text.as_bytes());
         let meant = |rule: &str| rule != "secret-in-metadata";
         let told: Vec<&str> = report
-            .remarks
+            .diagnostics
             .iter()
-            .filter(|remark| remark.rule.severity != Severity::Advice && meant(remark.rule.id))
-            .map(|remark| remark.rule.id)
+            .filter(|diagnostic| diagnostic.rule.severity != Severity::Advice && meant(diagnostic.rule.id))
+            .map(|diagnostic| diagnostic.rule.id)
             .collect();
-        let expected: &[&str] = if registry::find(kind).is_some() { &[] } else { &["trigger-type-unsupported"] };
+        let expected: &[&str] = if registry::find(kind).is_some() { &[] } else { &["unsupported-trigger-type"] };
         if told != expected {
-            let said: Vec<String> = report.remarks.iter().map(|remark| remark.message()).collect();
+            let said: Vec<String> = report.diagnostics.iter().map(|diagnostic| diagnostic.message()).collect();
             wrong.push(format!("{kind}: {said:?}\n{text}"));
         }
     }

@@ -16,7 +16,7 @@ fn keda() -> Owner {
 }
 
 fn crd() -> Object {
-    Object::new(Sort::Crd, "scaledobjects.keda.sh")
+    Object::new(SharedKind::Crd, "scaledobjects.keda.sh")
 }
 
 /// A revision as Helm stores it.
@@ -99,16 +99,16 @@ async fn a_release_that_somebody_else_wrote_meanwhile_is_read_again() {
 async fn the_newest_revision_counts() {
     let both = vec![stored(10, "deployed", "2"), stored(9, "superseded", "1")];
     let server = Server::new([both], "2");
-    let Outcome::Changed(told) = keep(&server).await.unwrap() else { panic!("nothing was changed") };
-    assert!(told.starts_with("release keda in namespace keda, revision 10: `helm uninstall` will keep "), "{told}");
+    let Outcome::Changed(change) = keep(&server).await.unwrap() else { panic!("nothing was changed") };
+    assert!(change.starts_with("release keda in namespace keda, revision 10: `helm uninstall` will keep "), "{change}");
     assert_eq!(server.written.lock().unwrap()[0]["metadata"]["name"], "sh.helm.release.v1.keda.v10");
 }
 
 #[tokio::test]
 async fn a_release_that_helm_is_busy_with_is_left_alone() {
     let server = Server::new([vec![stored(2, "pending-upgrade", "1")]], "1");
-    let said = format!("{:#}", keep(&server).await.unwrap_err());
-    assert!(said.contains("revision 2: its status is pending-upgrade; wait until Helm is done"), "{said}");
+    let error = format!("{:#}", keep(&server).await.unwrap_err());
+    assert!(error.contains("revision 2: its status is pending-upgrade; wait until Helm is done"), "{error}");
     assert!(server.written.lock().unwrap().is_empty());
 }
 
@@ -124,6 +124,6 @@ async fn a_dry_run_writes_nothing() {
 #[tokio::test]
 async fn who_never_gets_to_write_says_so() {
     let server = Server::new((0..5).map(|_| vec![stored(1, "deployed", "1")]), "never");
-    let said = keep(&server).await.unwrap_err().to_string();
-    assert!(said.contains("somebody else keeps changing it"), "{said}");
+    let error = keep(&server).await.unwrap_err().to_string();
+    assert!(error.contains("another client keeps changing it"), "{error}");
 }

@@ -4,8 +4,8 @@ fn owner(release: &str) -> Owner {
     Owner { release: release.to_owned(), namespace: release.to_owned() }
 }
 
-fn live(object: Object, of: Option<&str>) -> Live {
-    Live {
+fn live(object: Object, of: Option<&str>) -> LiveObject {
+    LiveObject {
         object,
         owner: of.map(owner),
         managed_by: of.map(|_| HELM.to_owned()),
@@ -20,13 +20,13 @@ fn service(namespace: &str) -> Service {
 }
 
 /// Everything, as KEDA's chart leaves it.
-fn installed() -> Vec<Live> {
-    shared().into_iter().chain(theirs()).map(|object| live(object, Some("keda"))).collect()
+fn installed() -> Vec<LiveObject> {
+    shared().into_iter().chain(keda_only()).map(|object| live(object, Some("keda"))).collect()
 }
 
 /// What a change leaves behind.
-fn apply(live: &mut [Live], change: &Change) {
-    let mut with = |object: &Object, then: &dyn Fn(&mut Live)| {
+fn apply(live: &mut [LiveObject], change: &Change) {
+    let mut with = |object: &Object, then: &dyn Fn(&mut LiveObject)| {
         live.iter_mut().filter(|live| live.object == *object).for_each(then);
     };
     match change {
@@ -40,8 +40,8 @@ fn apply(live: &mut [Live], change: &Change) {
     }
 }
 
-/// What is still written, releases aside: those are looked at each time.
-fn writes(live: &[Live], to: &Owner) -> Vec<Change> {
+/// The remaining changes, without those of releases, which are checked each time.
+fn writes(live: &[LiveObject], to: &Owner) -> Vec<Change> {
     let mut changes = plan(live, to, None);
     changes.retain(|change| !matches!(change, Change::KeepInRelease { .. }));
     changes
@@ -57,7 +57,7 @@ fn releases_are_changed_before_anything_changes_hands() {
         Change::Repoint { .. } => 3,
     };
     assert!(changes.is_sorted_by_key(rank), "{changes:?}");
-    let all: Vec<Object> = shared().into_iter().chain(theirs()).collect();
+    let all: Vec<Object> = shared().into_iter().chain(keda_only()).collect();
     assert_eq!(changes[0], Change::KeepInRelease { owner: owner("keda"), objects: all });
     assert_eq!(changes.len(), 1 + 8 + 6);
 }
@@ -65,7 +65,7 @@ fn releases_are_changed_before_anything_changes_hands() {
 #[test]
 fn what_kedge_lacks_is_protected_and_stays_with_keda() {
     let changes = plan(&installed(), &owner("kedge"), None);
-    for object in theirs() {
+    for object in keda_only() {
         assert!(changes.contains(&Change::Protect(object.clone())));
         assert!(
             !changes.iter().any(|change| matches!(change, Change::HandOver { object: given, .. } if *given == object))
@@ -82,7 +82,7 @@ fn interrupted_anywhere_the_next_run_does_the_rest() {
         all[..done].iter().for_each(|change| apply(&mut live, change));
         let rest = plan(&live, &to, None);
         let releases = rest.iter().any(|change| matches!(change, Change::KeepInRelease { owner, objects } if owner.release == "keda" && objects.len() == 8));
-        assert!(releases, "after {done} KEDA's release is still looked at");
+        assert!(releases, "after {done} KEDA's release is still checked");
         rest.iter().for_each(|change| apply(&mut live, change));
         assert_eq!(writes(&live, &to), [], "after {done}");
     }
@@ -104,13 +104,13 @@ fn the_way_back_is_the_same_way() {
 fn a_release_that_takes_over_itself_keeps_its_crds_only() {
     let changes = plan(&installed(), &owner("keda"), None);
     let Change::KeepInRelease { objects, .. } = &changes[0] else { panic!("{changes:?}") };
-    assert!(objects.iter().all(|object| object.sort == Sort::Crd), "its registrations go with it");
+    assert!(objects.iter().all(|object| object.kind == SharedKind::Crd), "its registrations go with it");
     assert!(!changes.iter().any(|change| matches!(change, Change::HandOver { .. })));
 }
 
 #[test]
 fn without_helm_objects_are_protected_and_handed_over() {
-    let state: Vec<Live> = shared().into_iter().map(|object| live(object, None)).collect();
+    let state: Vec<LiveObject> = shared().into_iter().map(|object| live(object, None)).collect();
     let changes = plan(&state, &owner("kedge"), None);
     assert!(!changes.iter().any(|change| matches!(change, Change::KeepInRelease { .. })));
     assert_eq!(changes.len(), 6 + 6);

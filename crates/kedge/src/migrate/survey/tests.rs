@@ -1,6 +1,7 @@
 use serde_json::json;
 
-use super::super::plan::{Object, Service, shared, theirs};
+use super::super::plan::{LiveObject, Object, Service, keda_only, shared};
+use super::super::snapshot::StoredRelease;
 use super::*;
 
 fn owner(release: &str) -> Owner {
@@ -21,15 +22,19 @@ fn cron() -> Value {
     json!({ "type": "cron", "metadata": metadata })
 }
 
-fn seen(objects: impl IntoIterator<Item = Value>) -> Seen {
-    let stored = Stored { revision: 3, status: "deployed".to_owned(), manifest: String::new() };
-    Seen { objects: objects.into_iter().collect(), releases: vec![(owner("keda"), Some(stored))], ..Seen::default() }
+fn snapshot(objects: impl IntoIterator<Item = Value>) -> Snapshot {
+    let stored = StoredRelease { revision: 3, status: "deployed".to_owned(), manifest: String::new() };
+    Snapshot {
+        objects: objects.into_iter().collect(),
+        releases: vec![(owner("keda"), Some(stored))],
+        ..Snapshot::default()
+    }
 }
 
 /// Verdict, object, field, and how the remedy begins.
-fn told(seen: &Seen) -> Vec<(Verdict, String, String)> {
-    let report = judge(seen, &owner("kedge"));
-    report.findings.into_iter().map(|found| (found.verdict, found.object, found.field)).collect()
+fn issues(snapshot: &Snapshot) -> Vec<(Verdict, String, String)> {
+    let report = assess(snapshot, &owner("kedge"));
+    report.issues.into_iter().map(|found| (found.verdict, found.object, found.field)).collect()
 }
 
 #[test]
@@ -68,7 +73,7 @@ fn what_kedge_does_not_do_is_named() {
         ),
     ];
     for (object, name, field) in rows {
-        assert_eq!(told(&seen([object])), [(Verdict::WouldNotWork, name.to_owned(), field.to_owned())], "{name}");
+        assert_eq!(issues(&snapshot([object])), [(Verdict::WouldNotWork, name.to_owned(), field.to_owned())], "{name}");
     }
 }
 
@@ -99,33 +104,33 @@ fn what_is_to_be_done_first_is_named() {
         ),
     ];
     for (object, name, field) in rows {
-        assert_eq!(told(&seen([object])), [(Verdict::ToDo, name.to_owned(), field.to_owned())], "{name}");
+        assert_eq!(issues(&snapshot([object])), [(Verdict::ToDo, name.to_owned(), field.to_owned())], "{name}");
     }
 }
 
 #[test]
 fn what_works_is_not_spoken_of() {
     let fine = scaled_object("web", json!({ "name": "web" }), cron());
-    let report = judge(&seen([fine]), &owner("kedge"));
-    assert_eq!((report.findings, report.objects), (Vec::new(), 1));
+    let report = assess(&snapshot([fine]), &owner("kedge"));
+    assert_eq!((report.issues, report.objects), (Vec::new(), 1));
     assert_eq!(report.facts[0], "release keda in namespace keda: revision 3, deployed");
 }
 
 #[test]
 fn a_release_that_takes_the_crds_along_is_told_of() {
     let crd = "---\nkind: CustomResourceDefinition\nmetadata:\n  name: scaledobjects.keda.sh\n";
-    let mut seen = seen([]);
-    seen.releases[0].1.as_mut().unwrap().manifest = crd.to_owned();
-    seen.releases[0].1.as_mut().unwrap().status = "pending-upgrade".to_owned();
+    let mut snapshot = snapshot([]);
+    snapshot.releases[0].1.as_mut().unwrap().manifest = crd.to_owned();
+    snapshot.releases[0].1.as_mut().unwrap().status = "pending-upgrade".to_owned();
     let keda = "release keda in namespace keda".to_owned();
     let expected =
         [(Verdict::WouldNotWork, keda.clone(), "status".to_owned()), (Verdict::ToDo, keda, "manifest".to_owned())];
-    assert_eq!(told(&seen), expected);
+    assert_eq!(issues(&snapshot), expected);
 }
 
 #[test]
 fn owners_are_told_of_until_all_is_handed_over() {
-    let live = |object: Object, release: &str| Live {
+    let live = |object: Object, release: &str| LiveObject {
         object,
         owner: Some(owner(release)),
         managed_by: None,
@@ -133,21 +138,25 @@ fn owners_are_told_of_until_all_is_handed_over() {
         part_of: vec!["keda-operator".to_owned()],
         service: None,
     };
-    let all = |release: &str| Seen {
+    let all = |release: &str| Snapshot {
         live: shared()
             .into_iter()
             .map(|object| live(object, release))
-            .chain(theirs().into_iter().map(|object| live(object, "keda")))
+            .chain(keda_only().into_iter().map(|object| live(object, "keda")))
             .collect(),
-        ..Seen::default()
+        ..Snapshot::default()
     };
-    assert_eq!(told(&all("keda")).len(), 6);
-    assert_eq!(told(&all("kedge")), []);
+    assert_eq!(issues(&all("keda")).len(), 6);
+    assert_eq!(issues(&all("kedge")), []);
     let registration = "---\nkind: APIService\nmetadata:\n  name: v1beta1.external.metrics.k8s.io\nspec:\n  service: {namespace: kedge, name: metrics}\n";
-    let mut seen = all("kedge");
-    seen.live[0].service = Some(Service { namespace: "keda".to_owned(), name: "metrics".to_owned() });
-    let stored = Stored { revision: 1, status: "deployed".to_owned(), manifest: registration.to_owned() };
-    seen.releases = vec![(owner("kedge"), Some(stored))];
+    let mut snapshot = all("kedge");
+    snapshot.live[0].service = Some(Service { namespace: "keda".to_owned(), name: "metrics".to_owned() });
+    let stored = StoredRelease { revision: 1, status: "deployed".to_owned(), manifest: registration.to_owned() };
+    snapshot.releases = vec![(owner("kedge"), Some(stored))];
     let registration = shared()[0].to_string();
-    assert_eq!(told(&seen), [(Verdict::ToDo, registration, "spec.service".to_owned())], "Helm has not changed it");
+    assert_eq!(
+        issues(&snapshot),
+        [(Verdict::ToDo, registration, "spec.service".to_owned())],
+        "Helm has not changed it"
+    );
 }

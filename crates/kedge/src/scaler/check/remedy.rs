@@ -1,8 +1,8 @@
-//! What to do about a call that failed.
+//! The remedies of failed calls.
 
 use kedge_scalers::ReadError;
 
-pub(super) fn of(error: &ReadError) -> &'static str {
+pub(super) fn for_error(error: &ReadError) -> &'static str {
     match error {
         ReadError::Timeout { .. } => {
             "answer at once from what is known, or with an error: each call carries its deadline as grpc-timeout"

@@ -5,75 +5,79 @@ use std::fmt::Write;
 use kedge_proto::externalscaler::{MetricSpec, MetricValue};
 use kedge_scalers::external;
 
-use super::Report;
-use super::ask::{Answer, Heard, NO_METRIC};
-use super::judge::{Verdict, Weight};
+use super::calls::{CallResult, NO_METRIC, StreamOutcome};
+use super::diagnose::{Severity, Verdict};
+use super::report::Report;
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = format!("{}, asked as for ScaledObject {}\n\n", report.endpoint, report.object);
-    let calls: Vec<_> = report.transcript.calls.iter().map(|call| (title(&call.answer), call)).collect();
+    let calls: Vec<_> = report.transcript.calls.iter().map(|call| (title(&call.result), call)).collect();
     let width = calls.iter().map(|(title, _)| title.chars().count()).max().unwrap_or_default();
     for (title, call) in &calls {
-        let _ = writeln!(out, "  {title:width$}  {:>5} ms  {}", call.took.as_millis(), said(&call.answer));
+        let _ = writeln!(out, "  {title:width$}  {:>5} ms  {}", call.took.as_millis(), describe(&call.result));
     }
-    if !report.findings.is_empty() {
+    if !report.diagnostics.is_empty() {
         out.push('\n');
     }
-    for finding in &report.findings {
-        let weight = weight(finding.weight);
-        let _ = writeln!(out, "  {weight:8} {}: {}", finding.method, finding.problem);
-        let _ = writeln!(out, "  {:8} {}", "", finding.remedy);
+    for diagnostic in &report.diagnostics {
+        let severity = severity_label(diagnostic.severity);
+        let _ = writeln!(out, "  {severity:8} {}: {}", diagnostic.method, diagnostic.problem);
+        let _ = writeln!(out, "  {:8} {}", "", diagnostic.remedy);
     }
     let _ = writeln!(out, "\n{}", verdict(report));
     out
 }
 
-pub(super) fn weight(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Note => "note",
-        Weight::Warning => "warning",
-        Weight::Wrong => "wrong",
+pub(super) fn severity_label(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Wrong => "wrong",
     }
 }
 
 fn verdict(report: &Report) -> String {
-    let count = |weight| report.findings.iter().filter(|finding| finding.weight == weight).count();
-    match Verdict::of(&report.findings) {
+    let count = |severity| report.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    match Verdict::from_diagnostics(&report.diagnostics) {
         Verdict::InOrder => "in order".to_owned(),
-        Verdict::Doubtful => format!("it works, with {} warning(s)", count(Weight::Warning)),
-        Verdict::Wrong => format!("{} thing(s) wrong, {} warning(s)", count(Weight::Wrong), count(Weight::Warning)),
+        Verdict::Doubtful => format!("it works, with {} warning(s)", count(Severity::Warning)),
+        Verdict::Wrong => format!("{} thing(s) wrong, {} warning(s)", count(Severity::Wrong), count(Severity::Warning)),
     }
 }
 
-fn title(answer: &Answer) -> String {
+fn title(answer: &CallResult) -> String {
     match answer {
-        Answer::Specs(_) => "GetMetricSpec".to_owned(),
-        Answer::Activity(_) => "IsActive".to_owned(),
-        Answer::Values { metric, .. } if metric == NO_METRIC => "GetMetrics of none".to_owned(),
-        Answer::Values { metric, .. } => format!("GetMetrics {metric}"),
-        Answer::ActivityStream(_) => "StreamIsActive".to_owned(),
-        Answer::SpecStream(_) => "StreamMetricSpec".to_owned(),
+        CallResult::Specs(_) => "GetMetricSpec".to_owned(),
+        CallResult::Activity(_) => "IsActive".to_owned(),
+        CallResult::Values { metric, .. } if metric == NO_METRIC => "GetMetrics of none".to_owned(),
+        CallResult::Values { metric, .. } => format!("GetMetrics {metric}"),
+        CallResult::ActivityStream(_) => "StreamIsActive".to_owned(),
+        CallResult::SpecStream(_) => "StreamMetricSpec".to_owned(),
     }
 }
 
-fn said(answer: &Answer) -> String {
+fn describe(answer: &CallResult) -> String {
     let failed = |error: &kedge_scalers::ReadError| match error {
         kedge_scalers::ReadError::Rpc { code, message, .. } => format!("{code}: {message}"),
         error => error.to_string(),
     };
     match answer {
-        Answer::Specs(Ok(specs)) => list(specs, spec),
-        Answer::Activity(Ok(is_active)) => is_active.to_string(),
-        Answer::Values { values: Ok(values), .. } => list(values, value),
-        Answer::ActivityStream(Heard::Message(is_active)) => format!("{is_active}, and stays open"),
-        Answer::SpecStream(Heard::Message(specs)) => format!("{}, and stays open", list(specs, spec)),
-        Answer::ActivityStream(Heard::Silence) | Answer::SpecStream(Heard::Silence) => "open, and silent".to_owned(),
-        Answer::ActivityStream(Heard::End) | Answer::SpecStream(Heard::End) => "it ends".to_owned(),
-        Answer::Specs(Err(error))
-        | Answer::Activity(Err(error))
-        | Answer::Values { values: Err(error), .. }
-        | Answer::ActivityStream(Heard::Failure(error))
-        | Answer::SpecStream(Heard::Failure(error)) => failed(error),
+        CallResult::Specs(Ok(specs)) => list(specs, spec),
+        CallResult::Activity(Ok(is_active)) => is_active.to_string(),
+        CallResult::Values { values: Ok(values), .. } => list(values, value),
+        CallResult::ActivityStream(StreamOutcome::Message(is_active)) => format!("{is_active}, and stays open"),
+        CallResult::SpecStream(StreamOutcome::Message(specs)) => format!("{}, and stays open", list(specs, spec)),
+        CallResult::ActivityStream(StreamOutcome::Silence) | CallResult::SpecStream(StreamOutcome::Silence) => {
+            "open, and silent".to_owned()
+        }
+        CallResult::ActivityStream(StreamOutcome::End) | CallResult::SpecStream(StreamOutcome::End) => {
+            "it ends".to_owned()
+        }
+        CallResult::Specs(Err(error))
+        | CallResult::Activity(Err(error))
+        | CallResult::Values { values: Err(error), .. }
+        | CallResult::ActivityStream(StreamOutcome::Failure(error))
+        | CallResult::SpecStream(StreamOutcome::Failure(error)) => failed(error),
     }
 }
 
@@ -84,7 +88,7 @@ fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// As the scaler said it: whether it can be is judged elsewhere.
+/// The target as the scaler sent it, valid or not.
 fn spec(spec: &MetricSpec) -> String {
     let name = &spec.metric_name;
     match spec.target_size_float {

@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Context, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{FORMS, parse_amount};
+use super::amount::{FORMS, parse_amount};
 use crate::simulate::spans::{parse_instant, parse_span};
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,15 @@
+//! What every long-running command shares: logging, listeners, plain HTTP, the serving certificate and the graceful shutdown.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `certificate` | the serving certificate, from files or from a Secret |
+//! | `listen` | listeners |
+//! | `logs` | the start of logging |
+//! | `plain_http` | probes and metrics |
+//! | `shutdown` | the stop of all tasks, on a signal or when one ends |
+
+pub(crate) mod certificate;
+pub(crate) mod listen;
+pub(crate) mod logs;
+pub(crate) mod plain_http;
+pub(crate) mod shutdown;

@@ -1,0 +1,65 @@
+//! Plain HTTP inside the cluster: `/healthz` and `/readyz` for the kubelet, `/metrics` for Prometheus.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use kedge_metrics_api::Readiness;
+use kedge_serving::{Chain, Limits, Security, ServeError};
+use tokio::net::TcpListener;
+
+const TEXT: &str = "text/plain";
+
+/// Responses are immediate; a client that stalls is disconnected.
+const LIMITS: Limits = Limits {
+    connections_max: 128,
+    handshake_limit: Duration::from_secs(5),
+    // Prometheus keeps its connection between two scrapes, which are a minute apart by default.
+    header_read_limit: Duration::from_secs(90),
+    drain_limit: Duration::from_secs(2),
+};
+
+type PlainResponse = Response<Full<Bytes>>;
+
+/// What a path of the probes is answered.
+pub(crate) fn probe(readiness: &Readiness, path: &str) -> PlainResponse {
+    match path {
+        "/healthz" => respond(StatusCode::OK, TEXT, "ok"),
+        "/readyz" if readiness.is_ready() => respond(StatusCode::OK, TEXT, "ok"),
+        "/readyz" => respond(StatusCode::SERVICE_UNAVAILABLE, TEXT, "not ready"),
+        _ => respond(StatusCode::NOT_FOUND, TEXT, "not found"),
+    }
+}
+
+/// What a path of the metrics is answered.
+pub(crate) fn metrics(render: &dyn Fn() -> Vec<u8>, path: &str) -> PlainResponse {
+    match path {
+        "/metrics" => respond(StatusCode::OK, "text/plain; version=0.0.4", render()),
+        _ => respond(StatusCode::NOT_FOUND, TEXT, "not found"),
+    }
+}
+
+fn respond(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> PlainResponse {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// Serves until `stop`, if there is a listener.
+pub(crate) async fn serve(
+    listener: Option<TcpListener>,
+    reply: impl Fn(&str) -> PlainResponse + Clone + Send + Sync + 'static,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let Some(listener) = listener else { return Ok(()) };
+    let handler = move |_: Chain, request: Request<Incoming>| {
+        let response = reply(request.uri().path());
+        async move { response }
+    };
+    kedge_serving::serve(listener, Security::Plain, LIMITS, handler, stop).await.map(drop)
+}

@@ -1,0 +1,24 @@
+//! `kedge registration`: the ValidatingWebhookConfiguration. Hidden: users have webhooks/registration.yaml.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use kedge_webhooks::webhook_configuration::render_yaml;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Write the object to this file
+    #[arg(long, value_name = "FILE")]
+    out_file: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.out_file {
+        Some(path) => fs::write(path, render_yaml()).with_context(|| format!("cannot write {}", path.display())),
+        None => {
+            print!("{}", render_yaml());
+            Ok(())
+        }
+    }
+}
