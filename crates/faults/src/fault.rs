@@ -1,63 +1,63 @@
-//! What goes wrong in a run, as values: which call, event, question or moment, and how.
+//! The faults of a run, as values: the request, watch event, query or time that each affects, and how.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One thing that goes wrong. Numbers count from 1, over all replicas of the operator together.
+/// One fault. Numbers count from 1, over all replicas of the operator together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The process that made a write ends right after it, before it hears the answer.
-    Crash { after_write: u32, away: Duration },
-    /// The process that acts ends at some moment.
-    Kill { at: Duration, away: Duration },
-    /// A request to the API server goes wrong.
+    /// The process that made a write ends before it receives the response.
+    Crash { after_write: u32, downtime: Duration },
+    /// The leader, or the only process, ends at a point in time.
+    Kill { at: Duration, downtime: Duration },
+    /// A request to the API server fails.
     Api { call: u32, how: ApiFault },
-    /// Reads show what was some revisions ago.
+    /// Reads return the state of some revisions ago.
     Stale { call: u32, calls: u32, revisions: u64 },
-    /// An event of a watch goes wrong.
+    /// A watch event is lost, late, doubled or replaced by an error.
     Event { number: u32, how: EventFault },
-    /// A question to a source goes wrong, and those after it.
-    Source { question: u32, times: u32, how: SourceFault },
+    /// A query to a source fails, and so do the next ones.
+    Source { query: u32, times: u32, how: SourceFault },
     /// The user takes the next step of the scenario right before a request.
-    Early { call: u32 },
-    /// Somebody else writes the target right before a request.
-    Meddle { call: u32 },
+    EarlyStep { call: u32 },
+    /// Another client writes the target right before a request.
+    ConcurrentWrite { call: u32 },
     /// The clock of the operator's machine is set.
     Clock { at: Duration, by_seconds: i64 },
-    /// The replica that leads cannot reach the API server for a while, in part or at all.
+    /// The leader cannot reach the API server for some time, in part or at all.
     Partition { at: Duration, lasts: Duration, cut: Cut },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiFault {
-    /// 409; a read is told 500.
+    /// 409 for a write, 500 for a read.
     Conflict,
-    /// 429 with word of when to come back.
+    /// 429 with a Retry-After header.
     TooMany,
-    /// 500, nothing done.
+    /// 500 without an effect.
     Internal,
-    /// Done, but the answer is lost half a minute later.
-    LostAnswer,
-    /// The connection fails before anything is done.
+    /// The request takes effect, and the response times out after half a minute.
+    LostResponse,
+    /// The connection fails before the request is sent.
     NotSent,
 }
 
 impl ApiFault {
-    pub const ALL: [Self; 5] = [Self::Conflict, Self::TooMany, Self::Internal, Self::LostAnswer, Self::NotSent];
+    pub const ALL: [Self; 5] = [Self::Conflict, Self::TooMany, Self::Internal, Self::LostResponse, Self::NotSent];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventFault {
-    /// It never comes, and nobody says so.
+    /// The event is lost without an error.
     Dropped,
-    /// It comes later, and all that follow it in that watch.
+    /// The event is delayed, with all that follow it in that watch.
     Delayed {
         seconds: u64,
     },
     Twice,
-    /// 410 instead, and the watch ends.
+    /// A 410 replaces the event, and the watch ends.
     Gone,
-    /// The connection breaks instead.
+    /// The connection breaks before the event.
     Cut,
 }
 
@@ -76,11 +76,11 @@ impl EventFault {
 pub enum SourceFault {
     /// 500.
     Fails,
-    /// No answer at all.
+    /// No response at all.
     Hangs,
-    /// An answer that makes no sense.
+    /// A response that is not valid.
     Garbage,
-    /// The connection breaks in the middle of the answer.
+    /// The connection breaks during the response.
     Resets,
 }
 
@@ -95,7 +95,7 @@ pub enum Cut {
     Lease,
     /// Nothing gets through.
     All,
-    /// Requests reach the API server only when it is over.
+    /// Requests reach the API server only after the partition.
     Slow,
 }
 
@@ -106,18 +106,20 @@ impl Cut {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Crash { after_write, away } => write!(f, "crash after write {after_write}, back after {away:?}"),
-            Self::Kill { at, away } => write!(f, "killed at {at:?}, back after {away:?}"),
+            Self::Crash { after_write, downtime } => {
+                write!(f, "crash after write {after_write}, restart after {downtime:?}")
+            }
+            Self::Kill { at, downtime } => write!(f, "kill at {at:?}, restart after {downtime:?}"),
             Self::Api { call, how } => write!(f, "call {call}: {how:?}"),
             Self::Stale { call, calls, revisions } => {
-                write!(f, "{calls} calls from {call} on read what was {revisions} revisions ago")
+                write!(f, "{calls} calls from {call} on read the state of {revisions} revisions ago")
             }
             Self::Event { number, how } => write!(f, "watch event {number}: {how:?}"),
-            Self::Source { question, times, how } => write!(f, "{times} questions from {question} on: {how:?}"),
-            Self::Early { call } => write!(f, "the user's next step comes right before call {call}"),
-            Self::Meddle { call } => write!(f, "somebody writes the target right before call {call}"),
-            Self::Clock { at, by_seconds } => write!(f, "at {at:?} the clock is set by {by_seconds} s"),
-            Self::Partition { at, lasts, cut } => write!(f, "at {at:?} the leader is cut off for {lasts:?}: {cut:?}"),
+            Self::Source { query, times, how } => write!(f, "{times} queries from {query} on: {how:?}"),
+            Self::EarlyStep { call } => write!(f, "the next step of the scenario right before call {call}"),
+            Self::ConcurrentWrite { call } => write!(f, "another client writes the target right before call {call}"),
+            Self::Clock { at, by_seconds } => write!(f, "clock adjusted by {by_seconds} s at {at:?}"),
+            Self::Partition { at, lasts, cut } => write!(f, "leader partitioned for {lasts:?} at {at:?}: {cut:?}"),
         }
     }
 }

@@ -1,35 +1,34 @@
-//! The fault suite: the real operator on a Kubernetes API in memory, in virtual time, while something goes wrong.
+//! The fault suite: the real operator on an in-memory Kubernetes API, in virtual time, with injected faults.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`scenario`] | what users do in a run |
-//! | [`fault`] | what goes wrong |
-//! | [`plan`] | which run has which scenario and faults: all follows from its number |
-//! | [`run`] | one run, judged |
-//! | [`state`] | the state in which it ends, which must be the same as without faults |
-//! | [`law`] | what may never happen on the way |
-//! | [`lab`] | everything a run needs: API server, controllers, sources, operator |
-//! | [`wire`] | between operator and API server, where things go wrong |
-//! | [`journal`] | every request, counted |
-//! | [`source`] | the sources, and what goes wrong with them |
+//! | [`fault`] | the faults |
+//! | [`plan`] | the scenario and the faults of each run, derived from its number |
+//! | [`run`] | one run, and its violations |
+//! | [`batch`] | many runs, on all cores |
+//! | [`state`] | the state at the end of a run, which must be that of a run without faults |
+//! | [`invariant`] | what must hold throughout a run |
+//! | [`environment`] | the test environment: API server, controllers, sources, operator |
+//! | [`transport`] | the transport between operator and API server, which injects faults |
+//! | [`request_log`] | every request, counted |
+//! | [`source`] | the metric sources, which inject faults |
 //! | [`metrics`] | the external metrics API |
-//! | [`user`] | who takes the steps of a scenario |
-//! | [`series`] | many runs, on all cores, with progress, resumed where they ended |
+//! | [`driver`] | takes the steps of a scenario |
 //! | [`mutants`] | deliberate defects of the operator, and whether the suite detects them |
-//! | [`chance`] | chance that is the same every time |
 
-pub mod chance;
+pub mod batch;
+pub mod driver;
+pub mod environment;
 pub mod fault;
-pub mod journal;
-pub mod lab;
-pub mod law;
+pub mod invariant;
 pub mod metrics;
 pub mod mutants;
 pub mod plan;
+pub mod request_log;
+pub mod rng;
 pub mod run;
 pub mod scenario;
-pub mod series;
 pub mod source;
 pub mod state;
-pub mod user;
-pub mod wire;
+pub mod transport;

@@ -1,16 +1,16 @@
-//! `kedge-faults`: plays runs of the fault suite.
+//! `kedge-faults`: the command line of the fault suite.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use kedge_faults::plan::Book;
-use kedge_faults::run::perturbed;
-use kedge_faults::series::{Failure, Limits, Summary, play};
+use kedge_faults::batch::{Failure, Limits, Summary, run_batch};
+use kedge_faults::plan::SuitePlan;
+use kedge_faults::run::run_with_faults;
 use kedge_faults::{mutants, scenario};
 
-/// The operator on a Kubernetes API in memory, in virtual time, while something goes wrong.
+/// Run the operator on an in-memory Kubernetes API, in virtual time, and inject faults.
 #[derive(Parser)]
 #[command(version, max_term_width = 110)]
 struct Arguments {
@@ -20,41 +20,42 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Plays many runs, and says which break a law.
+    /// Execute many runs, and report those that violate an invariant.
     Run {
-        /// How many runs.
+        /// Execute this many runs.
         #[arg(long, default_value_t = 10_000)]
         runs: u64,
-        /// The number of the first.
+        /// Start with this run number.
         #[arg(long, default_value_t = 0)]
         from: u64,
-        /// How many at once; as many as there are cores unless said otherwise.
+        /// Execute this many runs in parallel (default: the number of cores).
         #[arg(long)]
         threads: Option<usize>,
-        /// A file that remembers how far earlier runs came: this one goes on from there.
+        /// Store the progress in this file, and continue from there.
         #[arg(long)]
         resume: Option<PathBuf>,
-        /// After so many failures the rest is left.
+        /// Stop after this many failures.
         #[arg(long, default_value_t = 20)]
         failures_max: usize,
     },
-    /// Plays one run, and shows every request and answer of it.
+    /// Execute one run, and print every request and response.
     One { number: u64 },
-    /// Runs one scenario until an invariant is violated, and prints the violation; fails when there is none.
+    /// Execute runs of one scenario until one violates an invariant, and print the violation; fail if none does.
     FindViolation {
+        /// Run the scenario of this name.
         #[arg(long)]
         scenario: String,
-        /// Gives up after this many runs.
+        /// Stop after this many runs.
         #[arg(long, default_value_t = 4_000)]
         runs: u64,
     },
-    /// Builds a copy of the operator with deliberate defects, and checks that the suite detects each of them.
+    /// Build a copy of the operator with deliberate defects, and check that the suite detects each of them.
     Mutants {
-        /// Gives a mutant up after this many runs.
+        /// Stop after this many runs of a mutant.
         #[arg(long, default_value_t = 4_000)]
         runs: u64,
     },
-    /// Lists the scenarios, and how much there is of everything in each.
+    /// List the scenarios, with the number of requests, writes, watch events and queries of each.
     Scenarios,
 }
 
@@ -71,12 +72,12 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Plays runs in parts, so that what is done is not done again if this is stopped.
+/// Executes runs in parts, and stores the progress after each.
 fn run(runs: u64, from: u64, limits: Limits, resume: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     const PART: u64 = 5_000;
-    let book = Book::open();
-    let mut ok = report_baselines(&book);
-    println!("{} runs with a single fault, then several at once", book.singles());
+    let suite = SuitePlan::all_scenarios();
+    let mut ok = report_baselines(&suite);
+    println!("{} runs with a single fault, then several at once", suite.single_faults());
     let mut done = match &resume {
         Some(file) => read_progress(file)?.max(from),
         None => from,
@@ -85,12 +86,12 @@ fn run(runs: u64, from: u64, limits: Limits, resume: Option<PathBuf>) -> anyhow:
     let mut failures = 0;
     while done < end && failures < limits.failures_max {
         let part = done..end.min(done + PART);
-        let summary = play(&book, part.clone(), limits, |played, took| {
-            let rate = played as f64 / took.as_secs_f64();
-            eprintln!("{} of {end}, {rate:.0} a second", part.start + played);
+        let summary = run_batch(&suite, part.clone(), limits, |finished, took| {
+            let rate = finished as f64 / took.as_secs_f64();
+            eprintln!("{} of {end}, {rate:.0} a second", part.start + finished);
         });
-        summary.failures.iter().for_each(tell);
-        tell_progress(part.end, end, &summary);
+        summary.failures.iter().for_each(print_failure);
+        print_progress(part.end, end, &summary);
         failures += summary.failures.len();
         ok &= summary.failures.is_empty();
         done = part.end;
@@ -109,36 +110,40 @@ fn read_progress(file: &PathBuf) -> anyhow::Result<u64> {
     }
 }
 
-fn tell_progress(done: u64, end: u64, summary: &Summary) {
-    let days = summary.lived.as_secs_f64() / 86_400.0;
-    println!("{done} of {end}: {} runs, {days:.1} days lived, {} failures", summary.runs, summary.failures.len());
+fn print_progress(done: u64, end: u64, summary: &Summary) {
+    let days = summary.virtual_time.as_secs_f64() / 86_400.0;
+    println!(
+        "{done} of {end}: {} runs, {days:.1} days of virtual time, {} failures",
+        summary.runs,
+        summary.failures.len()
+    );
 }
 
-fn tell(failure: &Failure) {
+fn print_failure(failure: &Failure) {
     println!("run {} ({}): {}", failure.number, failure.scenario, failure.faults.join("; "));
     failure.violations.iter().for_each(|violation| println!("    {violation}"));
-    println!("    again: cargo xtask faults --one {}", failure.number);
+    println!("    repeat it with: cargo xtask faults --one {}", failure.number);
 }
 
-fn report_baselines(book: &Book) -> bool {
-    let wrong = book.baselines().filter(|baseline| !baseline.violations.is_empty());
-    let told = wrong.inspect(|baseline| {
-        println!("{} without any fault:", baseline.scenario.name);
+fn report_baselines(suite: &SuitePlan) -> bool {
+    let failing = suite.baselines().filter(|baseline| !baseline.violations.is_empty());
+    let printed = failing.inspect(|baseline| {
+        println!("{} without faults:", baseline.scenario.name);
         baseline.violations.iter().for_each(|violation| println!("    {violation}"));
     });
-    told.count() == 0
+    printed.count() == 0
 }
 
 fn one(number: u64) -> ExitCode {
-    let book = Book::open();
-    let plan = book.plan(number);
+    let suite = SuitePlan::all_scenarios();
+    let plan = suite.plan(number);
     println!("{}", plan.baseline.scenario.name);
     plan.faults.iter().for_each(|fault| println!("  {fault}"));
-    let outcome = perturbed(&plan);
-    for line in outcome.evidence.lines() {
+    let outcome = run_with_faults(&plan);
+    for line in outcome.record.lines() {
         println!("{line}");
     }
-    println!("it lasted {:?}", outcome.lasted);
+    println!("virtual time: {:?}", outcome.virtual_time);
     outcome.violations.iter().for_each(|violation| println!("VIOLATION {violation}"));
     if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -149,9 +154,9 @@ fn cores() -> usize {
 
 fn find_violation(name: &str, runs: u64) -> anyhow::Result<ExitCode> {
     let scenario = scenario::all().into_iter().find(|scenario| scenario.name == name);
-    let book = Book::of(vec![scenario.with_context(|| format!("there is no scenario {name}"))?]);
+    let suite = SuitePlan::for_scenarios(vec![scenario.with_context(|| format!("scenario {name} does not exist"))?]);
     let limits = Limits { threads: cores(), failures_max: 1 };
-    let summary = play(&book, 0..runs, limits, |_, _| {});
+    let summary = run_batch(&suite, 0..runs, limits, |_, _| {});
     let Some(failure) = summary.failures.first() else { return Ok(ExitCode::FAILURE) };
     let violation = failure.violations.first().map_or("", String::as_str);
     println!("detected after {} runs of {name}: {violation}", summary.runs);
@@ -159,12 +164,12 @@ fn find_violation(name: &str, runs: u64) -> anyhow::Result<ExitCode> {
 }
 
 fn scenarios() -> ExitCode {
-    let book = Book::open();
-    println!("{:<22} {:>7} {:>7} {:>7} {:>9}", "scenario", "calls", "writes", "events", "questions");
-    for baseline in book.baselines() {
+    let suite = SuitePlan::all_scenarios();
+    println!("{:<22} {:>7} {:>7} {:>7} {:>9}", "scenario", "calls", "writes", "events", "queries");
+    for baseline in suite.baselines() {
         let counts = baseline.counts;
         let name = baseline.scenario.name;
-        println!("{name:<22} {:>7} {:>7} {:>7} {:>9}", counts.calls, counts.writes, counts.events, counts.questions);
+        println!("{name:<22} {:>7} {:>7} {:>7} {:>9}", counts.calls, counts.writes, counts.events, counts.queries);
     }
-    if report_baselines(&book) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if report_baselines(&suite) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

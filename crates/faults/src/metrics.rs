@@ -1,4 +1,4 @@
-//! The external metrics API, as the HPA controller asks it: answered by the operator's board, without a socket.
+//! The external metrics API for the HPA controller: serves the operator's readings, without a socket.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use kedge_plane::Backend;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-/// What answers requests of the group, given who is there to answer.
-pub fn backend(board: impl Fn() -> Option<Arc<BoardSource>> + Send + Sync + 'static) -> Backend {
+/// The backend of the API group.
+pub fn backend(readings: impl Fn() -> Option<Arc<BoardSource>> + Send + Sync + 'static) -> Backend {
     Backend::new(move |request: Request<Body>| {
-        let (board, uri) = (board(), request.uri().clone());
+        let (readings, uri) = (readings(), request.uri().clone());
         async move {
-            let board = board.ok_or_else(|| "nobody is there".to_owned())?;
-            Ok(answer(&board, uri).await)
+            let readings = readings.ok_or_else(|| "no replica runs".to_owned())?;
+            Ok(respond(&readings, uri).await)
         }
     })
 }
 
-async fn answer(board: &BoardSource, uri: Uri) -> Response<Body> {
+async fn respond(readings: &BoardSource, uri: Uri) -> Response<Body> {
     let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
     let [_, _, _, "namespaces", namespace, metric] = parts.as_slice() else {
-        return with(404, &json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404 }));
+        return response(404, &json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404 }));
     };
     let query = uri.query().unwrap_or_default();
     let selector = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "labelSelector");
     let selector = selector.map_or(String::new(), |(_, selector)| selector.into_owned());
     let scaled_object = selector.rsplit_once('=').map_or("", |(_, name)| name);
-    match board.read(MetricRequest { namespace, scaled_object, metric }).await {
-        Ok(values) => with(200, &list(&values)),
-        Err(error) => with(500, &failure(&error)),
+    match readings.read(MetricRequest { namespace, scaled_object, metric }).await {
+        Ok(values) => response(200, &list(&values)),
+        Err(error) => response(500, &failure(&error)),
     }
 }
 
@@ -45,7 +45,7 @@ fn failure(error: &MetricError) -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": error.to_string(), "code": 500 })
 }
 
-fn with(status: u16, body: &Value) -> Response<Body> {
+fn response(status: u16, body: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(body.to_string().into_bytes()));
     *response.status_mut() = StatusCode::from_u16(status).expect("a status");
     response

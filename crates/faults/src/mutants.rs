@@ -28,7 +28,7 @@ pub struct Mutant {
     /// The name of its file, without the extension.
     #[serde(skip)]
     pub name: String,
-    /// What the operator does wrong.
+    /// The defect, in one sentence.
     pub breaks: String,
     /// The scenario that detects it soonest.
     pub scenario: String,

@@ -1,4 +1,4 @@
-//! One run: the operator lives through a scenario in which something goes wrong, and is judged.
+//! One run: the operator manages the objects of a scenario while faults are injected, and the invariants are checked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,61 +6,61 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::chance::Chance;
+use crate::driver::ScenarioDriver;
+use crate::environment::TestEnvironment;
 use crate::fault::Fault;
-use crate::journal::{Counts, Journal};
-use crate::lab::Lab;
-use crate::law::{self, Evidence};
-use crate::plan::Plan;
+use crate::invariant::{self, RunRecord};
+use crate::plan::RunPlan;
+use crate::request_log::{Counts, RequestLog};
+use crate::rng::Rng;
 use crate::scenario::Scenario;
 use crate::state::State;
-use crate::user::User;
 
-/// How long the operator must write nothing before it counts as done.
+/// How long the operator must write nothing before a run counts as settled.
 const QUIET: Duration = Duration::from_secs(90);
 
-/// How long after the last step things still go wrong.
-const WITHIN: Duration = Duration::from_secs(120);
+/// How long after the last step faults are still injected.
+const FAULTS_FOR: Duration = Duration::from_secs(120);
 
-/// How much longer than without faults it may take until everything is as it must be: a lost event is made good after ten
-/// minutes, and what it led to is another few.
-const LONGER: Duration = Duration::from_secs(1200);
+/// How much longer than its baseline a run may take to settle: a re-list repairs a lost event after ten minutes, and its effects
+/// take a few more.
+const EXTRA: Duration = Duration::from_secs(1200);
 
-/// How long nothing may be written afterwards; now and then for longer.
+/// How long nothing may be written afterwards; in some runs for longer.
 const SILENCE: Duration = Duration::from_secs(130);
 const LONG_SILENCE: Duration = Duration::from_secs(900);
 
-/// A scenario as it goes without faults.
+/// A scenario without faults.
 #[derive(Debug)]
 pub struct Baseline {
     pub scenario: Scenario,
     pub counts: Counts,
     pub state: State,
-    /// What is wrong even so.
+    /// The invariants that are violated even so.
     pub violations: Vec<String>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub counts: Counts,
     pub state: State,
     pub violations: Vec<String>,
-    /// How much time went by in it.
-    pub lasted: Duration,
-    pub evidence: Evidence,
+    /// The virtual time that it took.
+    pub virtual_time: Duration,
+    pub record: RunRecord,
 }
 
-/// Plays a scenario without faults.
+/// Runs a scenario without faults.
 pub fn baseline(scenario: Scenario) -> Baseline {
-    let outcome = in_virtual_time(play(&scenario, Vec::new(), Chance::new(0), None));
+    let outcome = in_virtual_time(execute(&scenario, Vec::new(), Rng::new(0), None));
     Baseline { counts: outcome.counts, state: outcome.state, violations: outcome.violations, scenario }
 }
 
-/// Plays a run.
-pub fn perturbed(plan: &Plan<'_>) -> Outcome {
-    let chance = Chance::new(plan.number);
-    in_virtual_time(play(&plan.baseline.scenario, plan.faults.clone(), chance, Some(&plan.baseline.state)))
+/// Executes a run.
+pub fn run_with_faults(plan: &RunPlan<'_>) -> Outcome {
+    let rng = Rng::new(plan.number);
+    in_virtual_time(execute(&plan.baseline.scenario, plan.faults.clone(), rng, Some(&plan.baseline.state)))
 }
 
 fn in_virtual_time<T>(future: impl Future<Output = T>) -> T {
@@ -68,79 +68,88 @@ fn in_virtual_time<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime without sockets").block_on(future)
 }
 
-async fn play(scenario: &Scenario, faults: Vec<Fault>, mut chance: Chance, wanted: Option<&State>) -> Outcome {
-    let began_at = Instant::now();
-    let silence = if chance.below(16) == 0 { LONG_SILENCE } else { SILENCE };
-    let journal = Journal::new(faults.clone(), chance);
-    let lab = Lab::new(scenario, journal.clone()).await;
+async fn execute(scenario: &Scenario, faults: Vec<Fault>, mut rng: Rng, expected: Option<&State>) -> Outcome {
+    let started_at = Instant::now();
+    let silence = if rng.below(16) == 0 { LONG_SILENCE } else { SILENCE };
+    let requests = RequestLog::new(faults.clone(), rng);
+    let environment = TestEnvironment::new(scenario, requests.clone()).await;
     for fault in &faults {
-        if let Fault::Source { question, times, how } = fault {
-            lab.sources().break_from(*question, *times, *how);
+        if let Fault::Source { query, times, how } = fault {
+            environment.sources().fail_from(*query, *times, *how);
         }
     }
-    let user = Arc::new(User::new(lab.plane().clone(), lab.sources().clone(), scenario.steps.clone()));
-    journal.stand_by(user.clone());
+    let driver = Arc::new(ScenarioDriver::new(
+        environment.plane().clone(),
+        environment.sources().clone(),
+        scenario.steps.clone(),
+    ));
+    requests.set_interference(driver.clone());
     let mut others = JoinSet::new();
-    others.spawn(lab.clone().control());
-    others.spawn(lab.clone().supervise());
-    others.spawn(lab.clone().disturb(faults.clone()));
-    user.run().await;
-    let count = || Counts { questions: lab.sources().asked(), ..journal.counts() };
-    let (counts, mut violations) = match wanted {
-        Some(wanted) => {
-            let violations = settle(scenario, &lab, &journal, wanted).await;
+    others.spawn(environment.clone().run_controllers());
+    others.spawn(environment.clone().restart_ended_processes());
+    others.spawn(environment.clone().inject_timed_faults(faults.clone()));
+    driver.run().await;
+    let count = || Counts { queries: environment.sources().queries(), ..requests.counts() };
+    let (counts, mut violations) = match expected {
+        Some(expected) => {
+            let violations = wait_until_settled(scenario, &environment, &requests, expected).await;
             (count(), violations)
         }
         None => {
-            tokio::time::sleep(WITHIN).await;
+            tokio::time::sleep(FAULTS_FOR).await;
             let counts = count();
             tokio::time::sleep(scenario.settles).await;
             (counts, Vec::new())
         }
     };
-    let state = State::of(lab.plane());
+    let state = State::capture(environment.plane());
     if violations.is_empty() {
-        let written = journal.counts().writes;
+        let written = requests.counts().writes;
         tokio::time::sleep(silence).await;
-        violations.extend(broken_silence(&journal, written));
-        let changed = State::of(lab.plane()).difference(&state);
-        violations.extend(changed.iter().map(|line| format!("it did not stay so: {line}")));
+        violations.extend(unexpected_writes(&requests, written));
+        let changed = State::capture(environment.plane()).difference(&state);
+        violations.extend(changed.iter().map(|line| format!("the state changed again: {line}")));
     }
-    violations.extend(lab.broken());
-    let evidence = Evidence::gather(scenario, faults, &lab, &journal, began_at);
-    violations.extend(law::judge(&evidence));
+    violations.extend(environment.ended_by_itself());
+    let record = RunRecord::collect(scenario, faults, &environment, &requests, started_at);
+    violations.extend(invariant::check(&record));
     others.shutdown().await;
-    lab.end();
-    Outcome { counts, state, violations, lasted: began_at.elapsed(), evidence }
+    environment.shut_down();
+    Outcome { counts, state, violations, virtual_time: started_at.elapsed(), record }
 }
 
-/// Waits until everything is as it must be, and quiet; says what is not in the end.
-async fn settle(scenario: &Scenario, lab: &Lab, journal: &Journal, wanted: &State) -> Vec<String> {
-    let deadline = Instant::now() + scenario.settles + LONGER;
-    tokio::time::sleep(scenario.waits.max(WITHIN)).await;
-    journal.disarm();
-    lab.sources().disarm();
+/// Waits until the state is that of the baseline and no request is made; returns the differences at the deadline.
+async fn wait_until_settled(
+    scenario: &Scenario,
+    environment: &TestEnvironment,
+    requests: &RequestLog,
+    expected: &State,
+) -> Vec<String> {
+    let deadline = Instant::now() + scenario.settles + EXTRA;
+    tokio::time::sleep(scenario.waits.max(FAULTS_FOR)).await;
+    requests.clear_faults();
+    environment.sources().clear_faults();
     loop {
         tokio::time::sleep(Duration::from_secs(15)).await;
-        let stirred_at = lab.sources().failed_at().into_iter().fold(journal.stirred_at(), Instant::max);
-        let difference = State::of(lab.plane()).difference(wanted);
-        if difference.is_empty() && stirred_at.elapsed() >= QUIET && lab.is_whole() {
+        let active_at = environment.sources().failed_at().into_iter().fold(requests.active_at(), Instant::max);
+        let difference = State::capture(environment.plane()).difference(expected);
+        if difference.is_empty() && active_at.elapsed() >= QUIET && environment.all_running() {
             return Vec::new();
         }
         if Instant::now() >= deadline {
-            let busy = difference.is_empty().then(|| "it goes on writing".to_owned());
+            let busy = difference.is_empty().then(|| "the operator continues to write".to_owned());
             return difference.into_iter().chain(busy).collect();
         }
     }
 }
 
-/// What was written although nothing happened.
-fn broken_silence(journal: &Journal, written: u32) -> Option<String> {
-    let more = journal.counts().writes - written;
+/// Writes without a cause.
+fn unexpected_writes(requests: &RequestLog, written: u32) -> Option<String> {
+    let more = requests.counts().writes - written;
     (more > 0).then(|| {
         let writes: Vec<String> =
-            journal.entries().into_iter().filter(|entry| entry.is_write()).map(|e| e.line).collect();
+            requests.entries().into_iter().filter(|entry| entry.is_write()).map(|e| e.line).collect();
         let last = writes.iter().rev().take(3).cloned().collect::<Vec<_>>().join("; ");
-        format!("{more} writes although nothing happened any more, the last of them: {last}")
+        format!("{more} writes without a cause, the last of them: {last}")
     })
 }

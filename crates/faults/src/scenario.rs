@@ -1,69 +1,69 @@
-//! What users do in a run, step by step, as values. Each scenario ends in a state that does not depend on timing.
+//! Scenarios: what users do in a run, step by step, as values. Each scenario ends in a state that does not depend on timing.
 
+mod catalog;
 mod objects;
-mod stories;
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-pub use stories::all;
+pub use catalog::all;
 
-/// The namespace in which everything happens.
+/// The namespace of all objects.
 pub const NAMESPACE: &str = "shop";
 
-/// The target, and the object that scales it.
+/// The name of the target, and of the ScaledObject.
 pub const NAME: &str = "web";
 
 /// One scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
-    /// How many replicas of the operator there are; with more than one they elect a leader.
+    /// The replicas of the operator; more than one elect a leader.
     pub operators: u32,
-    /// What time it is when it begins.
+    /// The wall time at its start.
     pub begins_at: DateTime<Utc>,
     pub steps: Vec<Step>,
-    /// How long after the last step nothing is judged yet: what happens then happens by itself.
+    /// How long after the last step the state still changes without a cause from outside.
     pub waits: Duration,
-    /// How long after the last step everything is as it stays, if nothing goes wrong.
+    /// How long after the last step the state is final, without faults.
     pub settles: Duration,
     pub expects: Expectations,
 }
 
-/// What the laws need to know.
+/// What the invariants depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expectations {
-    /// The cooldown that must pass between the last activity and the step to zero; where it is none, such steps are not judged.
+    /// The cooldown that must pass between the last activity and the step to zero; where it is none, such steps are not checked.
     pub cooldown: Option<Duration>,
-    /// Whether failing sources may make the target smaller: there is a fallback, or something else that says so.
-    pub may_shrink_blindly: bool,
+    /// Whether the target may be scaled in while sources fail: there is a fallback.
+    pub may_scale_in_without_readings: bool,
 }
 
-/// What a user does at some time.
+/// What a user does at a point in time.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub at: Duration,
-    pub act: Act,
+    pub action: Action,
 }
 
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum Action {
     /// Creates an object, or merges it over what is there.
     Apply(Value),
-    /// Sets annotations of the ScaledObject; null takes one away.
+    /// Sets annotations of the ScaledObject; null removes one.
     Annotate(Value),
     /// Sets the replicas of the target by hand.
     Scale(i64),
     /// Deletes an object: its resource and its name.
     Delete(&'static str, &'static str),
-    /// From now on the answer to a question.
-    Serve(&'static str, f64),
-    /// From now on the token that a question needs, if any.
-    Require(&'static str, Option<&'static str>),
-    /// The external scaler says that there is work.
+    /// Sets the value that a query returns.
+    SetValue(&'static str, f64),
+    /// Sets the token that a query requires, or none.
+    RequireToken(&'static str, Option<&'static str>),
+    /// Lets the external scaler push that it is active.
     Push,
-    /// One right after the other.
-    Both(Box<Act>, Box<Act>),
+    /// Performs one right after the other.
+    Both(Box<Action>, Box<Action>),
 }

@@ -1,4 +1,4 @@
-//! The sources of a run, and the network in memory that leads to them: a Prometheus server, and an external scaler.
+//! The metric sources of a run, reached through an in-memory network: a Prometheus server and an external scaler.
 
 mod external;
 mod prometheus;
@@ -14,51 +14,51 @@ use tokio::time::Instant;
 
 use crate::fault::SourceFault;
 
-/// Room for an answer on its way.
+/// The buffer of a connection, in bytes.
 const PIPE: usize = 16 * 1024;
 
-/// The sources. Clones are the same ones.
+/// The sources. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Sources {
     state: Arc<Mutex<State>>,
-    /// What the external scaler tells by itself.
+    /// The activity that the external scaler pushes.
     pushed: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     values: BTreeMap<String, f64>,
-    /// Tokens without which questions are refused.
+    /// Tokens that queries require.
     tokens: BTreeMap<String, String>,
-    asked: u32,
-    faults: Vec<Planned>,
-    served: Vec<Served>,
+    queries: u32,
+    faults: Vec<FailingQueries>,
+    served: Vec<ServedReading>,
     failed_at: Option<Instant>,
 }
 
-/// Questions that go wrong: the first of them, and how many.
+/// Queries that fail: the first of them, and how many.
 #[derive(Clone, Copy, Debug)]
-struct Planned {
+struct FailingQueries {
     first: u32,
     times: u32,
     how: SourceFault,
 }
 
-/// An answer that was given.
+/// A response that a source gave.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Served {
+pub struct ServedReading {
     pub at: Instant,
-    pub question: String,
-    /// None where it went wrong.
+    pub query: String,
+    /// None where the query failed.
     pub value: Option<f64>,
 }
 
-/// How a question is answered.
+/// The response to a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Answer {
+enum SourceResponse {
     Value(f64),
-    Refused,
-    Wrong(SourceFault),
+    Unauthorized,
+    Faulty(SourceFault),
 }
 
 impl Sources {
@@ -66,51 +66,51 @@ impl Sources {
         Self { state: Arc::default(), pushed: watch::Sender::new(false) }
     }
 
-    /// From now on the answer to a question.
-    pub fn set(&self, question: &str, value: f64) {
-        self.lock().values.insert(question.to_owned(), value);
+    /// Sets the value that a query returns.
+    pub fn set_value(&self, query: &str, value: f64) {
+        self.lock().values.insert(query.to_owned(), value);
     }
 
-    /// From now on the token without which a question is refused, if there is one.
-    pub fn require(&self, question: &str, token: Option<&str>) {
+    /// Sets the token that a query requires, or none.
+    pub fn require_token(&self, query: &str, token: Option<&str>) {
         let tokens = &mut self.lock().tokens;
         match token {
-            Some(token) => drop(tokens.insert(question.to_owned(), token.to_owned())),
-            None => drop(tokens.remove(question)),
+            Some(token) => drop(tokens.insert(query.to_owned(), token.to_owned())),
+            None => drop(tokens.remove(query)),
         }
     }
 
-    /// Lets the external scaler say that there is work.
+    /// Lets the external scaler push its activity.
     pub fn push(&self, active: bool) {
         self.pushed.send_replace(active);
     }
 
-    /// Questions go wrong from the `first` on, so many `times`.
-    pub fn break_from(&self, first: u32, times: u32, how: SourceFault) {
-        self.lock().faults.push(Planned { first, times, how });
+    /// Lets queries fail from the `first` on, this many `times`.
+    pub fn fail_from(&self, first: u32, times: u32, how: SourceFault) {
+        self.lock().faults.push(FailingQueries { first, times, how });
     }
 
-    /// From now on nothing goes wrong any more.
-    pub fn disarm(&self) {
+    /// Injects no more faults.
+    pub fn clear_faults(&self) {
         self.lock().faults.clear();
     }
 
-    /// When a question last went wrong.
+    /// When a query last failed.
     pub fn failed_at(&self) -> Option<Instant> {
         self.lock().failed_at
     }
 
-    /// How many questions there were.
-    pub fn asked(&self) -> u32 {
-        self.lock().asked
+    /// The number of queries so far.
+    pub fn queries(&self) -> u32 {
+        self.lock().queries
     }
 
-    /// All answers so far.
-    pub fn served(&self) -> Vec<Served> {
+    /// All responses so far.
+    pub fn served(&self) -> Vec<ServedReading> {
         self.lock().served.clone()
     }
 
-    /// The way to them.
+    /// Connects to the sources.
     pub fn connector(&self) -> Connector {
         let sources = self.clone();
         Connector::new(move |uri: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
@@ -123,29 +123,31 @@ impl Sources {
         })
     }
 
-    fn answer(&self, question: &str, token: Option<&str>) -> Answer {
+    fn respond(&self, query: &str, token: Option<&str>) -> SourceResponse {
         let mut state = self.lock();
-        state.asked += 1;
-        let number = state.asked;
-        let wrong = |planned: &&Planned| (planned.first..planned.first + planned.times).contains(&number);
-        let answer = match state.faults.iter().find(wrong) {
-            Some(planned) => Answer::Wrong(planned.how),
-            None if state.tokens.get(question).is_some_and(|needed| Some(needed.as_str()) != token) => Answer::Refused,
-            None => Answer::Value(state.values.get(question).copied().unwrap_or(0.0)),
+        state.queries += 1;
+        let number = state.queries;
+        let is_affected = |failing: &&FailingQueries| (failing.first..failing.first + failing.times).contains(&number);
+        let response = match state.faults.iter().find(is_affected) {
+            Some(failing) => SourceResponse::Faulty(failing.how),
+            None if state.tokens.get(query).is_some_and(|needed| Some(needed.as_str()) != token) => {
+                SourceResponse::Unauthorized
+            }
+            None => SourceResponse::Value(state.values.get(query).copied().unwrap_or(0.0)),
         };
-        if let Answer::Wrong(_) = answer {
+        if let SourceResponse::Faulty(_) = response {
             state.failed_at = Some(Instant::now());
         }
-        let value = match answer {
-            Answer::Value(value) => Some(value),
-            Answer::Refused | Answer::Wrong(_) => None,
+        let value = match response {
+            SourceResponse::Value(value) => Some(value),
+            SourceResponse::Unauthorized | SourceResponse::Faulty(_) => None,
         };
-        state.served.push(Served { at: Instant::now(), question: question.to_owned(), value });
-        answer
+        state.served.push(ServedReading { at: Instant::now(), query: query.to_owned(), value });
+        response
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics holding it")
+        self.state.lock().expect("no holder panics")
     }
 }
 

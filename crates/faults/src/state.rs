@@ -1,19 +1,19 @@
-//! The state in which a run ends, without what differs from run to run.
+//! The state at the end of a run, without the fields that differ from run to run.
 
 use std::collections::BTreeMap;
 
 use kedge_plane::Plane;
 use serde_json::{Value, json};
 
+use crate::driver::resource;
 use crate::scenario::NAMESPACE;
-use crate::user::resource;
 
 /// Every object that matters, by kind and name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State(BTreeMap<String, Value>);
 
 impl State {
-    pub fn of(plane: &Plane) -> Self {
+    pub fn capture(plane: &Plane) -> Self {
         let mut all = BTreeMap::new();
         for kind in ["Deployment", "HorizontalPodAutoscaler", "ScaledObject", "TriggerAuthentication"] {
             let cut = match kind {
@@ -29,15 +29,15 @@ impl State {
         Self(all)
     }
 
-    /// What differs, in lines; none where nothing does.
-    pub fn difference(&self, wanted: &Self) -> Vec<String> {
+    /// The differences, one per line.
+    pub fn difference(&self, expected: &Self) -> Vec<String> {
         let mut lines = Vec::new();
-        let keys: std::collections::BTreeSet<&String> = self.0.keys().chain(wanted.0.keys()).collect();
+        let keys: std::collections::BTreeSet<&String> = self.0.keys().chain(expected.0.keys()).collect();
         for key in keys {
             compare(
                 key,
                 self.0.get(key).unwrap_or(&Value::Null),
-                wanted.0.get(key).unwrap_or(&Value::Null),
+                expected.0.get(key).unwrap_or(&Value::Null),
                 &mut lines,
             );
         }
@@ -45,17 +45,17 @@ impl State {
     }
 }
 
-fn compare(path: &str, is: &Value, wanted: &Value, lines: &mut Vec<String>) {
-    match (is, wanted) {
+fn compare(path: &str, is: &Value, expected: &Value, lines: &mut Vec<String>) {
+    match (is, expected) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
-                compare(&format!("{path}.{key}"), &of(a), &of(b), lines);
+                let field = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                compare(&format!("{path}.{key}"), &field(a), &field(b), lines);
             }
         }
-        _ if is == wanted => {}
-        _ => lines.push(format!("{path} is {is}, and {wanted} without the faults")),
+        _ if is == expected => {}
+        _ => lines.push(format!("{path} is {is}, but {expected} without faults")),
     }
 }
 
@@ -75,7 +75,7 @@ fn scaled_object(object: &Value) -> Value {
     let mut status = object["status"].clone();
     if let Some(status) = status.as_object_mut() {
         status.remove("lastActiveTime");
-        // What the target had when the object was first seen depends on who was first; that it is given back does not.
+        // The original count depends on the order of the first writes; that it is restored does not.
         status.remove("originalReplicaCount");
     }
     let mut conditions: BTreeMap<String, Value> = status["conditions"]
@@ -86,7 +86,7 @@ fn scaled_object(object: &Value) -> Value {
             (one["type"].as_str().unwrap_or_default().to_owned(), json!([one["status"], one["reason"], one["message"]]))
         })
         .collect();
-    // A pause that was over before anybody saw it leaves no trace.
+    // The operator may miss a short pause.
     if let Some(paused) = conditions.get_mut("Paused").filter(|paused| paused[0] == "False") {
         *paused = json!(["False"]);
     }

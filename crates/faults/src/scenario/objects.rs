@@ -18,17 +18,17 @@ pub(super) fn deployment(replicas: i64) -> Value {
     })
 }
 
-/// The object, looked at every half minute; `spec` is merged over it.
+/// The ScaledObject, polled every half minute; `spec` is merged over it.
 pub(super) fn scaled_object(triggers: Value, spec: Value) -> Value {
-    let mut whole = json!({
+    let mut merged = json!({
         "scaleTargetRef": { "name": NAME }, "pollingInterval": 30, "cooldownPeriod": 60, "maxReplicaCount": 10,
         "triggers": triggers,
         "advanced": { "horizontalPodAutoscalerConfig": { "behavior": { "scaleDown": { "stabilizationWindowSeconds": 0 } } } },
     });
-    merge(&mut whole, spec);
+    merge(&mut merged, spec);
     json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
-        "metadata": { "name": NAME, "namespace": NAMESPACE }, "spec": whole,
+        "metadata": { "name": NAME, "namespace": NAMESPACE }, "spec": merged,
     })
 }
 
@@ -41,19 +41,19 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// A trigger that asks Prometheus; one replica for each ten.
+/// A trigger on a Prometheus query, with a threshold of ten.
 pub(super) fn prometheus(query: &str) -> Value {
     json!({ "type": "prometheus", "metadata": { "serverAddress": "http://prometheus:9090", "query": query, "threshold": "10" } })
 }
 
-/// The same, named, for formulas.
+/// A Prometheus trigger with a name, for formulas.
 pub(super) fn named(query: &str) -> Value {
     let mut trigger = prometheus(query);
     trigger["name"] = json!(query);
     trigger
 }
 
-/// The same, with a token from a TriggerAuthentication.
+/// A Prometheus trigger with a token from a TriggerAuthentication.
 pub(super) fn guarded(query: &str) -> Value {
     let mut trigger = prometheus(query);
     trigger["metadata"]["authModes"] = json!("bearer");
@@ -87,11 +87,11 @@ pub(super) fn secret(token: &str) -> Value {
     })
 }
 
-/// An HPA of somebody else's, on another target.
+/// An HPA of another owner, on another target.
 pub(super) fn foreign_hpa(name: &str, target: &str) -> Value {
     json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { "owner": "somebody" } },
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { "owner": "another" } },
         "spec": {
             "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": target },
             "minReplicas": 1, "maxReplicas": 3,

@@ -1,4 +1,4 @@
-//! An external scaler with one metric, `jobs`, that also tells by itself when there is work.
+//! An external scaler with one metric, `jobs`, which also pushes its activity.
 
 use std::convert::Infallible;
 use std::io;
@@ -13,19 +13,19 @@ use tokio::io::DuplexStream;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 
-use super::{Answer, Sources};
+use super::{SourceResponse, Sources};
 use crate::fault::SourceFault;
 
-/// What it is asked for.
-const QUESTION: &str = "jobs";
+/// The query that it serves.
+const QUERY: &str = "jobs";
 
-/// Jobs that one replica works on.
+/// Jobs per replica.
 const TARGET: i64 = 10;
 
-/// Answers on one connection until it ends.
+/// Serves one connection until it ends.
 pub(super) async fn serve(sources: Sources, connection: DuplexStream) {
     let incoming = stream::once(async { io::Result::Ok(connection) }).chain(stream::pending());
-    // A connection that breaks is what a test may have asked for.
+    // A broken connection may be an injected fault.
     let _ =
         Server::builder().add_service(ExternalScalerServer::new(Scaler(sources))).serve_with_incoming(incoming).await;
 }
@@ -35,10 +35,10 @@ struct Scaler(Sources);
 
 impl Scaler {
     async fn value(&self) -> Result<f64, Status> {
-        match self.0.answer(QUESTION, None) {
-            Answer::Value(value) => Ok(value),
-            Answer::Wrong(SourceFault::Hangs) => match std::future::pending::<Infallible>().await {},
-            Answer::Refused | Answer::Wrong(_) => Err(Status::internal("broken")),
+        match self.0.respond(QUERY, None) {
+            SourceResponse::Value(value) => Ok(value),
+            SourceResponse::Faulty(SourceFault::Hangs) => match std::future::pending::<Infallible>().await {},
+            SourceResponse::Unauthorized | SourceResponse::Faulty(_) => Err(Status::internal("broken")),
         }
     }
 }
@@ -57,16 +57,16 @@ impl ExternalScaler for Scaler {
         _: Request<ScaledObjectRef>,
     ) -> Result<Response<Self::StreamIsActiveStream>, Status> {
         let pushed = self.0.pushed.subscribe();
-        let told = stream::unfold(pushed, |mut pushed| async move {
+        let pushes = stream::unfold(pushed, |mut pushed| async move {
             pushed.changed().await.ok()?;
             let result = *pushed.borrow_and_update();
             Some((Ok(IsActiveResponse { result }), pushed))
         });
-        Ok(Response::new(told.boxed()))
+        Ok(Response::new(pushes.boxed()))
     }
 
     async fn get_metric_spec(&self, _: Request<ScaledObjectRef>) -> Result<Response<GetMetricSpecResponse>, Status> {
-        let spec = MetricSpec { metric_name: QUESTION.to_owned(), target_size: TARGET, target_size_float: 0.0 };
+        let spec = MetricSpec { metric_name: QUERY.to_owned(), target_size: TARGET, target_size_float: 0.0 };
         Ok(Response::new(GetMetricSpecResponse { metric_specs: vec![spec] }))
     }
 
@@ -79,8 +79,7 @@ impl ExternalScaler for Scaler {
 
     async fn get_metrics(&self, _: Request<GetMetricsRequest>) -> Result<Response<GetMetricsResponse>, Status> {
         let value = self.value().await?;
-        let value =
-            MetricValue { metric_name: QUESTION.to_owned(), metric_value: value as i64, metric_value_float: 0.0 };
+        let value = MetricValue { metric_name: QUERY.to_owned(), metric_value: value as i64, metric_value_float: 0.0 };
         Ok(Response::new(GetMetricsResponse { metric_values: vec![value] }))
     }
 }

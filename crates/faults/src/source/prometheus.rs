@@ -1,4 +1,4 @@
-//! As much of Prometheus as is asked: an instant query, answered with one number.
+//! A Prometheus server that serves instant queries with one number.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,29 +12,29 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::DuplexStream;
 
-use super::{Answer, Sources};
+use super::{SourceResponse, Sources};
 use crate::fault::SourceFault;
 
-/// Answers on one connection until it ends.
+/// Serves one connection until it ends.
 pub(super) async fn serve(sources: Sources, stream: DuplexStream) {
-    let service = service_fn(move |request| answer(sources.clone(), request));
-    // A connection that breaks is what a test may have asked for.
+    let service = service_fn(move |request| respond(sources.clone(), request));
+    // A broken connection may be an injected fault.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn answer(sources: Sources, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+async fn respond(sources: Sources, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
     let query = request.uri().query().unwrap_or_default();
-    let question = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "query");
-    let question = question.map_or(String::new(), |(_, question)| question.into_owned());
+    let query = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "query");
+    let query = query.map_or(String::new(), |(_, query)| query.into_owned());
     let token = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = token.and_then(|text| text.strip_prefix("Bearer "));
-    match sources.answer(&question, token) {
-        Answer::Value(value) => Ok(with(200, success(value))),
-        Answer::Refused => Ok(with(401, "who are you?".to_owned())),
-        Answer::Wrong(SourceFault::Fails) => Ok(with(500, "broken".to_owned())),
-        Answer::Wrong(SourceFault::Garbage) => Ok(with(200, "<html>busy</html>".to_owned())),
-        Answer::Wrong(SourceFault::Hangs) => match std::future::pending::<Infallible>().await {},
-        Answer::Wrong(SourceFault::Resets) => Err(io::ErrorKind::ConnectionReset.into()),
+    match sources.respond(&query, token) {
+        SourceResponse::Value(value) => Ok(response(200, success(value))),
+        SourceResponse::Unauthorized => Ok(response(401, "unauthorized".to_owned())),
+        SourceResponse::Faulty(SourceFault::Fails) => Ok(response(500, "broken".to_owned())),
+        SourceResponse::Faulty(SourceFault::Garbage) => Ok(response(200, "<html>busy</html>".to_owned())),
+        SourceResponse::Faulty(SourceFault::Hangs) => match std::future::pending::<Infallible>().await {},
+        SourceResponse::Faulty(SourceFault::Resets) => Err(io::ErrorKind::ConnectionReset.into()),
     }
 }
 
@@ -43,7 +43,7 @@ fn success(value: f64) -> String {
     json!({ "status": "success", "data": { "resultType": "vector", "result": result } }).to_string()
 }
 
-fn with(status: u16, body: String) -> Response<Full<Bytes>> {
+fn response(status: u16, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = http::StatusCode::from_u16(status).expect("a status");
     response

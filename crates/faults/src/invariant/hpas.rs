@@ -1,40 +1,40 @@
-//! The HPA of an object: one, and its own.
+//! Each object has at most one HPA, and the operator writes no HPA of another owner.
 
 use std::collections::BTreeSet;
 
 use kedge_plane::store::{Change, Happened};
 use serde_json::Value;
 
-use super::{Evidence, is_operator};
+use super::{RunRecord, is_operator};
 use crate::scenario::NAME;
 
-/// There are never two HPAs of one object.
-pub(super) fn only_one(evidence: &Evidence) -> Vec<String> {
+/// An object never has two HPAs.
+pub(super) fn at_most_one(record: &RunRecord) -> Vec<String> {
     let mut owned = BTreeSet::new();
     let mut broken = Vec::new();
-    for change in evidence.changes_of("HorizontalPodAutoscaler") {
+    for change in record.changes_of("HorizontalPodAutoscaler") {
         let is_there = change.happened != Happened::Deleted && is_owned(&change.after);
         match is_there {
             true => owned.insert(change.name.clone()),
             false => owned.remove(&change.name),
         };
         if owned.len() > 1 {
-            broken.push(format!("there are two HPAs of one object: {owned:?}"));
+            broken.push(format!("one object has two HPAs: {owned:?}"));
         }
     }
     broken
 }
 
-/// An HPA of somebody else's is not touched, unless the object says that it may be taken over.
-pub(super) fn only_ours(evidence: &Evidence) -> Vec<String> {
+/// An HPA of another owner stays as it is, unless an annotation transfers its ownership.
+pub(super) fn only_owned(record: &RunRecord) -> Vec<String> {
     let touched = |change: &&Change| {
         let foreign = change.before.as_ref().is_some_and(|before| !is_owned(before));
-        is_operator(&change.by) && foreign && !may_be_taken(evidence, change)
+        is_operator(&change.by) && foreign && !is_transferred(record, change)
     };
-    let told = |change: &Change| {
-        format!("the HPA {} of somebody else was {:?} by {}", change.name, change.happened, change.by)
+    let describe = |change: &Change| {
+        format!("the HPA {} of another owner was {:?} by {}", change.name, change.happened, change.by)
     };
-    evidence.changes_of("HorizontalPodAutoscaler").filter(touched).map(told).collect()
+    record.changes_of("HorizontalPodAutoscaler").filter(touched).map(describe).collect()
 }
 
 fn is_owned(hpa: &Value) -> bool {
@@ -42,8 +42,8 @@ fn is_owned(hpa: &Value) -> bool {
     owners.any(|owner| owner["kind"] == "ScaledObject" && owner["name"] == NAME)
 }
 
-fn may_be_taken(evidence: &Evidence, change: &Change) -> bool {
-    let object = evidence.object_at(change.revision);
+fn is_transferred(record: &RunRecord, change: &Change) -> bool {
+    let object = record.object_at(change.revision);
     object.is_some_and(|object| {
         object["metadata"]["annotations"]["scaledobject.keda.sh/transfer-hpa-ownership"] == "true"
     })

@@ -1,4 +1,4 @@
-//! Many runs, on all cores.
+//! Many runs, on all cores, with their progress reported.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::plan::Book;
-use crate::run::perturbed;
+use crate::plan::SuitePlan;
+use crate::run::run_with_faults;
 
-/// A run that broke a law.
+/// A run that violated an invariant.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub number: u64,
@@ -18,20 +18,20 @@ pub struct Failure {
     pub violations: Vec<String>,
 }
 
-/// What came of many runs.
+/// The results of many runs.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     pub runs: u64,
     pub by_scenario: BTreeMap<&'static str, u64>,
-    /// The time that went by in the runs.
-    pub lived: Duration,
+    /// The virtual time of all runs.
+    pub virtual_time: Duration,
     pub failures: Vec<Failure>,
 }
 
 impl Summary {
     fn add(&mut self, other: Summary) {
         self.runs += other.runs;
-        self.lived += other.lived;
+        self.virtual_time += other.virtual_time;
         self.failures.extend(other.failures);
         for (scenario, runs) in other.by_scenario {
             *self.by_scenario.entry(scenario).or_default() += runs;
@@ -39,18 +39,23 @@ impl Summary {
     }
 }
 
-/// How long runs may go on, and how many at once.
+/// The limits of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub threads: usize,
-    /// After so many failures the rest is left.
+    /// Stops after this many failures.
     pub failures_max: usize,
 }
 
-/// Plays all runs of a range. `told` hears now and then how far they are.
-pub fn play(book: &Book, range: Range<u64>, limits: Limits, told: impl Fn(u64, Duration) + Sync) -> Summary {
+/// Executes all runs of a range, and reports progress every thousand runs.
+pub fn run_batch(
+    suite: &SuitePlan,
+    range: Range<u64>,
+    limits: Limits,
+    on_progress: impl Fn(u64, Duration) + Sync,
+) -> Summary {
     let (next, done) = (AtomicU64::new(range.start), AtomicU64::new(0));
-    let (summary, began_at) = (Mutex::new(Summary::default()), Instant::now());
+    let (summary, started_at) = (Mutex::new(Summary::default()), Instant::now());
     let failed = AtomicUsize::new(0);
     let work = || {
         let mut own = Summary::default();
@@ -59,18 +64,18 @@ pub fn play(book: &Book, range: Range<u64>, limits: Limits, told: impl Fn(u64, D
             if number >= range.end || failed.load(Ordering::Relaxed) >= limits.failures_max {
                 break;
             }
-            if one(book, number, &mut own) == Verdict::Failed {
+            if run_one(suite, number, &mut own) == Verdict::Failed {
                 failed.fetch_add(1, Ordering::Relaxed);
             }
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if done.is_multiple_of(1_000) {
-                told(done, began_at.elapsed());
+                on_progress(done, started_at.elapsed());
             }
         }
-        summary.lock().expect("nobody panics holding it").add(own);
+        summary.lock().expect("no holder panics").add(own);
     };
     std::thread::scope(|scope| (0..limits.threads).for_each(|_| drop(scope.spawn(work))));
-    summary.into_inner().expect("nobody panics holding it")
+    summary.into_inner().expect("no holder panics")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +84,12 @@ enum Verdict {
     Failed,
 }
 
-fn one(book: &Book, number: u64, summary: &mut Summary) -> Verdict {
-    let plan = book.plan(number);
+fn run_one(suite: &SuitePlan, number: u64, summary: &mut Summary) -> Verdict {
+    let plan = suite.plan(number);
     let scenario = plan.baseline.scenario.name;
-    let outcome = perturbed(&plan);
+    let outcome = run_with_faults(&plan);
     summary.runs += 1;
-    summary.lived += outcome.lasted;
+    summary.virtual_time += outcome.virtual_time;
     *summary.by_scenario.entry(scenario).or_default() += 1;
     if outcome.violations.is_empty() {
         return Verdict::Passed;

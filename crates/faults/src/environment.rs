@@ -1,4 +1,4 @@
-//! Everything a run needs, in one place and one thread: the API server, its controllers, sources, and the operator.
+//! The test environment of a run, on one thread: the API server, its controllers, the sources and the operator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
@@ -18,23 +18,23 @@ use tokio::time::Instant;
 use tower_layer::Layer;
 
 use crate::fault::{Cut, Fault};
-use crate::journal::Journal;
 use crate::metrics;
+use crate::request_log::RequestLog;
 use crate::scenario::{NAMESPACE, Scenario};
 use crate::source::Sources;
-use crate::wire::{Life, Wire};
+use crate::transport::{FaultyTransport, ProcessState};
 
-/// Where the operator's own objects are.
-const HOME: &str = "keda";
+/// The namespace of the operator's own objects.
+const OPERATOR_NAMESPACE: &str = "keda";
 const LEASE: &str = "operator.keda.sh";
 
-/// Where the API server finds the metrics API.
+/// The service behind the metrics API.
 const BACKEND: &str = "kedge.keda.svc";
 
-/// Pods are ready this long after they are made.
+/// How long after their creation Pods become ready.
 const START_UP: Duration = Duration::from_secs(5);
 
-/// The CRDs, as they are installed.
+/// The CRDs, as installed.
 const CRDS: [&str; 4] = [
     include_str!("../../../crds/keda.sh_scaledobjects.yaml"),
     include_str!("../../../crds/keda.sh_scaledjobs.yaml"),
@@ -42,15 +42,15 @@ const CRDS: [&str; 4] = [
     include_str!("../../../crds/keda.sh_clustertriggerauthentications.yaml"),
 ];
 
-/// One run's world. Clones are the same one.
+/// The environment of one run. Clones share their state.
 #[derive(Clone)]
-#[allow(missing_debug_implementations)] // the board has none
-pub struct Lab(Arc<Inner>);
+#[allow(missing_debug_implementations)] // the readings have none
+pub struct TestEnvironment(Arc<Inner>);
 
 struct Inner {
     plane: Plane,
     sources: Sources,
-    journal: Arc<Journal>,
+    requests: Arc<RequestLog>,
     clock: Clock,
     operators: usize,
     replicas: Mutex<BTreeMap<String, Replica>>,
@@ -58,7 +58,7 @@ struct Inner {
 
 /// One process of the operator.
 struct Replica {
-    life: Arc<Life>,
+    process: Arc<ProcessState>,
     source: Arc<BoardSource>,
     task: JoinHandle<()>,
 }
@@ -69,25 +69,25 @@ impl Drop for Replica {
     }
 }
 
-impl Lab {
-    /// A cluster with our CRDs, on which nothing has happened yet.
-    pub async fn new(scenario: &Scenario, journal: Arc<Journal>) -> Self {
+impl TestEnvironment {
+    /// Prepares a cluster with our CRDs, and starts the operator.
+    pub async fn new(scenario: &Scenario, requests: Arc<RequestLog>) -> Self {
         let plane = prepared(scenario.begins_at);
         let inner = Inner {
             plane,
             sources: Sources::new(),
-            journal,
+            requests,
             clock: Clock::starting_at(scenario.begins_at),
             operators: usize::try_from(scenario.operators).expect("a few"),
             replicas: Mutex::default(),
         };
-        let lab = Self(Arc::new(inner));
-        let asked = lab.clone();
-        lab.0.plane.register_backend(BACKEND, metrics::backend(move || asked.board()));
+        let environment = Self(Arc::new(inner));
+        let served = environment.clone();
+        environment.0.plane.register_backend(BACKEND, metrics::backend(move || served.readings()));
         for number in 0..scenario.operators {
-            lab.launch(&format!("kedge-{number}"));
+            environment.launch(&format!("kedge-{number}"));
         }
-        lab
+        environment
     }
 
     pub fn plane(&self) -> &Plane {
@@ -102,62 +102,62 @@ impl Lab {
         &self.0.clock
     }
 
-    /// The controllers of the cluster; they go on until dropped.
-    pub async fn control(self) {
+    /// Runs the controllers of the cluster until dropped.
+    pub async fn run_controllers(self) {
         let settings = controllers::Settings { start_up: START_UP, ..controllers::Settings::default() };
         Controllers::new(&self.0.plane, settings).run().await;
     }
 
-    /// Starts processes anew that ended. Goes on until dropped.
-    pub async fn supervise(self) {
+    /// Restarts processes that ended, until dropped.
+    pub async fn restart_ended_processes(self) {
         loop {
-            self.0.journal.crashed.notified().await;
+            self.0.requests.crashed.notified().await;
             let ended: Vec<(String, Duration)> = {
                 let replicas = self.replicas();
-                let ended = |(name, replica): (&String, &Replica)| Some((name.clone(), replica.life.ended()?));
+                let ended = |(name, replica): (&String, &Replica)| Some((name.clone(), replica.process.ended()?));
                 replicas.iter().filter_map(ended).collect()
             };
-            for (name, away) in ended {
+            for (name, downtime) in ended {
                 self.replicas().remove(&name);
-                tokio::time::sleep(away).await;
+                tokio::time::sleep(downtime).await;
                 self.launch(&name);
-                self.0.journal.stir();
+                self.0.requests.mark_active();
             }
         }
     }
 
-    /// Lets happen what happens at some time.
-    pub async fn disturb(self, faults: Vec<Fault>) {
-        let began_at = Instant::now();
-        let moment = |fault: &Fault| match fault {
+    /// Injects the faults that have a time.
+    pub async fn inject_timed_faults(self, faults: Vec<Fault>) {
+        let started_at = Instant::now();
+        let time_of = |fault: &Fault| match fault {
             Fault::Clock { at, .. } | Fault::Partition { at, .. } | Fault::Kill { at, .. } => Some(*at),
             _ => None,
         };
         let mut timed: Vec<(Duration, Fault)> =
-            faults.into_iter().filter_map(|fault| Some((moment(&fault)?, fault))).collect();
+            faults.into_iter().filter_map(|fault| Some((time_of(&fault)?, fault))).collect();
         timed.sort_by_key(|(at, _)| *at);
         for (at, fault) in timed {
-            tokio::time::sleep_until(began_at + at).await;
-            self.0.journal.stir();
+            tokio::time::sleep_until(started_at + at).await;
+            self.0.requests.mark_active();
             match fault {
                 Fault::Clock { by_seconds, .. } => self.0.clock.adjust(by_seconds),
                 Fault::Partition { lasts, cut, .. } => self.cut_off(cut, lasts),
-                Fault::Kill { away, .. } => self.kill(away),
+                Fault::Kill { downtime, .. } => self.kill(downtime),
                 _ => {}
             }
         }
     }
 
-    /// Ends the process that acts, wherever it is.
-    fn kill(&self, away: Duration) {
-        let acting = self.leader().or_else(|| self.replicas().values().next().map(|one| one.life.clone()));
-        if let Some(life) = acting {
-            life.end(away);
-            self.0.journal.crashed.notify_one();
+    /// Ends the leader, or the only process.
+    fn kill(&self, downtime: Duration) {
+        let process = self.leader().or_else(|| self.replicas().values().next().map(|one| one.process.clone()));
+        if let Some(process) = process {
+            process.end(downtime);
+            self.0.requests.crashed.notify_one();
         }
     }
 
-    /// Cuts off the replica that holds the lease.
+    /// Partitions the replica that holds the lease.
     fn cut_off(&self, cut: Cut, lasts: Duration) {
         if let Some(leader) = self.leader() {
             leader.cut_off(cut, Instant::now() + lasts);
@@ -165,27 +165,27 @@ impl Lab {
     }
 
     /// The replica that holds the lease.
-    fn leader(&self) -> Option<Arc<Life>> {
-        let lease = self.0.plane.object(&leases(), Some(HOME), LEASE)?;
+    fn leader(&self) -> Option<Arc<ProcessState>> {
+        let lease = self.0.plane.object(&leases(), Some(OPERATOR_NAMESPACE), LEASE)?;
         let holder = lease["spec"]["holderIdentity"].as_str()?.to_owned();
-        self.replicas().get(&holder).map(|one| one.life.clone())
+        self.replicas().get(&holder).map(|one| one.process.clone())
     }
 
-    /// What the metrics API asks: the first replica that lives.
-    fn board(&self) -> Option<Arc<BoardSource>> {
+    /// The readings behind the metrics API: those of the first running replica.
+    fn readings(&self) -> Option<Arc<BoardSource>> {
         let replicas = self.replicas();
-        replicas.values().find(|replica| replica.life.ended().is_none()).map(|replica| replica.source.clone())
+        replicas.values().find(|replica| replica.process.ended().is_none()).map(|replica| replica.source.clone())
     }
 
     fn launch(&self, name: &str) {
-        let life = Arc::new(Life::default());
-        let wire = Wire {
+        let process = Arc::new(ProcessState::default());
+        let transport = FaultyTransport {
             plane: self.0.plane.clone(),
             replica: name.to_owned(),
-            journal: self.0.journal.clone(),
-            life: life.clone(),
+            requests: self.0.requests.clone(),
+            process: process.clone(),
         };
-        let client = kube::Client::new(RetryAfterLayer.layer(wire), "default");
+        let client = kube::Client::new(RetryAfterLayer.layer(transport), "default");
         let reads = Arc::new(KubeReads::new(client.clone()));
         let registry = Registry::new(kedge_scalers::Settings::default(), self.0.sources.connector(), reads);
         let operator = Operator::start(client, self.0.clock.clone(), registry, self.settings(name));
@@ -193,7 +193,7 @@ impl Lab {
         let task = tokio::spawn(async move {
             operator.run(std::future::pending()).await.expect("the operator does not break");
         });
-        self.replicas().insert(name.to_owned(), Replica { life, source, task });
+        self.replicas().insert(name.to_owned(), Replica { process, source, task });
     }
 
     fn settings(&self, name: &str) -> Settings {
@@ -204,11 +204,11 @@ impl Lab {
             instance: name.to_owned(),
             version: "1.0.0".to_owned(),
             credentials: credentials::Settings {
-                cluster_object_namespace: Some(HOME.to_owned()),
+                cluster_object_namespace: Some(OPERATOR_NAMESPACE.to_owned()),
                 ..credentials::Settings::default()
             },
             election: (self.0.operators > 1).then(|| LeaderElection {
-                namespace: HOME.to_owned(),
+                namespace: OPERATOR_NAMESPACE.to_owned(),
                 name: LEASE.to_owned(),
                 identity: name.to_owned(),
                 timing: LeaseTiming::default(),
@@ -217,33 +217,33 @@ impl Lab {
     }
 
     fn replicas(&self) -> MutexGuard<'_, BTreeMap<String, Replica>> {
-        self.0.replicas.lock().expect("nobody panics holding it")
+        self.0.replicas.lock().expect("no holder panics")
     }
 
-    /// Ends all processes, so that nothing of the run is left.
-    pub fn end(&self) {
-        // The plane holds it, and it the plane.
+    /// Ends all processes, and releases everything that the run holds.
+    pub fn shut_down(&self) {
+        // The plane and its backend hold each other.
         self.0.plane.remove_backend(BACKEND);
         self.replicas().clear();
     }
 
-    /// Whether all processes are there.
-    pub fn is_whole(&self) -> bool {
+    /// Whether all processes run.
+    pub fn all_running(&self) -> bool {
         let replicas = self.replicas();
-        replicas.len() == self.0.operators && replicas.values().all(|replica| replica.life.ended().is_none())
+        replicas.len() == self.0.operators && replicas.values().all(|replica| replica.process.ended().is_none())
     }
 
-    /// Whether the operator died by itself.
-    pub fn broken(&self) -> Option<String> {
+    /// The process that ended without a fault, if there is one.
+    pub fn ended_by_itself(&self) -> Option<String> {
         let replicas = self.replicas();
         replicas
             .iter()
             .find(|(_, replica)| replica.task.is_finished())
-            .map(|(name, _)| format!("{name} ended by itself"))
+            .map(|(name, _)| format!("{name} ended without a fault"))
     }
 }
 
-/// The resource by which replicas agree who leads.
+/// The resource of leader election.
 pub fn leases() -> Gvr {
     Gvr::new("coordination.k8s.io", "v1", "leases")
 }
@@ -265,8 +265,8 @@ fn install(plane: &Plane, object: &Value) {
     let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
     let resource = Gvr::new(group, version, &plural);
     let call = Call { body: Some(object.clone()), ..Call::new("administrator", Verb::Create, resource) };
-    let done = plane.call(call).now_or_never().expect("no other server has to be asked");
-    done.expect("what every run begins with");
+    let done = plane.call(call).now_or_never().expect("no other server is involved");
+    done.expect("the initial objects are valid");
 }
 
 fn objects() -> Vec<Value> {
@@ -276,9 +276,9 @@ fn objects() -> Vec<Value> {
         "metadata": { "name": "v1beta1.external.metrics.k8s.io" },
         "spec": {
             "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-            "service": { "name": "kedge", "namespace": HOME }, "insecureSkipTLSVerify": true,
+            "service": { "name": "kedge", "namespace": OPERATOR_NAMESPACE }, "insecureSkipTLSVerify": true,
         },
     });
     let crds = CRDS.iter().map(|text| serde_saphyr::from_str(text).expect("a CRD"));
-    [namespace(NAMESPACE), namespace(HOME), service].into_iter().chain(crds).collect()
+    [namespace(NAMESPACE), namespace(OPERATOR_NAMESPACE), service].into_iter().chain(crds).collect()
 }

@@ -1,10 +1,10 @@
-//! What may never happen on the way, judged on everything that was written and answered in a run.
+//! Invariants: what must hold throughout a run, checked on the record of all its requests, changes and readings.
 
 mod cooldown;
 mod hpas;
-mod knowledge;
 mod leadership;
 mod pause;
+mod readings;
 mod replicas;
 mod restore;
 
@@ -16,22 +16,22 @@ use kedge_plane::store::Change;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::driver::resource;
+use crate::environment::TestEnvironment;
 use crate::fault::Fault;
-use crate::journal::{Entry, Journal};
-use crate::lab::Lab;
+use crate::request_log::{LoggedRequest, RequestLog};
 use crate::scenario::{NAME, NAMESPACE, Scenario};
-use crate::source::Served;
-use crate::user::resource;
+use crate::source::ServedReading;
 
-/// Everything that is known of a run.
+/// The record of a run.
 #[derive(Debug)]
-pub struct Evidence {
+pub struct RunRecord {
     pub scenario: Scenario,
     pub faults: Vec<Fault>,
     pub changes: Vec<Change>,
-    pub entries: Vec<Entry>,
-    pub served: Vec<Served>,
-    began_at: Instant,
+    pub entries: Vec<LoggedRequest>,
+    pub served: Vec<ServedReading>,
+    started_at: Instant,
 }
 
 /// A write of the target's replicas.
@@ -40,25 +40,31 @@ pub struct Step<'a> {
     pub change: &'a Change,
     pub from: i64,
     pub to: i64,
-    /// The request by which it was made, if the operator made it.
-    pub entry: Option<&'a Entry>,
-    /// When it was asked for.
+    /// The request that made it, if the operator did.
+    pub entry: Option<&'a LoggedRequest>,
+    /// When the request was issued.
     pub issued_at: Instant,
 }
 
-impl Evidence {
-    pub fn gather(scenario: &Scenario, faults: Vec<Fault>, lab: &Lab, journal: &Journal, began_at: Instant) -> Self {
+impl RunRecord {
+    pub fn collect(
+        scenario: &Scenario,
+        faults: Vec<Fault>,
+        environment: &TestEnvironment,
+        requests: &RequestLog,
+        started_at: Instant,
+    ) -> Self {
         Self {
             scenario: scenario.clone(),
             faults,
-            changes: all_changes(lab.plane()),
-            entries: journal.entries(),
-            served: lab.sources().served(),
-            began_at,
+            changes: all_changes(environment.plane()),
+            entries: requests.entries(),
+            served: environment.sources().served(),
+            started_at,
         }
     }
 
-    /// Everything that happened, in lines, in order.
+    /// The record in lines, in order of time.
     pub fn lines(&self) -> Vec<String> {
         let mut all: Vec<(Instant, String)> = Vec::new();
         for entry in &self.entries {
@@ -68,25 +74,25 @@ impl Evidence {
             ));
         }
         for served in &self.served {
-            all.push((served.at, format!("source {}: {:?}", served.question, served.value)));
+            all.push((served.at, format!("source {}: {:?}", served.query, served.value)));
         }
         for change in &self.changes {
             let what = format!("{:?} {} {} by {}", change.happened, change.resource.plural, change.name, change.by);
-            all.push((self.instant(change), format!("    r{} {what}: {}", change.revision, short(&change.after))));
+            all.push((self.instant(change), format!("    r{} {what}: {}", change.revision, summarize(&change.after))));
         }
         all.sort_by_key(|(at, _)| *at);
-        let told = |(at, line): (Instant, String)| format!("{:>9.3} {line}", self.since_start(at).as_secs_f64());
-        all.into_iter().map(told).collect()
+        let with_time = |(at, line): (Instant, String)| format!("{:>9.3} {line}", self.since_start(at).as_secs_f64());
+        all.into_iter().map(with_time).collect()
     }
 
-    /// When a change was made, on the clock of requests.
+    /// The instant of a change, on the clock of the requests.
     pub fn instant(&self, change: &Change) -> Instant {
-        self.began_at + (change.at - self.scenario.begins_at).to_std().unwrap_or_default()
+        self.started_at + (change.at - self.scenario.begins_at).to_std().unwrap_or_default()
     }
 
-    /// How long after the beginning an instant is.
+    /// The time from the start of the run to an instant.
     pub fn since_start(&self, at: Instant) -> Duration {
-        at.duration_since(self.began_at)
+        at.duration_since(self.started_at)
     }
 
     pub fn has(&self, fault: impl Fn(&Fault) -> bool) -> bool {
@@ -99,7 +105,7 @@ impl Evidence {
         self.changes.iter().filter(move |change| change.resource == resource)
     }
 
-    /// The ScaledObject as it was at a revision.
+    /// The ScaledObject at a revision.
     pub fn object_at(&self, revision: u64) -> Option<&Arc<Value>> {
         let last = self.changes_of("ScaledObject").take_while(|change| change.revision <= revision).last()?;
         (last.happened != kedge_plane::store::Happened::Deleted).then_some(&last.after)
@@ -111,44 +117,44 @@ impl Evidence {
         self.changes_of("Deployment").filter(|change| change.name == NAME).filter_map(move |change| {
             let (from, to) = (replicas(change.before.as_ref()?), replicas(&change.after));
             let entry = self.entries.iter().find(|entry| entry.is_write() && entry.revision == change.revision);
-            // Objects are stamped with whole seconds: the HPA controller wrote at the end of that one at the latest.
+            // Timestamps have a resolution of a second: the HPA controller wrote at the end of that second at the latest.
             let stamped = self.instant(change) + Duration::from_secs(1);
             let issued_at = entry.map_or(stamped, |entry| entry.issued_at);
             (from != to).then_some(Step { change, from, to, entry, issued_at })
         })
     }
 
-    /// The same, by the operator alone.
+    /// Every write of the target's replicas by the operator.
     pub fn own_steps(&self) -> impl Iterator<Item = Step<'_>> {
         self.steps().filter(|step| is_operator(&step.change.by))
     }
 
-    /// The questions that the object's triggers ask.
-    pub fn questions(object: &Value) -> Vec<String> {
+    /// The queries of the object's triggers.
+    pub fn queries(object: &Value) -> Vec<String> {
         let triggers = object["spec"]["triggers"].as_array().into_iter().flatten();
-        let question = |trigger: &Value| match trigger["type"].as_str() {
+        let query = |trigger: &Value| match trigger["type"].as_str() {
             Some("prometheus") => trigger["metadata"]["query"].as_str().map(str::to_owned),
             Some("external-push") => Some("jobs".to_owned()),
             _ => None,
         };
-        triggers.filter_map(question).collect()
+        triggers.filter_map(query).collect()
     }
 
-    /// The object as the operator could know it when it took a step: as it last read it itself, and else as it was. A read from
-    /// before a write that was refused does not count: whoever was refused must look again.
-    pub fn object_behind(&self, step: &Step<'_>) -> Option<&Arc<Value>> {
+    /// The object that the operator could know when it took a step: as it last read it, or else as it was. A read from before a
+    /// conflict does not count: after a conflict the operator must read again.
+    pub fn object_known_at(&self, step: &Step<'_>) -> Option<&Arc<Value>> {
         let path = format!("GET /apis/keda.sh/v1alpha1/namespaces/{NAMESPACE}/scaledobjects/{NAME}");
         let own = self.entries.iter().filter(|entry| entry.replica == step.change.by);
-        let before: Vec<&Entry> = own.take_while(|entry| entry.revision < step.change.revision).collect();
-        let refused = |entry: &&Entry| entry.status == 409 && entry.line.contains("/scale");
+        let before: Vec<&LoggedRequest> = own.take_while(|entry| entry.revision < step.change.revision).collect();
+        let refused = |entry: &&LoggedRequest| entry.status == 409 && entry.line.contains("/scale");
         let fresh = before.iter().rev().take_while(|entry| !refused(entry));
         let read = fresh.copied().find(|entry| entry.line.starts_with(&path) && entry.status == 200);
         self.object_at(read.map_or(step.change.revision, |entry| entry.revision))
     }
 }
 
-/// As much of an object as tells what changed.
-fn short(object: &Value) -> String {
+/// The parts of an object that show what changed.
+fn summarize(object: &Value) -> String {
     let parts = [
         ("replicas", &object["spec"]["replicas"]),
         ("conditions", &object["status"]["conditions"]),
@@ -161,35 +167,35 @@ fn short(object: &Value) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// Everything a law found.
-pub fn judge(evidence: &Evidence) -> Vec<String> {
-    let laws = [
-        cooldown::not_early,
-        cooldown::not_late,
-        hpas::only_one,
-        hpas::only_ours,
-        knowledge::shrinks_only_on_knowledge,
+/// Checks all invariants, and returns the violations.
+pub fn check(record: &RunRecord) -> Vec<String> {
+    let invariants = [
+        cooldown::not_before_cooldown,
+        cooldown::not_long_after_cooldown,
+        hpas::at_most_one,
+        hpas::only_owned,
+        readings::scale_in_needs_readings,
         leadership::only_the_leader_writes,
-        pause::a_pause_is_kept,
+        pause::paused_objects_are_not_scaled,
         replicas::within_bounds,
-        restore::restored_before_the_end,
+        restore::restored_before_removal,
     ];
-    laws.iter().flat_map(|law: &fn(&Evidence) -> Vec<String>| law(evidence)).collect()
+    invariants.iter().flat_map(|invariant: &fn(&RunRecord) -> Vec<String>| invariant(record)).collect()
 }
 
 pub fn is_operator(user: &str) -> bool {
     user.starts_with("kedge-")
 }
 
-/// The revision of a plane on which nothing was written.
+/// The revision of a plane without any write.
 const FIRST: u64 = 1;
 
 fn all_changes(plane: &Plane) -> Vec<Change> {
-    plane.changes_since(FIRST).expect("the log of a run is whole")
+    plane.changes_since(FIRST).expect("the log of a run is complete")
 }
 
-/// A step in words.
-fn told(evidence: &Evidence, step: &Step<'_>) -> String {
-    let at = evidence.since_start(step.issued_at).as_secs_f64();
-    format!("at {at:.1} s {} took the target from {} to {}", step.change.by, step.from, step.to)
+/// Describes a step.
+fn describe(record: &RunRecord, step: &Step<'_>) -> String {
+    let at = record.since_start(step.issued_at).as_secs_f64();
+    format!("at {at:.1} s {} scaled the target from {} to {}", step.change.by, step.from, step.to)
 }

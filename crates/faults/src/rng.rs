@@ -1,10 +1,10 @@
-//! Chance that is the same every time: all of a run follows from its number.
+//! Rng that is the same every time: all of a run follows from its number.
 
 /// Numbers that look random (splitmix64).
 #[derive(Clone, Debug)]
-pub struct Chance(u64);
+pub struct Rng(u64);
 
-impl Chance {
+impl Rng {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -1,4 +1,4 @@
-//! The user of a run, who takes the steps of its scenario, and somebody else who gets in the way.
+//! The driver of a scenario: takes its steps in time, and writes the target concurrently where a fault requires that.
 
 use std::sync::Mutex;
 
@@ -8,65 +8,65 @@ use kedge_plane::{Call, Gvr, PatchKind, Plane, Verb};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::journal::Bystanders;
-use crate::scenario::{Act, NAME, NAMESPACE, Step};
+use crate::request_log::Interference;
+use crate::scenario::{Action, NAME, NAMESPACE, Step};
 use crate::source::Sources;
 
-/// Who takes the steps.
+/// Takes the steps of a scenario, in the role of a user.
 #[derive(Debug)]
-pub struct User {
+pub struct ScenarioDriver {
     plane: Plane,
     sources: Sources,
     steps: Vec<Step>,
     next: Mutex<usize>,
-    began_at: Instant,
+    started_at: Instant,
 }
 
-impl User {
+impl ScenarioDriver {
     pub fn new(plane: Plane, sources: Sources, steps: Vec<Step>) -> Self {
-        Self { plane, sources, steps, next: Mutex::new(0), began_at: Instant::now() }
+        Self { plane, sources, steps, next: Mutex::new(0), started_at: Instant::now() }
     }
 
-    /// Takes every step in time.
+    /// Takes every step at its time.
     pub async fn run(&self) {
         for (number, step) in self.steps.iter().enumerate() {
-            tokio::time::sleep_until(self.began_at + step.at).await;
-            if self.take(|next| next == number).is_some() {
-                self.act(&step.act).await;
+            tokio::time::sleep_until(self.started_at + step.at).await;
+            if self.claim(|next| next == number).is_some() {
+                self.perform(&step.action).await;
             }
         }
     }
 
-    /// Takes the next step, if it is the right one.
-    fn take(&self, right: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut next = self.next.lock().expect("nobody panics holding it");
-        let taken = Some(*next).filter(|next| *next < self.steps.len() && right(*next))?;
+    /// Claims the next step, if it is the expected one.
+    fn claim(&self, is_expected: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut next = self.next.lock().expect("no holder panics");
+        let claimed = Some(*next).filter(|next| *next < self.steps.len() && is_expected(*next))?;
         *next += 1;
-        Some(taken)
+        Some(claimed)
     }
 
-    async fn act(&self, act: &Act) {
-        match act {
-            Act::Both(first, second) => {
-                Box::pin(self.act(first)).await;
-                Box::pin(self.act(second)).await;
+    async fn perform(&self, action: &Action) {
+        match action {
+            Action::Both(first, second) => {
+                Box::pin(self.perform(first)).await;
+                Box::pin(self.perform(second)).await;
             }
-            Act::Apply(object) => self.apply(object).await,
-            Act::Annotate(annotations) => {
+            Action::Apply(object) => self.apply(object).await,
+            Action::Annotate(annotations) => {
                 let patch = json!({ "metadata": { "annotations": annotations } });
                 self.patch(&resource("ScaledObject"), NAME, patch).await;
             }
-            Act::Scale(replicas) => {
+            Action::Scale(replicas) => {
                 let patch = json!({ "spec": { "replicas": replicas } });
                 self.patch(&resource("Deployment"), NAME, patch).await;
             }
-            Act::Delete(plural, name) => {
+            Action::Delete(plural, name) => {
                 let resource = Gvr::new("keda.sh", "v1alpha1", plural);
                 self.call("user", Verb::Delete, resource, Some(name), None).await;
             }
-            Act::Serve(question, value) => self.sources.set(question, *value),
-            Act::Require(question, token) => self.sources.require(question, *token),
-            Act::Push => self.sources.push(true),
+            Action::SetValue(query, value) => self.sources.set_value(query, *value),
+            Action::RequireToken(query, token) => self.sources.require_token(query, *token),
+            Action::Push => self.sources.push(true),
         }
     }
 
@@ -84,34 +84,34 @@ impl User {
         self.call("user", Verb::Patch(PatchKind::Merge), resource.clone(), Some(name), patch).await;
     }
 
-    /// A step may come too late, for an object that is gone; nothing else may fail.
+    /// A step may be too late for an object that is gone; no other failure is expected.
     async fn call(&self, user: &str, verb: Verb, resource: Gvr, name: Option<&str>, body: Option<Value>) {
         let (namespace, name) = (Some(NAMESPACE.to_owned()), name.map(str::to_owned));
         let call = Call { namespace, name, body, ..Call::new(user, verb, resource) };
         match self.plane.call(call).await {
             Ok(_) => {}
             Err(error) if error.code == 404 => {}
-            Err(error) => panic!("a user's step is refused: {error}"),
+            Err(error) => panic!("a step of the scenario fails: {error}"),
         }
     }
 }
 
-impl Bystanders for User {
-    fn step(&self) -> BoxFuture<'_, ()> {
+impl Interference for ScenarioDriver {
+    fn take_next_step(&self) -> BoxFuture<'_, ()> {
         async {
-            if let Some(step) = self.take(|_| true) {
-                self.act(&self.steps[step].act).await;
+            if let Some(step) = self.claim(|_| true) {
+                self.perform(&self.steps[step].action).await;
             }
         }
         .boxed()
     }
 
-    fn meddle(&self) -> BoxFuture<'_, ()> {
+    fn write_target(&self) -> BoxFuture<'_, ()> {
         async {
             let patch =
                 json!({ "metadata": { "annotations": { "example.com/seen-at": self.plane.now().to_rfc3339() } } });
             let kind = Verb::Patch(PatchKind::Merge);
-            self.call("meddler", kind, resource("Deployment"), Some(NAME), Some(patch)).await;
+            self.call("other-client", kind, resource("Deployment"), Some(NAME), Some(patch)).await;
         }
         .boxed()
     }
