@@ -89,7 +89,7 @@ impl Sources {
         self.sources.iter().find(has).map_or(metric, |source| &source.label)
     }
 
-    /// The triggers that have work.
+    /// The active triggers.
     pub(super) fn active(&self, now: DateTime<Utc>) -> Vec<&str> {
         let readings = self.readings_at(now);
         let active = self.sources.iter().zip(readings).filter(|(_, one)| one.contribution == Contribution::Active);

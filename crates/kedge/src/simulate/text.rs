@@ -44,10 +44,10 @@ fn describe(source: &Source, load: &str) -> String {
     let Source { label, kind, answers } = source;
     let name = if label == kind { kind.clone() } else { format!("{label} ({kind})") };
     match answers {
-        Answers::BySchedule { .. } => format!("{name}: as its schedule says"),
+        Answers::BySchedule { .. } => format!("{name}: follows its schedule"),
         Answers::FromLoad { metric, activation, .. } => {
             let target = target(metric);
-            format!("{name}: {load}; {target} a replica, work above {activation}")
+            format!("{name}: {load}; {target} per replica, active above {activation}")
         }
         Answers::LeftOut => format!("{name}: left out, because what it measures depends on the pods"),
     }
@@ -93,7 +93,7 @@ fn says_nothing_new(events: &[SimulationEvent], index: usize) -> bool {
         Change::Activity(_) => {
             beside(|what| matches!(what, Change::Hold(_) | Change::Replicas { by: ScaledBy::Kedge(_), .. }))
         }
-        // That the HPA rests while the target sleeps, and works while it does not.
+        // The HPA does nothing while the target is at zero, and scales otherwise: no line for that.
         Change::Condition { reason, .. } if reason == "ScalingDisabled" || reason == "ValidMetricFound" => true,
         Change::Condition { condition: HpaCondition::ScalingLimited, is_true, reason, .. } => {
             !is_true

@@ -38,7 +38,7 @@ pub(super) fn explain(report: &Report<'_>, event: &SimulationEvent) -> Line {
         Change::Activity(activity) => ("Kedge", explain_activity(*activity).to_owned()),
         Change::Hold(Hold::CoolingDown { until }) => {
             let until = until.format("%H:%M:%S");
-            ("Kedge", format!("cooling down: there is no work; the target may sleep after {until}"))
+            ("Kedge", format!("cooling down: no trigger is active; the target may scale to zero after {until}"))
         }
         Change::Hold(hold) => {
             let Term(name, meaning) = explain_hold(*hold);
@@ -62,45 +62,51 @@ pub(super) fn explain(report: &Report<'_>, event: &SimulationEvent) -> Line {
 fn active(report: &Report<'_>, at: DateTime<Utc>) -> String {
     let active = report.sources.active(at);
     match active.as_slice() {
-        [] => "its fallback asks for it".to_owned(),
-        [one] => format!("{one} has work"),
-        several => format!("{} have work", several.join(" and ")),
+        [] => "its fallback requires replicas".to_owned(),
+        [one] => format!("{one} is active"),
+        several => format!("{} are active", several.join(" and ")),
     }
 }
 
 fn explain_cause(cause: Cause) -> Term {
     match cause {
-        Cause::TriggerActive => Term("trigger active", ", and the target sleeps"),
-        Cause::ForcedActive => Term("forced active", "an annotation stands in for a trigger"),
+        Cause::TriggerActive => Term("trigger active", ", and the target is at its lower bound"),
+        Cause::ForcedActive => Term("forced active", "an annotation activates the target"),
         Cause::CooldownPassed => {
-            Term("cooldown passed", "every source answered, none has work, and that for the whole cooldown")
+            Term("cooldown passed", "every source answered, no trigger is active, and the cooldown has passed")
         }
-        Cause::BelowMinimum => Term("below minimum", "there is no work, and fewer replicas than minReplicaCount"),
+        Cause::BelowMinimum => {
+            Term("below minimum", "no trigger is active, and there are fewer replicas than minReplicaCount")
+        }
     }
 }
 
 fn explain_hold(hold: Hold) -> Term {
     match hold {
-        Hold::Paused => Term("paused", "an annotation says so"),
+        Hold::Paused => Term("paused", "an annotation pauses the object"),
         Hold::ReplicasUnknown => Term("replicas unknown", "the target's replicas could not be read"),
         Hold::ActivityUnknown => {
-            Term("blind", "a source did not answer and no other has work; nothing is done until something is known")
+            Term("blind", "a source fails and no other trigger is active; nothing changes until the source answers")
         }
-        Hold::ScaleOutPaused => Term("scale-out paused", "there is work, and an annotation keeps the target at zero"),
-        Hold::ScaleInPaused => Term("scale-in paused", "there is no work, and an annotation keeps the target awake"),
+        Hold::ScaleOutPaused => {
+            Term("scale-out paused", "a trigger is active, and an annotation keeps the target at zero")
+        }
+        Hold::ScaleInPaused => {
+            Term("scale-in paused", "no trigger is active, and an annotation keeps the target above zero")
+        }
         Hold::CoolingDown { .. } => {
-            Term("cooling down", "there is no work; the target may sleep when the cooldown is over")
+            Term("cooling down", "no trigger is active; the target may scale to zero when the cooldown has passed")
         }
-        Hold::AtMinimum => Term("at rest", "there is no work, and the target is where it should be"),
-        Hold::LeftToHpa => Term("left to HPA", "the target is awake; the HPA chooses"),
+        Hold::AtMinimum => Term("at rest", "no trigger is active, and the target is at its lower bound"),
+        Hold::LeftToHpa => Term("left to HPA", "the target is above zero, and the HPA decides"),
     }
 }
 
 fn explain_activity(activity: Activity) -> &'static str {
     match activity {
-        Activity::Active => "active: there is work",
-        Activity::Inactive => "inactive: every source answered, none has work",
-        Activity::Unknown => "unknown: a source did not answer, and no other has work",
+        Activity::Active => "active: a trigger is active",
+        Activity::Inactive => "inactive: every source answered, and no trigger is active",
+        Activity::Unknown => "unknown: a source fails, and no other trigger is active",
     }
 }
 
@@ -118,7 +124,7 @@ fn explain_source(label: &str, state: &SourceState) -> String {
         SourceState::Healthy => format!("{label} answers again"),
         SourceState::Failing { error } => format!("{label} fails: {error}"),
         SourceState::InFallback { replicas } => {
-            format!("{label} has failed for too long: its fallback counts, {replicas} replicas")
+            format!("{label} failed too often: its fallback applies, {replicas} replicas")
         }
     }
 }
@@ -136,8 +142,8 @@ fn explain_calculation(
     let asks = leader.map_or_else(String::new, |((_, readings), metric)| {
         let label = report.sources.label_of_metric(metric_name(metric));
         match readings {
-            MetricReading::Series(Ok(series)) => format!("{label} is at {}, which asks for {raw}", sum(series)),
-            _ => format!("{label} asks for {raw}"),
+            MetricReading::Series(Ok(series)) => format!("{label} is at {}, which needs {raw}", sum(series)),
+            _ => format!("{label} needs {raw}"),
         }
     });
     format!("{asks}{}{}", explain_stability(normalised), explain_limit(normalised))
@@ -161,9 +167,9 @@ fn explain_stability(normalised: &Normalised) -> String {
 fn explain_limit(normalised: &Normalised) -> &'static str {
     match normalised.limit {
         Limit::WithinRange => "",
-        Limit::UpRate => "; no more are added at once",
-        Limit::DownRate => "; no more are removed at once",
-        Limit::Max => "; the maximum holds",
-        Limit::Min => "; the minimum holds",
+        Limit::UpRate => "; limited by the scale-up policy",
+        Limit::DownRate => "; limited by the scale-down policy",
+        Limit::Max => "; limited by the maximum",
+        Limit::Min => "; limited by the minimum",
     }
 }
