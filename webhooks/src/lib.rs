@@ -6,7 +6,7 @@
 //! | [`violation`] | what a rule reports: rule, field, problem, remedy |
 //! | [`nearest`] | spelling suggestions |
 //! | [`neighbours`] | what rules may know of the objects around theirs |
-//! | [`index`] | the neighbours of a whole cluster, in memory, kept up to date by watches |
+//! | [`index`] | the neighbours in a cluster, in memory, kept up to date by watches |
 //! | [`lookups`] | what is fetched from the API server because no index has it |
 //! | [`change`] | which updates need no validation |
 //! | [`review`] | `AdmissionReview` requests and responses |

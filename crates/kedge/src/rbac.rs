@@ -80,10 +80,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         certificates: if args.given_certificates { Certificates::Given } else { Certificates::Generated },
         webhooks: if args.webhooks { Webhooks::Served } else { Webhooks::None },
     };
-    let rights = needs::of(&input, &operator);
-    for unknown in &rights.unknown {
+    let rbac = needs::collect(&input, &operator);
+    for unknown in &rbac.unknown {
         eprintln!("not known: {unknown}");
     }
-    let text = render::yaml(&rights, &operator);
+    let text = render::yaml(&rbac, &operator);
     std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
 }

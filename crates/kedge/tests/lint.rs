@@ -1,4 +1,4 @@
-//! `kedge lint`, as a user runs it. What it says of which mistake is tested beside its code.
+//! `kedge lint`, as a user runs it. The rules are tested beside their code.
 
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
@@ -31,7 +31,7 @@ fn lint(arguments: &[&str]) -> (Option<i32>, String) {
 
 const FORMATS: [&str; 4] = ["text", "json", "sarif", "github"];
 
-/// `UPDATE_GOLDEN=1` writes them anew; the difference is the review.
+/// `UPDATE_GOLDEN=1` writes them; the difference is the review.
 #[test]
 fn each_format_says_all_of_the_sample() {
     for format in FORMATS {
@@ -123,7 +123,7 @@ fn the_exit_code_says_how_bad_it_is() {
     }
     let (code, said) = lint(&[&missing, &wrong]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("min-above-max"), "the others are judged all the same: {said}");
+    assert!(said.contains("min-above-max"), "the others are checked nevertheless: {said}");
 }
 
 #[test]

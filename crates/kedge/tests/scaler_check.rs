@@ -1,6 +1,6 @@
 //! `kedge scaler check`, as a user runs it, against scalers that are in order and scalers that are not.
 
-#![allow(clippy::unwrap_used, reason = "all of this is test code, also what stands outside of test functions")]
+#![allow(clippy::unwrap_used, reason = "all of this is test code, also outside of test functions")]
 
 use std::fs;
 use std::net::TcpListener;
@@ -229,9 +229,9 @@ fn tls_is_spoken_when_it_is_asked_for() {
 
 #[test]
 fn mistakes_are_named_with_a_remedy() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let rows: [(&[&str], &[&str]); 6] = [
-        (&[&nobody], &["cannot be reached: Connection refused", "start the scaler and check the address"]),
+        (&[&unused], &["cannot be reached: Connection refused", "start the scaler and check the address"]),
         (&["scaler"], &["`scalerAddress` \"scaler\" has no port; write host:port"]),
         (&["unix:///run/x"], &["`scalerAddress`", "is a socket on one machine"]),
         (&["a:1", "--metadata", "queue"], &["--metadata", "write KEY=VALUE"]),

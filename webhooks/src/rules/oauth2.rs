@@ -25,7 +25,7 @@ pub fn check(oauth2: &OAuth2) -> Vec<Violation> {
         violations.push(violation(
             "tokenUrl",
             problem,
-            "write a whole URL, as in https://login.example.com/oauth2/token",
+            "write a complete URL, as in https://login.example.com/oauth2/token",
         ));
     }
     violations

@@ -37,13 +37,13 @@ fn registry() -> Registry {
 
 /// A ScaledObject `so` for the Deployment `web` in the namespace `n`, with a cron trigger by default.
 fn object(spec: Value) -> ScaledObject {
-    let mut whole = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [cron_json()] });
+    let mut spec_json = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [cron_json()] });
     for (key, value) in spec.as_object().unwrap() {
-        whole[key] = value.clone();
+        spec_json[key] = value.clone();
     }
     let metadata = json!({ "namespace": "n", "name": "so" });
     serde_json::from_value(json!({
-        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": whole,
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": spec_json,
     }))
     .unwrap()
 }

@@ -34,13 +34,13 @@ fn webhooks() -> Webhooks {
 
 fn scaled_object(spec: Value) -> Value {
     let metadata = json!({ "timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "3" });
-    let mut whole =
+    let mut spec_json =
         json!({ "scaleTargetRef": { "name": "web" }, "triggers": [{ "type": "cron", "metadata": metadata }] });
     for (key, value) in spec.as_object().unwrap() {
-        whole[key] = value.clone();
+        spec_json[key] = value.clone();
     }
     let metadata = json!({ "namespace": "n", "name": "so", "creationTimestamp": null });
-    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": whole, "status": {} })
+    json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": spec_json, "status": {} })
 }
 
 fn review(operation: &str, object: Option<Value>, old: Option<Value>) -> Value {

@@ -1,4 +1,4 @@
-//! What is read for the triggers of a ScaledObject: Secrets, ConfigMaps, accounts and their tokens, each by name.
+//! The reads for the triggers of a ScaledObject: Secrets, ConfigMaps, service accounts and their tokens, each by name.
 
 use std::collections::BTreeSet;
 
@@ -12,24 +12,24 @@ use kedge_core::environment::{ContainerVariables, referenced_variables};
 
 use super::input::{Input, NamespacedName};
 use super::operator::Operator;
-use super::rules::{READ, Rights, Scope, What};
+use super::rules::{Access, READ, RbacRules, Scope};
 
-/// One ScaledObject, and where its rights are noted.
+/// One ScaledObject, and the rules that it adds to.
 struct Reader<'a> {
-    rights: &'a mut Rights,
+    rules: &'a mut RbacRules,
     input: &'a Input,
     object_name: &'a NamespacedName,
     object: &'a ScaledObject,
 }
 
-pub(super) fn of(
-    rights: &mut Rights,
+pub(super) fn collect(
+    rules: &mut RbacRules,
     input: &Input,
     operator: &Operator,
     object_name: &NamespacedName,
     object: &ScaledObject,
 ) {
-    let mut reader = Reader { rights, input, object_name, object };
+    let mut reader = Reader { rules, input, object_name, object };
     for trigger in &object.spec.triggers {
         let container = object.spec.scale_target_ref.env_source_container_name.as_deref();
         reader.variables(container, &referenced_variables(&trigger.metadata), "as a trigger names them");
@@ -50,12 +50,12 @@ pub(super) fn of(
 }
 
 impl Reader<'_> {
-    /// What an authentication object reads, in the namespace that it reads from.
+    /// The reads of an authentication object, in its source namespace.
     fn authentication(&mut self, kind: &str, name: &str, namespace: &str, spec: Option<&TriggerAuthenticationSpec>) {
         let own = format!("{kind} {name}");
         let Some(spec) = spec else {
             let (namespace, object) = self.object_name;
-            self.rights.unknown.insert(format!(
+            self.rules.unknown.insert(format!(
                 "what {own} reads, which ScaledObject {namespace}/{object} names: it is not in the files; add it"
             ));
             return;
@@ -89,28 +89,28 @@ impl Reader<'_> {
     fn read(&mut self, resource: &str, namespace: &str, name: &str, of: &str) {
         let reason = format!("{of}, for ScaledObject {}", self.object_name.1);
         let scope = Scope::Namespace(namespace.to_owned());
-        self.rights.one(&scope, What { group: "", resource, verbs: READ }, name, reason);
+        self.rules.allow_named(&scope, Access { group: "", resource, verbs: READ }, name, reason);
     }
 
     fn token(&mut self, namespace: &str, account: &str, of: &str) {
         let reason = format!("{of}, for ScaledObject {}", self.object_name.1);
-        let what = What { group: "", resource: "serviceaccounts/token", verbs: &["create"] };
-        self.rights.one(&Scope::Namespace(namespace.to_owned()), what, account, reason);
+        let what = Access { group: "", resource: "serviceaccounts/token", verbs: &["create"] };
+        self.rules.allow_named(&Scope::Namespace(namespace.to_owned()), what, account, reason);
     }
 
-    /// The pods of the target, if it is in the files.
+    /// The pod template of the target, if it is in the files.
     fn pod(&mut self, what: &str) -> Option<PodSpec> {
         let (_, kind) = self.object.spec.scale_target_ref.api_version_and_kind();
         let target = (self.object_name.0.clone(), self.object.spec.scale_target_ref.name.clone());
         let pod = self.input.pod(&kind, &target).cloned();
         if pod.is_none() {
             let (namespace, name) = &target;
-            self.rights.unknown.insert(format!("{what}: {kind} {namespace}/{name} is not in the files; add it"));
+            self.rules.unknown.insert(format!("{what}: {kind} {namespace}/{name} is not in the files; add it"));
         }
         pod
     }
 
-    /// What variables of the target come from.
+    /// The Secrets and ConfigMaps that variables of the target come from.
     fn variables(&mut self, container: Option<&str>, wanted: &BTreeSet<String>, of: &str) {
         if wanted.is_empty() {
             return;

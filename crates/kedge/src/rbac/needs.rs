@@ -1,4 +1,4 @@
-//! What the operator does for each ScaledObject, as rights.
+//! The requests of the operator for each ScaledObject, as RBAC rules.
 
 use kedge_api::ScaledObject;
 use kedge_api::scaled_object::ModifierMetricType;
@@ -7,41 +7,42 @@ use kedge_scalers::registry;
 use super::credentials;
 use super::input::{Input, NamespacedName, Plural};
 use super::operator::{Certificates, Operator, Webhooks};
-use super::rules::{READ, Rights, Scope, What};
+use super::rules::{Access, READ, RbacRules, Scope};
 
 const WATCH: &[&str] = &["list", "watch"];
 const LIST: &[&str] = &["list"];
 const PATCH: &[&str] = &["patch"];
 const CREATE: &[&str] = &["create"];
-const KEEP_UP: &[&str] = &["get", "list", "watch", "update"];
+const MAINTAIN: &[&str] = &["get", "list", "watch", "update"];
 
-/// Why the operator needs what it always needs.
-const ALWAYS: &str = "the operator, whatever it looks after";
+/// The reason of rules that do not depend on the objects.
+const ALWAYS: &str = "the operator, whatever it manages";
 
-pub(super) fn of(input: &Input, operator: &Operator) -> Rights {
-    let mut rights = Rights::default();
+pub(super) fn collect(input: &Input, operator: &Operator) -> RbacRules {
+    let mut rules = RbacRules::default();
     for (object_name, object) in &input.objects {
-        rights.watched.insert(object_name.0.clone());
-        watched(&mut rights, input, object_name);
-        target(&mut rights, input, object_name, object);
-        triggers(&mut rights, object_name, object);
-        credentials::of(&mut rights, input, operator, object_name, object);
+        rules.watched.insert(object_name.0.clone());
+        watched(&mut rules, input, object_name);
+        target(&mut rules, input, object_name, object);
+        triggers(&mut rules, object_name, object);
+        credentials::collect(&mut rules, input, operator, object_name, object);
     }
-    authentications(&mut rights, input);
-    own(&mut rights, operator);
-    rights
+    authentications(&mut rules, input);
+    own(&mut rules, operator);
+    rules
 }
 
-/// What is watched in each namespace, used or not.
-fn watched(rights: &mut Rights, input: &Input, object_name: &NamespacedName) {
+/// The kinds that are watched in each namespace.
+fn watched(rules: &mut RbacRules, input: &Input, object_name: &NamespacedName) {
     let scope = Scope::Namespace(object_name.0.clone());
     let this = format!("ScaledObject {}", object_name.1);
-    let of_keda = |resource, verbs| What { group: "keda.sh", resource, verbs };
-    rights.one(&scope, of_keda("scaledobjects", &["get", "patch"]), &object_name.1, this.as_str());
-    rights.one(&scope, of_keda("scaledobjects/status", PATCH), &object_name.1, this.as_str());
-    // Some clusters ask for it when an HPA is made that keeps its owner from going first.
-    rights.one(&scope, of_keda("scaledobjects/finalizers", &["update"]), &object_name.1, this.as_str());
-    let mut all = |group, resource, verbs, reason: &str| rights.all(&scope, What { group, resource, verbs }, reason);
+    let of_keda = |resource, verbs| Access { group: "keda.sh", resource, verbs };
+    rules.allow_named(&scope, of_keda("scaledobjects", &["get", "patch"]), &object_name.1, this.as_str());
+    rules.allow_named(&scope, of_keda("scaledobjects/status", PATCH), &object_name.1, this.as_str());
+    // The OwnerReferencesPermissionEnforcement plugin requires it for an owner reference that blocks deletion.
+    rules.allow_named(&scope, of_keda("scaledobjects/finalizers", &["update"]), &object_name.1, this.as_str());
+    let mut all =
+        |group, resource, verbs, reason: &str| rules.allow_all(&scope, Access { group, resource, verbs }, reason);
     all("autoscaling", "horizontalpodautoscalers", &["get", "list", "watch", "create", "update", "delete"], &this);
     all("events.k8s.io", "events", CREATE, &this);
     for resource in ["scaledobjects", "scaledjobs", "triggerauthentications"] {
@@ -51,12 +52,12 @@ fn watched(rights: &mut Rights, input: &Input, object_name: &NamespacedName) {
         all("apps", resource, WATCH, ALWAYS);
     }
     for (_, name) in input.jobs.iter().filter(|(namespace, _)| *namespace == object_name.0) {
-        all("keda.sh", "scaledjobs/status", PATCH, &format!("ScaledJob {name}, which is told that it is not run"));
+        all("keda.sh", "scaledjobs/status", PATCH, &format!("ScaledJob {name}, whose status says that it is not run"));
     }
 }
 
 /// The target and its scale.
-fn target(rights: &mut Rights, input: &Input, object_name: &NamespacedName, object: &ScaledObject) {
+fn target(rules: &mut RbacRules, input: &Input, object_name: &NamespacedName, object: &ScaledObject) {
     let scope = Scope::Namespace(object_name.0.clone());
     let reference = &object.spec.scale_target_ref;
     let (version, kind) = reference.api_version_and_kind();
@@ -64,7 +65,7 @@ fn target(rights: &mut Rights, input: &Input, object_name: &NamespacedName, obje
     let plural = match input.plural(&kind) {
         Plural::Known(plural) => plural,
         Plural::Guessed(plural) => {
-            rights.unknown.insert(format!(
+            rules.unknown.insert(format!(
                 "the plural of {kind}, which ScaledObject {}/{} scales, is guessed to be {plural}; add its CRD, or give --plural {kind}={plural}",
                 object_name.0, object_name.1
             ));
@@ -73,18 +74,23 @@ fn target(rights: &mut Rights, input: &Input, object_name: &NamespacedName, obje
     };
     let reason = format!("ScaledObject {}, whose target is the {kind} {}", object_name.1, reference.name);
     let scale = format!("{plural}/scale");
-    rights.one(&scope, What { group, resource: &scale, verbs: &["get", "update"] }, &reference.name, reason.as_str());
-    // Read when its scale is not there, to tell why, and for variables of containers.
-    rights.one(&scope, What { group, resource: &plural, verbs: &["get"] }, &reference.name, reason.as_str());
+    rules.allow_named(
+        &scope,
+        Access { group, resource: &scale, verbs: &["get", "update"] },
+        &reference.name,
+        reason.as_str(),
+    );
+    // Read when its scale is missing, to report why, and for the variables of containers.
+    rules.allow_named(&scope, Access { group, resource: &plural, verbs: &["get"] }, &reference.name, reason.as_str());
     if group != "apps" {
-        rights.all(&scope, What { group, resource: &plural, verbs: WATCH }, reason);
+        rules.allow_all(&scope, Access { group, resource: &plural, verbs: WATCH }, reason);
     }
 }
 
-/// What is read of the cluster for triggers and fallbacks.
-fn triggers(rights: &mut Rights, object_name: &NamespacedName, object: &ScaledObject) {
+/// The reads of the cluster for triggers and fallbacks.
+fn triggers(rules: &mut RbacRules, object_name: &NamespacedName, object: &ScaledObject) {
     let scope = Scope::Namespace(object_name.0.clone());
-    let pods = What { group: "", resource: "pods", verbs: LIST };
+    let pods = Access { group: "", resource: "pods", verbs: LIST };
     let mut by_value = false;
     for (index, trigger) in object.spec.triggers.iter().enumerate() {
         let reason = format!("ScaledObject {}, trigger {index} ({})", object_name.1, trigger.r#type);
@@ -92,75 +98,80 @@ fn triggers(rights: &mut Rights, object_name: &NamespacedName, object: &ScaledOb
         let reads = registry::find(&trigger.r#type).map_or(&[][..], |known| known.cluster_reads);
         for read in reads.iter().filter(|read| read.is_needed(&trigger.metadata)) {
             let named = read.named_namespace(&trigger.metadata).map(Scope::Namespace);
-            let what = What { group: read.group, resource: read.resource, verbs: read.verbs };
-            rights.all(&named.unwrap_or_else(|| scope.clone()), what, reason.as_str());
+            let what = Access { group: read.group, resource: read.resource, verbs: read.verbs };
+            rules.allow_all(&named.unwrap_or_else(|| scope.clone()), what, reason.as_str());
         }
     }
     let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     by_value |= modifiers.is_some_and(|modifiers| modifiers.metric_type == Some(ModifierMetricType::Value));
     if object.spec.fallback.is_some() && by_value {
-        rights.all(&scope, pods, format!("ScaledObject {}, whose fallback counts pods that are ready", object_name.1));
+        rules.allow_all(&scope, pods, format!("ScaledObject {}, whose fallback counts ready pods", object_name.1));
     }
 }
 
-/// Authentication objects get a finalizer, and the list of who uses them.
-fn authentications(rights: &mut Rights, input: &Input) {
+/// Authentication objects get a finalizer, and a status that lists their users.
+fn authentications(rules: &mut RbacRules, input: &Input) {
     for (namespace, name) in input.authentications.keys() {
         let scope = Scope::Namespace(namespace.clone());
         let reason = format!("TriggerAuthentication {name}");
-        let what = |resource, verbs| What { group: "keda.sh", resource, verbs };
-        rights.one(&scope, what("triggerauthentications", &["get", "patch"]), name, reason.as_str());
-        rights.one(&scope, what("triggerauthentications/status", PATCH), name, reason.as_str());
-        rights.all(&scope, What { group: "events.k8s.io", resource: "events", verbs: CREATE }, reason);
+        let what = |resource, verbs| Access { group: "keda.sh", resource, verbs };
+        rules.allow_named(&scope, what("triggerauthentications", &["get", "patch"]), name, reason.as_str());
+        rules.allow_named(&scope, what("triggerauthentications/status", PATCH), name, reason.as_str());
+        rules.allow_all(&scope, Access { group: "events.k8s.io", resource: "events", verbs: CREATE }, reason);
     }
     for name in input.shared.keys() {
         let reason = format!("ClusterTriggerAuthentication {name}");
-        let what = |resource, verbs| What { group: "keda.sh", resource, verbs };
-        rights.one(&Scope::Cluster, what("clustertriggerauthentications", &["get", "patch"]), name, reason.as_str());
-        rights.one(&Scope::Cluster, what("clustertriggerauthentications/status", PATCH), name, reason.as_str());
-        // Events about what has no namespace are written there.
-        let events = What { group: "events.k8s.io", resource: "events", verbs: CREATE };
-        rights.all(&Scope::Namespace("default".to_owned()), events, reason);
+        let what = |resource, verbs| Access { group: "keda.sh", resource, verbs };
+        rules.allow_named(
+            &Scope::Cluster,
+            what("clustertriggerauthentications", &["get", "patch"]),
+            name,
+            reason.as_str(),
+        );
+        rules.allow_named(&Scope::Cluster, what("clustertriggerauthentications/status", PATCH), name, reason.as_str());
+        // Events of cluster-scoped objects are published there.
+        let events = Access { group: "events.k8s.io", resource: "events", verbs: CREATE };
+        rules.allow_all(&Scope::Namespace("default".to_owned()), events, reason);
     }
 }
 
-/// What the operator needs for itself.
-fn own(rights: &mut Rights, operator: &Operator) {
+/// The rules of the operator itself.
+fn own(rules: &mut RbacRules, operator: &Operator) {
     let home = Scope::Namespace(operator.namespace.clone());
-    let what = |group, resource, verbs| What { group, resource, verbs };
-    rights.all(&Scope::Cluster, what("keda.sh", "clustertriggerauthentications", WATCH), ALWAYS);
-    rights.all(&home, what("coordination.k8s.io", "leases", CREATE), "choosing the replica that acts");
-    rights.one(
+    let what = |group, resource, verbs| Access { group, resource, verbs };
+    rules.allow_all(&Scope::Cluster, what("keda.sh", "clustertriggerauthentications", WATCH), ALWAYS);
+    rules.allow_all(&home, what("coordination.k8s.io", "leases", CREATE), "leader election");
+    rules.allow_named(
         &home,
         what("coordination.k8s.io", "leases", &["get", "update"]),
         "operator.keda.sh",
-        "choosing the replica that acts",
+        "leader election",
     );
     if operator.certificates == Certificates::Generated {
-        let reason = "certificates that the operator makes";
-        rights.all(&home, what("", "secrets", CREATE), reason);
-        rights.one(&home, what("", "secrets", KEEP_UP), "kedaorg-certs", reason);
-        let api = what("apiregistration.k8s.io", "apiservices", KEEP_UP);
-        rights.one(&Scope::Cluster, api, "v1beta1.external.metrics.k8s.io", reason);
+        let reason = "certificates that the operator generates";
+        rules.allow_all(&home, what("", "secrets", CREATE), reason);
+        rules.allow_named(&home, what("", "secrets", MAINTAIN), "kedaorg-certs", reason);
+        let api = what("apiregistration.k8s.io", "apiservices", MAINTAIN);
+        rules.allow_named(&Scope::Cluster, api, "v1beta1.external.metrics.k8s.io", reason);
     }
     if operator.webhooks == Webhooks::Served {
-        webhooks(rights, operator);
+        webhooks(rules, operator);
     }
 }
 
-/// The webhooks keep an index of the namespaces that are looked after.
-fn webhooks(rights: &mut Rights, operator: &Operator) {
-    let what = |group, resource, verbs| What { group, resource, verbs };
+/// The webhooks keep an index of the managed namespaces.
+fn webhooks(rules: &mut RbacRules, operator: &Operator) {
+    let what = |group, resource, verbs| Access { group, resource, verbs };
     if operator.certificates == Certificates::Generated {
-        let registration = what("admissionregistration.k8s.io", "validatingwebhookconfigurations", KEEP_UP);
-        rights.one(&Scope::Cluster, registration, "keda-admission", "certificates that the operator makes");
+        let registration = what("admissionregistration.k8s.io", "validatingwebhookconfigurations", MAINTAIN);
+        rules.allow_named(&Scope::Cluster, registration, "keda-admission", "certificates that the operator generates");
     }
-    for namespace in rights.watched.clone() {
+    for namespace in rules.watched.clone() {
         let scope = Scope::Namespace(namespace);
         let reads =
             [what("apps", "deployments", READ), what("apps", "statefulsets", READ), what("", "limitranges", WATCH)];
         for read in reads {
-            rights.all(&scope, read, "the webhooks, which keep an index");
+            rules.allow_all(&scope, read, "the webhooks, which keep an index");
         }
     }
 }

@@ -1,27 +1,27 @@
-//! Roles and bindings as YAML, each rule with what it is for.
+//! Roles and bindings as YAML, each rule with its reasons.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
 use super::operator::Operator;
-use super::rules::{Rights, Rule, Scope};
+use super::rules::{RbacRules, Rule, Scope};
 
 const API: &str = "rbac.authorization.k8s.io";
 
-/// A role, and where it is.
+/// A role and its namespace.
 struct Role<'a> {
     kind: &'static str,
     name: &'a str,
-    /// Empty for all of the cluster.
+    /// Empty for a ClusterRole.
     namespace: &'a str,
 }
 
-pub(super) fn yaml(rights: &Rights, operator: &Operator) -> String {
-    let watched: Vec<&str> = rights.watched.iter().map(String::as_str).collect();
+pub(super) fn yaml(rules: &RbacRules, operator: &Operator) -> String {
+    let watched: Vec<&str> = rules.watched.iter().map(String::as_str).collect();
     let mut text =
-        format!("# For an operator that looks after these namespaces alone; watchNamespace: {}\n", watched.join(","));
-    for (scope, rules) in &rights.rules {
+        format!("# For an operator that manages only these namespaces; watchNamespace: {}\n", watched.join(","));
+    for (scope, rules) in &rules.rules {
         let name = operator.account.as_str();
         let role = match scope {
             Scope::Namespace(namespace) => Role { kind: "Role", name, namespace },
@@ -79,7 +79,7 @@ fn account(name: &str, namespace: &str) -> String {
     format!("  - kind: ServiceAccount\n    name: {name}\n    namespace: {namespace}")
 }
 
-/// As it is, if that is a word of YAML whatever stands around it.
+/// The text itself, if it is a plain scalar of YAML in any context.
 fn word(text: &str) -> String {
     let is_plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-./".contains(letter));
     if is_plain { text.to_owned() } else { Value::from(text).to_string() }
@@ -90,7 +90,7 @@ fn quoted<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     words.into_iter().map(|word| Value::from(word.as_str()).to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// What the metrics API needs, whatever is scaled: to know its callers, and to be read by the HPA controller.
+/// The rules of the metrics API: authentication of its callers, and access of the HPA controller.
 fn fixed(operator: &Operator) -> String {
     let mut text = String::new();
     let own = &operator.account;
@@ -100,10 +100,10 @@ fn fixed(operator: &Operator) -> String {
         text.push_str(&binding.replacen("---\n", &format!("---\n# {comment}\n"), 1));
     };
     let reader = Role { kind: "Role", name: "extension-apiserver-authentication-reader", namespace: "kube-system" };
-    bind("How callers of the metrics API are known.", reader, format!("{own}-auth-reader"), &subject(operator));
+    bind("How callers of the metrics API authenticate.", reader, format!("{own}-auth-reader"), &subject(operator));
     let delegator = Role { kind: "ClusterRole", name: "system:auth-delegator", namespace: "" };
     bind(
-        "Whether a caller is who it says, and may ask.",
+        "Authentication and authorization of callers of the metrics API.",
         delegator,
         format!("{own}-system-auth-delegator"),
         &subject(operator),
@@ -111,7 +111,7 @@ fn fixed(operator: &Operator) -> String {
     let metrics = format!("{own}-external-metrics-reader");
     let role = Role { kind: "ClusterRole", name: &metrics, namespace: "" };
     let hpas = account("horizontal-pod-autoscaler", "kube-system");
-    bind("The HPA controller may ask for metrics.", role, format!("{own}-hpa-controller-external-metrics"), &hpas);
+    bind("The HPA controller reads metrics.", role, format!("{own}-hpa-controller-external-metrics"), &hpas);
     write_head(&mut text, "ClusterRole", &metrics, "");
     text.push_str(
         "rules:\n  - apiGroups: [\"external.metrics.k8s.io\"]\n    resources: [externalmetrics]\n    verbs: [get]\n",

@@ -118,7 +118,7 @@ pub(crate) struct Credentials {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum UnexpectedParameters {
     Ignored,
-    Told,
+    Reported,
 }
 
 /// The log lines about the settings themselves.

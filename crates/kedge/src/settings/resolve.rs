@@ -170,7 +170,7 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsRead
 
 fn unexpected_parameters(read: &SettingsReader<'_>) -> UnexpectedParameters {
     match read.text("KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS").as_deref() {
-        Some("enabled") => UnexpectedParameters::Told,
+        Some("enabled") => UnexpectedParameters::Reported,
         _ => UnexpectedParameters::Ignored,
     }
 }

@@ -1,4 +1,4 @@
-//! What flags and variables come to: nothing said, KEDA's manifests, errors, and each value by itself.
+//! Flags and variables as settings: the defaults, KEDA's manifests, invalid values, and each value by itself.
 
 mod invalid;
 mod manifests;
@@ -201,8 +201,8 @@ fn variables_have_kedas_meaning() {
             &said(None, Some("http://u:p@b:1"), None),
         ),
         ("direct", &[("NO_PROXY", ".svc, 10.0.0.0/8")], proxies, &said(None, None, Some(".svc, 10.0.0.0/8"))),
-        ("told", &[("KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS", "enabled")], unexpected, "Told"),
-        ("not told", &[("KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS", "true")], unexpected, "Ignored"),
+        ("reported", &[("KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS", "enabled")], unexpected, "Reported"),
+        ("not reported", &[("KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS", "true")], unexpected, "Ignored"),
         ("a selector", &[("WATCH_LABEL_SELECTOR", "a in (b,c)")], selector, "Some(\"a in (b,c)\")"),
         ("an empty selector", &[("WATCH_LABEL_SELECTOR", "")], selector, "None"),
     ];

@@ -43,7 +43,7 @@ pub(super) fn check(annotations: Option<&BTreeMap<String, String>>) -> Vec<Viola
 fn pause(annotations: Option<&BTreeMap<String, String>>) -> Option<Violation> {
     let Pause::Unreadable(value) = Overrides::from_annotations(annotations).pause else { return None };
     let problem = format!("{value:?} is not a number of replicas: the object is paused as it is, and not ready");
-    let remedy = "give a whole number in quotes, such as \"0\"";
+    let remedy = "give an integer in quotes, such as \"0\"";
     Some(Violation::new(&INVALID_PAUSED_REPLICAS, path(annotations::PAUSED_REPLICAS), problem, remedy))
 }
 

@@ -8,12 +8,12 @@ use serde_json::Value;
 /// The remedy of an error of the API server.
 pub(super) fn for_problem(problem: &FieldError, value: Option<&Value>, kind: &str, path: &FieldPath) -> String {
     match problem.reason {
-        "FieldValueRequired" => "write it; if it is there, look at its indentation".to_owned(),
+        "FieldValueRequired" => "write it; if it is there, check its indentation".to_owned(),
         "FieldValueNotSupported" => "write one of these, letter by letter".to_owned(),
         "FieldValueDuplicate" => "keep one of them, or name them apart".to_owned(),
         "FieldValueTypeInvalid" => for_type(&problem.message, value),
         _ if problem.message.contains("with format int32") => {
-            "write a whole number from -2147483648 to 2147483647".to_owned()
+            "write an integer from -2147483648 to 2147483647".to_owned()
         }
         _ if kind.is_empty() => "correct it".to_owned(),
         _ => format!("correct it; `kubectl explain {}` says what it may hold", explained(kind, path)),
@@ -29,9 +29,9 @@ fn for_type(message: &str, value: Option<&Value>) -> String {
         }
         ("string", _) => "write one text",
         ("integer" | "int32" | "int64", Some(Value::String(_))) => {
-            "write a whole number, without quotes and without a unit"
+            "write an integer, without quotes and without a unit"
         }
-        ("integer" | "int32" | "int64", _) => "write a whole number",
+        ("integer" | "int32" | "int64", _) => "write an integer",
         ("boolean", _) => "write true or false, without quotes",
         ("array", _) => "write a list, with a dash before each entry",
         ("object", _) => "write a map, with a key and a colon before each value",
@@ -55,7 +55,7 @@ pub(super) fn for_unknown_field(path: &FieldPath, schema: &Value) -> String {
     let Some((Step::Key(name), parents)) = path.0.split_last() else { return "remove it".to_owned() };
     let spec: Vec<&str> = fields(&schema["properties"]["spec"]).collect();
     if spec.contains(&name.as_str()) {
-        return format!("look at its indentation: it belongs to spec, as spec.{name}");
+        return format!("check its indentation: it belongs to spec, as spec.{name}");
     }
     let parent = parents.iter().try_fold(schema, |schema, step| match step {
         Step::Key(key) => schema["properties"].get(key).or_else(|| schema.get("additionalProperties")),
@@ -63,7 +63,7 @@ pub(super) fn for_unknown_field(path: &FieldPath, schema: &Value) -> String {
     });
     match parent.and_then(|parent| nearest(name, fields(parent))) {
         Some(suggestion) => format!("write {suggestion}"),
-        None => "remove it, or look at its spelling and indentation".to_owned(),
+        None => "remove it, or check its spelling and indentation".to_owned(),
     }
 }
 

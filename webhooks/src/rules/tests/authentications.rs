@@ -1,4 +1,4 @@
-//! What is said of TriggerAuthentications and ClusterTriggerAuthentications.
+//! Violations of TriggerAuthentications and ClusterTriggerAuthentications.
 
 use super::*;
 use crate::rules::authentication::{Scope, check};
@@ -54,7 +54,7 @@ fn identities_are_complete_or_absent() {
         ),
         ("aws, complete", json!({ "podIdentity": { "provider": "aws", "externalID": "me", "roleArn": "arn:x" } }), &[]),
         (
-            "another provider is not looked at",
+            "another provider is not validated",
             json!({ "podIdentity": { "provider": "gcp", "externalID": "me", "identityId": "" } }),
             &[],
         ),

@@ -1,4 +1,4 @@
-//! What is said of ScaledObjects and ScaledJobs, rule by rule.
+//! Violations of ScaledObjects and ScaledJobs, rule by rule.
 
 use kedge_core::trigger_class::Resource;
 
@@ -52,7 +52,7 @@ fn a_manifest_is_judged_by_itself() {
         ("no formula", formula(json!({ "target": "2" }), a()), &["missing-formula"]),
         ("only an activation target", formula(json!({ "activationTarget": "1" }), a()), &["missing-formula"]),
         ("no target", formula(json!({ "formula": "a" }), a()), &["missing-formula-target"]),
-        ("an unknown name", formula(json!({ "formula": "a + nobody", "target": "2" }), a()), &["invalid-formula"]),
+        ("an unknown name", formula(json!({ "formula": "a + missing", "target": "2" }), a()), &["invalid-formula"]),
         ("no formula at all", formula(json!({ "formula": "a +", "target": "2" }), a()), &["invalid-formula"]),
         ("no number", formula(json!({ "formula": "a == 1", "target": "2" }), a()), &["invalid-formula"]),
         ("a target of zero", formula(json!({ "formula": "a", "target": "0" }), a()), &["invalid-formula-target"]),
@@ -179,12 +179,12 @@ fn names_must_fit() {
 
 #[test]
 fn two_objects_do_not_share_a_target_or_an_hpa() {
-    let rival = |name: &str, kind: KindName| OtherScaledObject { name: name.into(), kind };
+    let other = |name: &str, kind: KindName| OtherScaledObject { name: name.into(), kind };
     let rows: [(&str, Neighbours, &[&str]); 5] = [
         (
             "itself",
             Neighbours {
-                same_target: vec![rival("so", deployment())],
+                same_target: vec![other("so", deployment())],
                 same_hpa: vec!["so".into()],
                 ..Neighbours::default()
             },
@@ -192,13 +192,13 @@ fn two_objects_do_not_share_a_target_or_an_hpa() {
         ),
         (
             "the target",
-            Neighbours { same_target: vec![rival("first", deployment())], ..Neighbours::default() },
+            Neighbours { same_target: vec![other("first", deployment())], ..Neighbours::default() },
             &["duplicate-target"],
         ),
         (
             "a name, but another kind",
             Neighbours {
-                same_target: vec![rival("first", KindName::from_reference(None, Some("StatefulSet")))],
+                same_target: vec![other("first", KindName::from_reference(None, Some("StatefulSet")))],
                 ..Neighbours::default()
             },
             &[],
@@ -207,7 +207,7 @@ fn two_objects_do_not_share_a_target_or_an_hpa() {
         (
             "both",
             Neighbours {
-                same_target: vec![rival("first", deployment())],
+                same_target: vec![other("first", deployment())],
                 same_hpa: vec!["first".into()],
                 ..Neighbours::default()
             },
@@ -276,10 +276,10 @@ fn containers_must_request_what_they_are_scaled_by() {
         ),
         ("the one that has it", of("main"), with(two(), Amounts::default()), &[]),
         ("the one that has not", of("proxy"), with(two(), Amounts::default()), &["missing-resource-request"]),
-        ("one that is not there", of("nobody"), with(two(), Amounts::default()), &[]),
+        ("one that is not there", of("missing"), with(two(), Amounts::default()), &[]),
         ("no target", all(), Neighbours { workload: Workload::Missing, ..Neighbours::default() }, &["missing-target"]),
         (
-            "no target, but nobody cares",
+            "no target, and no rule needs it",
             object(json!({})),
             Neighbours { workload: Workload::Missing, ..Neighbours::default() },
             &[],
@@ -288,7 +288,7 @@ fn containers_must_request_what_they_are_scaled_by() {
     for (name, object, neighbours, expected) in rows {
         assert_eq!(ids(&validate(&object, &neighbours)), expected, "{name}");
         let dry = scaled_object(&registry(), &object, &[], &neighbours, Run::DryRun);
-        assert_eq!(ids(&dry), [""; 0], "{name}: a dry run does not look into the target");
+        assert_eq!(ids(&dry), [""; 0], "{name}: a dry run does not fetch the target");
     }
 }
 
@@ -304,7 +304,7 @@ fn a_kind_must_be_served() {
 }
 
 #[test]
-fn jobs_are_judged_by_their_triggers_alone() {
+fn jobs_are_validated_by_their_triggers_alone() {
     let job = |triggers: Value| -> ScaledJob {
         let template = json!({ "template": { "spec": { "containers": [{ "name": "main" }] } } });
         serde_json::from_value(json!({

@@ -1,4 +1,4 @@
-//! What KEDA accepts is no error here, but for what is meant to be stricter: each such file is listed with the rule.
+//! Manifests that KEDA accepts have no errors, except where Kedge is stricter: each such file is listed with the rule.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{lint, workspace, yaml_files};
 
-/// The rules whose errors are told.
+/// The violated rules of severity error.
 fn errors(bytes: &[u8]) -> BTreeSet<&'static str> {
     let report = lint(bytes);
     report
@@ -18,7 +18,7 @@ fn errors(bytes: &[u8]) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Holds what was found against a list; both name each file with each rule.
+/// Compares the violations with a list of files and rules.
 fn compare(found: impl Iterator<Item = (String, BTreeSet<&'static str>)>, listed: &[(&str, &str)]) {
     let found: BTreeSet<(String, &str)> =
         found.flat_map(|(name, rules)| rules.into_iter().map(move |rule| (name.clone(), rule))).collect();
@@ -86,8 +86,8 @@ fn blocks() -> Vec<(String, String)> {
     blocks
 }
 
-/// Mistakes that are stored where no webhook asks, and that KEDA's operator then complains of, or lives with.
-const TOLD_BEFORE: &[(&str, &str)] = &[
+/// Violations that are stored where no webhook is called, and that KEDA's operator reports later, or accepts.
+const STRICTER_THAN_THE_OPERATOR: &[(&str, &str)] = &[
     ("cpu-old-style-type", "missing-resource-request"),
     ("cpu-old-style-type", "invalid-trigger"),
     ("cron-wrong-timezone", "invalid-trigger"),
@@ -116,7 +116,7 @@ fn what_was_played_with_keda_is_no_error_unless_listed() {
         }
     }
     assert!(found.len() > 70, "{}", found.len());
-    compare(found.into_iter(), TOLD_BEFORE);
+    compare(found.into_iter(), STRICTER_THAN_THE_OPERATOR);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn what_the_webhooks_of_keda_admit_is_no_error_but_for_its_triggers() {
             }
             let created = entries(&request["create"]);
             let mut errors = errors(stream(entries(&case["objects"]).chain(created)).as_bytes());
-            // Triggers without parameters stand in many of these cases; KEDA's webhooks do not look at them.
+            // Many of these cases have triggers without parameters, which KEDA's webhooks do not validate.
             errors.remove("invalid-trigger");
             assert!(errors.is_empty(), "{name}: {errors:?}");
             admitted += 1;

@@ -1,8 +1,8 @@
-//! `tests/manifests/lint`: manifests with mistakes, each marked where it is to be told.
+//! `tests/manifests/lint`: manifests with violations, each marked at its line.
 //!
-//! `# expect: RULE` ends a line of which this rule is told; several are parted by commas, and `RULE@7` says the column, too.
-//! Where no such comment can stand, one before says `# expect at LINE: RULE`. Every error and warning must be marked; advice
-//! is looked at in the files that mark some.
+//! `# expect: RULE` ends a line that violates this rule; commas separate several, and `RULE@7` adds the column. Where no comment is
+//! possible, an earlier one has the form `# expect at LINE: RULE`. Every error and warning must be marked; advice is checked in the
+//! files that mark some.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::validation::rules;
 
 const FOLDER: &str = "tests/manifests/lint";
 
-/// A rule and where it is told; the column only if the file says so.
+/// A violated rule and its position; the column only if the file has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     line: u64,
@@ -44,20 +44,20 @@ fn mark(line: u64, rule: &str) -> Mark {
     Mark { line, rule: rule.to_owned(), column }
 }
 
-/// What was told, in the form of what is expected: with the column only where that is asked for.
-fn told(report: &Report, expected: &[Mark]) -> Vec<Mark> {
+/// The reported violations as marks: with the column only where the file has it.
+fn reported(report: &Report, expected: &[Mark]) -> Vec<Mark> {
     let is_advice =
         |rule: &str| rules::all().iter().any(|known| known.id == rule && known.severity == Severity::Advice);
     let wants_advice = expected.iter().any(|mark| is_advice(&mark.rule));
-    let meant = |diagnostic: &&Diagnostic| wants_advice || diagnostic.rule.severity != Severity::Advice;
+    let is_compared = |diagnostic: &&Diagnostic| wants_advice || diagnostic.rule.severity != Severity::Advice;
     let mut open = expected.to_vec();
-    let mut told: Vec<Mark> =
-        report.diagnostics.iter().filter(meant).map(|diagnostic| seen(diagnostic, &mut open)).collect();
-    told.sort();
-    told
+    let mut reported: Vec<Mark> =
+        report.diagnostics.iter().filter(is_compared).map(|diagnostic| as_mark(diagnostic, &mut open)).collect();
+    reported.sort();
+    reported
 }
 
-fn seen(diagnostic: &Diagnostic, open: &mut Vec<Mark>) -> Mark {
+fn as_mark(diagnostic: &Diagnostic, open: &mut Vec<Mark>) -> Mark {
     let same = |mark: &Mark| mark.line == diagnostic.position.line && mark.rule == diagnostic.rule.id;
     let column = open.iter().position(same).and_then(|position| open.remove(position).column);
     let column = column.map(|_| diagnostic.position.column);
@@ -65,20 +65,21 @@ fn seen(diagnostic: &Diagnostic, open: &mut Vec<Mark>) -> Mark {
 }
 
 #[test]
-fn every_mistake_is_told_where_it_is_and_nothing_else() {
+fn every_violation_is_reported_at_its_position_and_nothing_else() {
     let mut wrong = Vec::new();
     for (name, bytes) in yaml_files(FOLDER) {
         let expected = marks(&String::from_utf8_lossy(&bytes));
         assert!(!expected.is_empty(), "{name} expects nothing");
         let report = lint(&bytes);
-        let told = told(&report, &expected);
-        if told != expected {
-            let said: Vec<String> = report
+        let reported = reported(&report, &expected);
+        if reported != expected {
+            let messages: Vec<String> = report
                 .diagnostics
                 .iter()
                 .map(|diagnostic| format!("{}: {}", diagnostic.position.line, diagnostic.message()))
                 .collect();
-            wrong.push(format!("{name}\n  expected {expected:?}\n  told     {told:?}\n  {}", said.join("\n  ")));
+            wrong
+                .push(format!("{name}\n  expected {expected:?}\n  reported {reported:?}\n  {}", messages.join("\n  ")));
         }
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
@@ -95,7 +96,7 @@ fn there_is_a_case_for_every_rule() {
 }
 
 #[test]
-fn every_remark_names_field_and_remedy() {
+fn every_diagnostic_names_field_and_remedy() {
     for (name, bytes) in yaml_files(FOLDER) {
         for diagnostic in lint(&bytes).diagnostics {
             let message = diagnostic.message();
@@ -110,7 +111,7 @@ fn every_remark_names_field_and_remedy() {
 
 /// What the API server refuses is refused here, at the same field: the first line of each file says which.
 #[test]
-fn what_the_api_server_refuses_is_an_error_of_the_same_field() {
+fn what_the_api_server_rejects_is_an_error_of_the_same_field() {
     let files = yaml_files("tests/manifests/refused");
     assert!(files.len() > 200, "{}", files.len());
     let mut wrong = Vec::new();
@@ -121,8 +122,8 @@ fn what_the_api_server_refuses_is_an_error_of_the_same_field() {
         let errors: Vec<_> =
             report.diagnostics.iter().filter(|diagnostic| diagnostic.rule.severity == Severity::Error).collect();
         if !errors.iter().any(|error| is_about(error, reason)) {
-            let said: Vec<String> = errors.iter().map(|error| error.message()).collect();
-            wrong.push(format!("{name}\n  expected {reason}\n  told     {said:?}"));
+            let messages: Vec<String> = errors.iter().map(|error| error.message()).collect();
+            wrong.push(format!("{name}\n  expected {reason}\n  reported {messages:?}"));
         }
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));

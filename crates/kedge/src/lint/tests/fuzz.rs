@@ -1,4 +1,4 @@
-//! Texts that nobody would write: no panic, an answer in time, and positions that are in the text. The same ones in every run.
+//! Random texts: no panic, a result in time, and positions within the text. The same texts in every run.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::{lint, yaml_files};
 
-/// How long one text may take: a hundred times what it does, as machines that test are busy.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit of one text: a hundred times the usual, because test machines are busy.
+const TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What must hold of any text.
+/// Checks what must hold for any text.
 fn survives(bytes: &[u8]) {
     let started = Instant::now();
     let report = lint(bytes);
-    assert!(started.elapsed() < PATIENCE, "{:?} for {} bytes", started.elapsed(), bytes.len());
+    assert!(started.elapsed() < TIME_MAX, "{:?} for {} bytes", started.elapsed(), bytes.len());
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
     for diagnostic in &report.diagnostics {
         let position = diagnostic.position;
@@ -203,6 +203,6 @@ fn what_is_made_to_be_heavy_is_survived() {
     for (name, text) in rows {
         let started = Instant::now();
         survives(text.as_bytes());
-        assert!(started.elapsed() < PATIENCE, "{name}");
+        assert!(started.elapsed() < TIME_MAX, "{name}");
     }
 }

@@ -93,14 +93,14 @@ fn every_type_of_keda_is_known_and_those_that_lack_are_named() {
         let text = manifests(kind, parameters);
         let report = lint(text.as_bytes());
         let meant = |rule: &str| rule != "secret-in-metadata";
-        let told: Vec<&str> = report
+        let reported: Vec<&str> = report
             .diagnostics
             .iter()
             .filter(|diagnostic| diagnostic.rule.severity != Severity::Advice && meant(diagnostic.rule.id))
             .map(|diagnostic| diagnostic.rule.id)
             .collect();
         let expected: &[&str] = if registry::find(kind).is_some() { &[] } else { &["unsupported-trigger-type"] };
-        if told != expected {
+        if reported != expected {
             let said: Vec<String> = report.diagnostics.iter().map(|diagnostic| diagnostic.message()).collect();
             wrong.push(format!("{kind}: {said:?}\n{text}"));
         }

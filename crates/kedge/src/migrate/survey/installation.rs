@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::plan::{LiveObject, Object, Owner, Service, SharedKind, keda_only, shared};
-use super::super::report::{Issue, Subject, Verdict};
-use super::super::snapshot::{Snapshot, StoredRelease};
-use super::super::{contents, manifest};
+use crate::migrate::contents;
+use crate::migrate::manifest;
+use crate::migrate::plan::{LiveObject, Object, Owner, Service, SharedKind, keda_only, shared};
+use crate::migrate::report::{Issue, Subject, Verdict};
+use crate::migrate::snapshot::{Snapshot, StoredRelease};
 
 /// All issues of the installation.
 pub(super) fn assess(snapshot: &Snapshot, to: &Owner) -> Vec<Issue> {

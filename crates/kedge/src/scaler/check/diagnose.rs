@@ -87,7 +87,7 @@ fn diagnose_specs(method: &'static str, specs: &[MetricSpec]) -> Vec<Diagnostic>
     let exact: BTreeSet<&str> = specs.iter().map(|spec| spec.metric_name.as_str()).collect();
     let folded: BTreeSet<String> = exact.iter().map(|name| name.to_lowercase()).collect();
     if folded.len() < exact.len() {
-        let problem = "two metrics differ only in upper and lower case, and the HPA's requests do not tell them apart";
+        let problem = "two metrics differ only in upper and lower case, and the HPA's requests do not distinguish them";
         diagnostics.push(diagnostic(Severity::Warning, method, problem, "name them differently"));
     }
     diagnostics
@@ -182,7 +182,7 @@ fn diagnose_spec_stream(outcome: &StreamOutcome<Vec<MetricSpec>>, requested: &[M
     match outcome {
         StreamOutcome::Failure(error) if remedy::is_unimplemented(error) => one(
             Severity::Note,
-            "it is not there: metrics and targets that change are seen only when the operator asks again",
+            "it is not there: metrics and targets that change are noticed only when the operator asks again",
             "it need not be; serve it if they can change",
         ),
         StreamOutcome::Failure(error) => vec![failed("StreamMetricSpec", error)],

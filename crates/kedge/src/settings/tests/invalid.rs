@@ -1,4 +1,4 @@
-//! What is wrong is told with its name, its value and a remedy.
+//! Invalid values are reported with their name, value and a remedy.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn every_mistake_names_its_variable_its_value_and_a_remedy() {
         assert!(one.starts_with(&format!("{name} `{value}` ")) && one.contains(remedy), "{name}={value}: {one}");
     }
     let found = errors(&["--secure-port=x", "--zap-encoder=y"], &[("KEDA_HTTP_DEFAULT_TIMEOUT", "z")]);
-    assert_eq!(found.len(), 3, "all are told at once: {found:?}");
+    assert_eq!(found.len(), 3, "all are reported at once: {found:?}");
 }
 
 #[test]
