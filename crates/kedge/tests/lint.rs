@@ -1,6 +1,6 @@
 //! `kedge lint`, as a user runs it. The rules are tested beside their code.
 
-// A test ends at the first thing that is not as it must be, helpers included.
+// Helpers of tests may unwrap too.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -33,21 +33,21 @@ const FORMATS: [&str; 4] = ["text", "json", "sarif", "github"];
 
 /// `UPDATE_GOLDEN=1` writes them; the difference is the review.
 #[test]
-fn each_format_says_all_of_the_sample() {
+fn each_format_has_every_violation_of_the_sample() {
     for format in FORMATS {
-        let (code, said) = lint(&["shop.yaml", "--format", format]);
-        let said = said.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        let (code, printed) = lint(&["shop.yaml", "--format", format]);
+        let printed = printed.replace(env!("CARGO_PKG_VERSION"), "VERSION");
         assert_eq!(code, Some(1), "{format}");
         let path = workspace("tests/golden/lint").join(format!("shop.{format}"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &said).unwrap();
+            fs::write(&path, &printed).unwrap();
         }
-        assert_eq!(said, fs::read_to_string(&path).unwrap_or_default(), "{}", path.display());
+        assert_eq!(printed, fs::read_to_string(&path).unwrap_or_default(), "{}", path.display());
     }
 }
 
 #[test]
-fn sarif_has_what_its_readers_need() {
+fn sarif_has_the_required_fields() {
     let log: Value = serde_json::from_str(&lint(&["shop.yaml", "--format", "sarif"]).1).unwrap();
     assert_eq!(log["version"], "2.1.0");
     assert!(log["$schema"].as_str().unwrap().contains("sarif-2.1.0"));
@@ -62,15 +62,15 @@ fn sarif_has_what_its_readers_need() {
         assert_eq!(result["ruleId"], rules[index]);
         assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()), "{result}");
         assert!(!result["message"]["text"].as_str().unwrap().is_empty());
-        let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "shop.yaml");
-        assert!(place["region"]["startLine"].as_u64().unwrap() >= 1, "{place}");
-        assert!(place["region"]["startColumn"].as_u64().unwrap() >= 1, "{place}");
+        let location = &result["locations"][0]["physicalLocation"];
+        assert_eq!(location["artifactLocation"]["uri"], "shop.yaml");
+        assert!(location["region"]["startLine"].as_u64().unwrap() >= 1, "{location}");
+        assert!(location["region"]["startColumn"].as_u64().unwrap() >= 1, "{location}");
     }
 }
 
 #[test]
-fn all_formats_tell_the_same() {
+fn all_formats_report_the_same() {
     let json: Value = serde_json::from_str(&lint(&["shop.yaml", "--format", "json"]).1).unwrap();
     let expected: Vec<(String, u64)> = json["remarks"]
         .as_array()
@@ -88,7 +88,7 @@ fn all_formats_tell_the_same() {
 }
 
 #[test]
-fn the_exit_code_says_how_bad_it_is() {
+fn the_exit_code_follows_the_severity() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, lines: &str| {
         let path = folder.path().join(name);
@@ -121,47 +121,60 @@ fn the_exit_code_says_how_bad_it_is() {
     for (arguments, expected) in rows {
         assert_eq!(lint(arguments).0, Some(expected), "{arguments:?}");
     }
-    let (code, said) = lint(&[&missing, &wrong]);
+    let (code, printed) = lint(&[&missing, &wrong]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("min-above-max"), "the others are checked nevertheless: {said}");
+    assert!(printed.contains("min-above-max"), "the others are checked nevertheless: {printed}");
 }
 
 #[test]
-fn rules_can_be_left_out_by_name() {
+fn rules_can_be_ignored_by_id() {
     let all = lint(&["shop.yaml"]).1;
-    let (code, said) = lint(&["shop.yaml", "--ignore", "no-fallback,no-max-replicas", "--ignore", "schema"]);
+    let (code, printed) = lint(&["shop.yaml", "--ignore", "no-fallback,no-max-replicas", "--ignore", "schema"]);
     assert_eq!(code, Some(1));
     let kept: Vec<&str> = all
         .lines()
         .filter(|line| !["[no-fallback]", "[no-max-replicas]", "[schema]"].iter().any(|rule| line.contains(rule)))
         .collect();
-    assert_eq!(said.lines().count(), kept.len(), "{said}");
-    assert!(said.ends_with("4 errors, 2 warnings, 1 piece of advice in 2 objects of 1 file\n"), "{said}");
+    assert_eq!(printed.lines().count(), kept.len(), "{printed}");
+    assert!(printed.ends_with("4 errors, 2 warnings, 1 piece of advice in 2 objects of 1 file\n"), "{printed}");
     let output = kedge(&["lint", "shop.yaml", "--ignore", "no-fallbacks"], b"");
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("there is no such rule; write no-fallback"), "{said}");
+    assert!(printed.contains("there is no such rule; write no-fallback"), "{printed}");
+}
+
+#[test]
+fn a_former_rule_id_is_accepted_with_a_notice() {
+    let (_, current) = lint(&["shop.yaml", "--ignore", "invalid-trigger,no-max-replicas"]);
+    let output = kedge(&["lint", "shop.yaml", "--ignore", "trigger-wrong,no-max-replicas"], b"");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), current);
+    let notice = "notice: the rule trigger-wrong is now called invalid-trigger; update --ignore\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), notice);
+    let log: Value = serde_json::from_str(&lint(&["shop.yaml", "--format", "sarif"]).1).unwrap();
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    let rule = rules.iter().find(|rule| rule["id"] == "invalid-trigger").unwrap();
+    assert_eq!(rule["deprecatedIds"], serde_json::json!(["trigger-wrong"]));
 }
 
 #[test]
 fn standard_input_and_folders_are_read() {
     let sample = fs::read(workspace("tests/golden/lint/shop.yaml")).unwrap();
     let output = kedge(&["lint", "-", "--format", "json"], &sample);
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &said["remarks"][0]["file"]), (Some(1), &"<stdin>".into()));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &printed["remarks"][0]["file"]), (Some(1), &"<stdin>".into()));
     let nothing = kedge(&["lint", "-"], b"");
     assert_eq!(nothing.status.code(), Some(0));
-    let (code, said) = lint(&["."]);
-    assert_eq!((code, said.contains("./shop.yaml:")), (Some(1), true), "{said}");
+    let (code, printed) = lint(&["."]);
+    assert_eq!((code, printed.contains("./shop.yaml:")), (Some(1), true), "{printed}");
     let empty = tempfile::tempdir().unwrap();
     let output = kedge(&["lint", empty.path().to_str().unwrap()], b"");
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("no .yaml or .yml files"), "{said}");
+    assert!(printed.contains("no .yaml or .yml files"), "{printed}");
 }
 
 #[test]
-fn bytes_that_nobody_would_write_end_with_a_code_of_ours() {
+fn random_bytes_end_with_a_documented_exit_code() {
     let rows: [&[u8]; 5] = [b"\xff\xfe", b"{", b"- - - -", b"a: &a [*a]", &[b'['; 100_000]];
     for bytes in rows {
         let code = kedge(&["lint", "-"], bytes).status.code();
@@ -171,10 +184,10 @@ fn bytes_that_nobody_would_write_end_with_a_code_of_ours() {
 
 #[test]
 fn the_rules_are_listed() {
-    let (code, said) = lint(&["--rules"]);
+    let (code, printed) = lint(&["--rules"]);
     assert_eq!(code, Some(0));
     for rule in ["yaml-syntax", "unknown-field", "min-above-max", "no-fallback"] {
-        assert!(said.lines().any(|line| line.starts_with(&format!("{rule} "))), "{rule}: {said}");
+        assert!(printed.lines().any(|line| line.starts_with(&format!("{rule} "))), "{rule}: {printed}");
     }
 }
 
@@ -191,8 +204,8 @@ fn the_page_for_users_shows_real_output() {
     let page = fs::read_to_string(workspace("docs/lint.md")).unwrap();
     let (_, block) = page.split_once("```text\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
-    let said = lint(&["shop.yaml"]).1;
+    let printed = lint(&["shop.yaml"]).1;
     for line in block.lines() {
-        assert!(said.lines().any(|found| found == line), "docs/lint.md shows {line:?}, which is not printed");
+        assert!(printed.lines().any(|found| found == line), "docs/lint.md shows {line:?}, which is not printed");
     }
 }

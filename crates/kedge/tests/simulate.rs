@@ -10,14 +10,14 @@ fn simulate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kedge")).arg("simulate").args(arguments).output().expect("kedge starts")
 }
 
-/// What is printed by a run that succeeds.
-fn said(arguments: &[&str]) -> String {
+/// The output of a successful run.
+fn stdout_of(arguments: &[&str]) -> String {
     let output = simulate(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// What is said of a run that cannot be.
+/// The error of a failing run.
 fn error(arguments: &[&str]) -> String {
     let output = simulate(arguments);
     assert!(!output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
@@ -25,7 +25,7 @@ fn error(arguments: &[&str]) -> String {
 }
 
 fn run(arguments: &[&str]) -> Value {
-    serde_json::from_str(&said(&[arguments, &["--format", "json"]].concat())).expect("JSON")
+    serde_json::from_str(&stdout_of(&[arguments, &["--format", "json"]].concat())).expect("JSON")
 }
 
 /// The replicas after each change.
@@ -40,13 +40,13 @@ fn sample(name: &str) -> String {
 
 #[test]
 fn without_a_file_it_shows_a_day_of_the_sample() {
-    let text = said(&[]);
+    let text = stdout_of(&[]);
     for part in ["ScaledObject order-worker (the sample)", "office-hours is active", "cooldown passed", "longest wait"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert_eq!(text, said(&[]), "the same again");
-    assert_ne!(text, said(&["--seed", "2"]), "another day");
+    assert_eq!(text, stdout_of(&[]), "the same again");
+    assert_ne!(text, stdout_of(&["--seed", "2"]), "another day");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_page_for_users_shows_real_output() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate.md")).unwrap();
     let (_, block) = page.split_once("```text\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
-    let text = said(&[]);
+    let text = stdout_of(&[]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     for line in block.lines().filter(|line| *line != "…") {
         assert!(lines.contains(&line), "docs/simulate.md shows {line:?}, which is not printed");

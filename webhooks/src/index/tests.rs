@@ -1,3 +1,5 @@
+//! The index, filled by hand and by watches.
+
 use kedge_core::trigger_class::Resource;
 use kedge_plane::{Options, Plane};
 use serde_json::{Value, json};

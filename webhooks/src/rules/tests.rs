@@ -1,3 +1,5 @@
+//! Every rule, with objects and neighbours built for it.
+
 mod authentications;
 mod objects;
 mod parameters;

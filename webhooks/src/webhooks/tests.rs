@@ -1,3 +1,5 @@
+//! Reviews over HTTP, from the request to the response and the counters.
+
 mod mutations;
 
 use http_body_util::BodyExt;

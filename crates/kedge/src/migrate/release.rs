@@ -61,7 +61,7 @@ impl Release {
         if data.len() > SECRET_MAX { Err(ReleaseError::TooLarge(data.len())) } else { Ok(data) }
     }
 
-    /// What Helm is doing with it, as `deployed` or `pending-upgrade`.
+    /// The status, such as `deployed` or `pending-upgrade`.
     pub(super) fn status(&self) -> Result<String, ReleaseError> {
         let info = self.0.get("info").ok_or(ReleaseError::Missing("info"))?;
         Ok(serde_json::from_str::<Info>(info.get())?.status)

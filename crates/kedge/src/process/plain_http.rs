@@ -25,7 +25,7 @@ const LIMITS: Limits = Limits {
 
 type PlainResponse = Response<Full<Bytes>>;
 
-/// What a path of the probes is answered.
+/// The response of the probes.
 pub(crate) fn probe(readiness: &Readiness, path: &str) -> PlainResponse {
     match path {
         "/healthz" => respond(StatusCode::OK, TEXT, "ok"),
@@ -35,7 +35,7 @@ pub(crate) fn probe(readiness: &Readiness, path: &str) -> PlainResponse {
     }
 }
 
-/// What a path of the metrics is answered.
+/// The response of the metrics.
 pub(crate) fn metrics(render: &dyn Fn() -> Vec<u8>, path: &str) -> PlainResponse {
     match path {
         "/metrics" => respond(StatusCode::OK, "text/plain; version=0.0.4", render()),

@@ -109,7 +109,7 @@ fn every_diagnostic_names_field_and_remedy() {
     }
 }
 
-/// What the API server refuses is refused here, at the same field: the first line of each file says which.
+/// `kedge lint` rejects what the API server rejects, at the same field: the first line of each file names it.
 #[test]
 fn what_the_api_server_rejects_is_an_error_of_the_same_field() {
     let files = yaml_files("tests/manifests/refused");

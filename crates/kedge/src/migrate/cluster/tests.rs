@@ -1,3 +1,5 @@
+//! Reads and writes of releases and shared objects, against a recorded API server.
+
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 

@@ -1,3 +1,5 @@
+//! The plan of a migration, step by step and after interruptions.
+
 use super::*;
 
 fn owner(release: &str) -> Owner {

@@ -1,3 +1,5 @@
+//! The issues of a snapshot.
+
 use serde_json::json;
 
 use super::super::plan::{LiveObject, Object, Service, keda_only, shared};

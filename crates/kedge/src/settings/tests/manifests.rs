@@ -11,7 +11,7 @@ use super::super::logging::{Format, Logging, Time};
 use super::{files, kept, resolved, text};
 use crate::connect::Compression;
 
-/// What the image of KEDA's operator adds before the arguments of a manifest.
+/// The arguments that the image of KEDA's operator adds before those of a manifest.
 const ENTRYPOINT: [&str; 2] = ["--zap-log-level=info", "--zap-encoder=console"];
 
 #[test]
@@ -65,7 +65,7 @@ fn kedas_plain_adapter_manifest_starts_it() {
     assert_eq!(settings.notices.warnings, Vec::<String>::new());
 }
 
-/// What the chart gives to both.
+/// The environment that the chart sets for both.
 const CHART: [(&str, &str); 10] = [
     ("WATCH_NAMESPACE", ""),
     ("WATCH_LABEL_SELECTOR", ""),
