@@ -1,24 +1,24 @@
-//! What all triggers of an object say together, and how long it has been so.
+//! Whether the triggers of an object are active together, and when they last were.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// What one trigger contributed in one look at it.
+/// What one trigger contributed to one poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contribution {
-    /// Its source answered, and there is work.
+    /// Its source answered with a value above the activation threshold.
     Active,
-    /// Its source answered, and there is none.
+    /// Its source answered with a value at or below the activation threshold.
     Inactive,
     /// Its source did not answer, or the trigger cannot be built.
     Unknown,
     /// Its source has failed for so long that its fallback counts instead, with this many replicas.
     FallenBack { replicas: i32 },
-    /// cpu or memory: the HPA alone looks at it.
+    /// cpu or memory: only the HPA reads it.
     LeftToHpa,
 }
 
 impl Contribution {
-    /// Whether it alone is reason to be awake. A fallback to zero replicas asks for sleep; any other asks for work.
+    /// Whether this trigger alone keeps the target active. A fallback to zero replicas does not; every other fallback does.
     pub fn is_active(&self) -> bool {
         match self {
             Self::Active => true,
@@ -28,19 +28,19 @@ impl Contribution {
     }
 }
 
-/// Whether there is work for the target.
+/// Whether any trigger is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     Active,
     Inactive,
-    /// Not known. Not the same as no.
+    /// Not known, which is not the same as inactive.
     Unknown,
 }
 
-/// Inactive needs certainty: one source that did not answer is enough to say nothing.
+/// Combines all triggers. Inactive needs certainty: one source that did not answer makes the activity unknown.
 pub fn activity(contributions: &[Contribution]) -> Activity {
     let any = |wanted: fn(&Contribution) -> bool| contributions.iter().any(wanted);
-    // KEDA: with cpu and memory alone the target is always awake.
+    // KEDA: with cpu and memory triggers alone the target is always active.
     let only_resources = contributions.iter().all(|one| matches!(one, Contribution::LeftToHpa));
     if only_resources || any(Contribution::is_active) {
         Activity::Active
@@ -51,20 +51,20 @@ pub fn activity(contributions: &[Contribution]) -> Activity {
     }
 }
 
-/// When the object was active. The cooldown counts from its end.
+/// When the object was last active. The cooldown counts from the end of the activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActivityHistory {
-    /// Since this instant there has been no activity: the creation of the object.
+    /// Never active since its creation.
     NeverActive { created_at: DateTime<Utc> },
-    /// Active now; last seen so at this instant, or, after a restart, only said to be so by the status.
+    /// Active now. After a restart only the status says so, and there is no instant yet.
     Active { last_seen_at: Option<DateTime<Utc>> },
     /// Last active at this instant.
     Ended { at: DateTime<Utc> },
 }
 
 impl ActivityHistory {
-    /// The past after one more look. What is said to have been later than now was before the clock was set back, or is told by
-    /// another machine whose clock is ahead: it counts as being now, so that a cooldown does not last as much longer.
+    /// The history after one more poll. An instant later than now comes from a clock that was set back, or from another machine
+    /// whose clock is ahead: it counts as now, so that the cooldown does not become longer.
     #[must_use]
     pub fn after(self, activity: Activity, now: DateTime<Utc>) -> Self {
         match (self, activity) {
@@ -78,7 +78,7 @@ impl ActivityHistory {
         }
     }
 
-    /// When the object was last active, as far as that is over.
+    /// When the activity ended, if it has.
     pub fn ended_at(self) -> Option<DateTime<Utc>> {
         match self {
             Self::Ended { at } => Some(at),
@@ -97,7 +97,7 @@ pub struct Cooldown {
 }
 
 impl Cooldown {
-    /// The last instant at which the target may not yet sleep. KEDA: at that exact second it still holds.
+    /// The last instant at which the target must not be scaled in yet. KEDA: at that exact second the decision is still to hold.
     pub fn ends_at(self, history: ActivityHistory, now: DateTime<Utc>) -> DateTime<Utc> {
         let (from, period) = match history {
             ActivityHistory::NeverActive { created_at } => (created_at, self.initial),
@@ -118,14 +118,14 @@ mod tests {
         let rows: [(&str, &[Contribution], Activity); 11] = [
             ("one active trigger is enough", &[Inactive, Active], Activity::Active),
             ("also beside one that fails", &[Unknown, Active], Activity::Active),
-            ("all quiet is quiet", &[Inactive, Inactive], Activity::Inactive),
-            ("one that fails is enough to say nothing", &[Inactive, Unknown], Activity::Unknown),
-            ("a failing trigger alone says nothing", &[Unknown], Activity::Unknown),
-            ("a fallback asks for work", &[FallenBack { replicas: 3 }], Activity::Active),
-            ("a fallback to zero asks for sleep", &[FallenBack { replicas: 0 }], Activity::Inactive),
+            ("all inactive is inactive", &[Inactive, Inactive], Activity::Inactive),
+            ("one failing trigger makes it unknown", &[Inactive, Unknown], Activity::Unknown),
+            ("a failing trigger alone is unknown", &[Unknown], Activity::Unknown),
+            ("a fallback is active", &[FallenBack { replicas: 3 }], Activity::Active),
+            ("a fallback to zero is inactive", &[FallenBack { replicas: 0 }], Activity::Inactive),
             ("unless another fails without one", &[FallenBack { replicas: 0 }, Unknown], Activity::Unknown),
-            ("cpu alone is always awake", &[LeftToHpa], Activity::Active),
-            ("cpu beside a quiet trigger does not count", &[LeftToHpa, Inactive], Activity::Inactive),
+            ("cpu alone is always active", &[LeftToHpa], Activity::Active),
+            ("cpu beside an inactive trigger does not count", &[LeftToHpa, Inactive], Activity::Inactive),
             ("cpu beside a failing trigger does not count", &[LeftToHpa, Unknown], Activity::Unknown),
         ];
         for (name, contributions, expected) in rows {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_begins_a_cooldown_anew_and_no_more() {
+    fn a_clock_set_back_restarts_the_cooldown_once() {
         let ended = |second| ActivityHistory::Ended { at: at(second) };
         assert_eq!(ended(7200).after(Activity::Inactive, at(60)), ended(60), "not two hours from now");
         assert_eq!(ended(60).after(Activity::Inactive, at(90)), ended(60), "once only");
@@ -150,18 +150,23 @@ mod tests {
     }
 
     #[test]
-    fn the_past_remembers_the_last_active_look() {
+    fn the_history_keeps_the_last_active_poll() {
         let active = |second: Option<i64>| ActivityHistory::Active { last_seen_at: second.map(at) };
         let ended = |second| ActivityHistory::Ended { at: at(second) };
         let never = ActivityHistory::NeverActive { created_at: at(10) };
         let rows = [
             ("activity begins", never, Activity::Active, active(Some(50))),
-            ("activity goes on", active(Some(20)), Activity::Active, active(Some(50))),
-            ("activity ends when it was last seen", active(Some(20)), Activity::Inactive, ended(20)),
-            ("a status of active ends now, at the first certain no", active(None), Activity::Inactive, ended(50)),
+            ("activity continues", active(Some(20)), Activity::Active, active(Some(50))),
+            ("activity ends at the last active poll", active(Some(20)), Activity::Inactive, ended(20)),
+            (
+                "an active status ends now, at the first certain inactive poll",
+                active(None),
+                Activity::Inactive,
+                ended(50),
+            ),
             ("no answer changes nothing", active(Some(20)), Activity::Unknown, active(Some(20))),
-            ("a status of active holds while nothing is known", active(None), Activity::Unknown, active(None)),
-            ("quiet stays quiet", ended(20), Activity::Inactive, ended(20)),
+            ("an active status stays while nothing is known", active(None), Activity::Unknown, active(None)),
+            ("inactive stays inactive", ended(20), Activity::Inactive, ended(20)),
             ("never active stays so", never, Activity::Inactive, never),
         ];
         for (name, history, activity, expected) in rows {

@@ -1,4 +1,4 @@
-//! The conditions of a ScaledObject: what users are told works, and what does not and why.
+//! The status conditions of a ScaledObject.
 
 use kedge_api::Condition;
 use kedge_api::names::{conditions, messages, reasons};
@@ -7,25 +7,25 @@ use crate::activity::Activity;
 use crate::decide::{Decision, Hold};
 use crate::policy::{Activation, Overrides};
 
-/// What one pass over an object found.
+/// What one reconcile found out about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts<'a> {
     pub overrides: &'a Overrides,
-    /// What must be changed before the object works as it should, if anything.
+    /// What a user must change before the object works, if anything.
     pub problem: Option<&'a str>,
     pub poll: PollState,
     pub fallback: FallbackState,
     pub hpa: HpaState<'a>,
 }
 
-/// How far a pass came.
+/// Whether a reconcile polled the triggers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PollState {
-    /// The object is paused, and its triggers were not looked at.
+    /// The object is paused: its triggers were not polled.
     Paused,
-    /// Its triggers have not been looked at, or cannot be.
+    /// Its triggers were not polled, or cannot be.
     NotPolled,
-    /// This is what its triggers said and what followed.
+    /// Its triggers were polled, with this result.
     Polled { activity: Activity, triggers: TriggerHealth, decision: Decision },
 }
 
@@ -36,10 +36,10 @@ pub enum TriggerHealth {
     SomeFailed,
 }
 
-/// What the object's fallback does.
+/// The state of the object's fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackState {
-    /// There is none.
+    /// No fallback is configured.
     Absent,
     /// Nothing has been measured yet.
     NotYetKnown,
@@ -47,10 +47,10 @@ pub enum FallbackState {
     InUse,
 }
 
-/// What the HPA says of itself.
+/// The ScalingActive condition of the HPA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpaState<'a> {
-    /// It says nothing, or cannot be read: the condition stays as it was.
+    /// The HPA has no such condition, or cannot be read: our condition stays as it was.
     Unknown,
     Scaling,
     NotScaling {
@@ -59,7 +59,7 @@ pub enum HpaState<'a> {
     },
 }
 
-/// The conditions after a pass, in their order. What a fact says nothing about stays as it was.
+/// The conditions after a reconcile, in their order. A condition without a new fact stays as it was.
 pub fn conditions(previous: &[Condition], facts: &Facts<'_>) -> Vec<Condition> {
     let before = |kind: &str| previous.iter().find(|condition| condition.r#type == kind);
     let mut all = vec![
@@ -72,8 +72,8 @@ pub fn conditions(previous: &[Condition], facts: &Facts<'_>) -> Vec<Condition> {
     all
 }
 
-/// A condition with its cause.
-fn said(kind: &str, status: &str, reason: &str, message: impl Into<String>) -> Condition {
+/// A condition with its reason and message.
+fn condition(kind: &str, status: &str, reason: &str, message: impl Into<String>) -> Condition {
     Condition {
         r#type: kind.to_owned(),
         status: status.to_owned(),
@@ -82,13 +82,13 @@ fn said(kind: &str, status: &str, reason: &str, message: impl Into<String>) -> C
     }
 }
 
-/// A condition of which nothing is known yet.
+/// A condition before its first reason.
 fn initial(kind: &str, status: &str) -> Condition {
     Condition { r#type: kind.to_owned(), status: status.to_owned(), reason: None, message: None }
 }
 
 fn ready(facts: &Facts<'_>) -> Condition {
-    let ready = |status, reason, message: &str| said(conditions::READY, status, reason, message);
+    let ready = |status, reason, message: &str| condition(conditions::READY, status, reason, message);
     let fine = || ready("True", reasons::SCALED_OBJECT_READY, messages::SCALED_OBJECT_READY);
     if let Some(problem) = facts.problem {
         return ready("False", reasons::SCALED_OBJECT_CHECK_FAILED, problem);
@@ -111,7 +111,7 @@ fn ready(facts: &Facts<'_>) -> Condition {
 }
 
 fn active(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
-    let active = |status, reason, message: &str| said(conditions::ACTIVE, status, reason, message);
+    let active = |status, reason, message: &str| condition(conditions::ACTIVE, status, reason, message);
     match facts.poll {
         PollState::NotPolled | PollState::Paused if facts.problem.is_some() => {
             active("Unknown", reasons::UNKNOWN_STATE, messages::SCALED_OBJECT_CHECK_FAILED)
@@ -128,13 +128,13 @@ fn active(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
         PollState::Polled { decision: Decision::Hold(Hold::CoolingDown { .. }), .. } => {
             active("False", reasons::SCALER_COOLDOWN, messages::COOLING_DOWN)
         }
-        // KEDA: an object whose sources do not answer is shown as not active. It is not treated so.
+        // KEDA: an object whose sources do not answer is shown as not active. The scale decision does not treat it so.
         PollState::Polled { .. } => active("False", reasons::SCALER_NOT_ACTIVE, messages::TRIGGERS_NOT_ACTIVE),
     }
 }
 
 fn fallback(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
-    let fallback = |status, reason, message: &str| said(conditions::FALLBACK, status, reason, message);
+    let fallback = |status, reason, message: &str| condition(conditions::FALLBACK, status, reason, message);
     match facts.fallback {
         FallbackState::InUse => fallback("True", reasons::FALLBACK_EXISTS, messages::FALLBACK_EXISTS),
         FallbackState::Absent | FallbackState::Idle => {
@@ -145,7 +145,7 @@ fn fallback(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
 }
 
 fn paused(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
-    let paused = |status, reason, message: &str| said(conditions::PAUSED, status, reason, message);
+    let paused = |status, reason, message: &str| condition(conditions::PAUSED, status, reason, message);
     let was_paused = before.is_some_and(|condition| condition.status == "True");
     if facts.overrides.is_paused() {
         paused("True", reasons::SCALED_OBJECT_PAUSED, messages::SCALED_OBJECT_PAUSED)
@@ -157,11 +157,12 @@ fn paused(facts: &Facts<'_>, before: Option<&Condition>) -> Condition {
 }
 
 fn hpa_active(facts: &Facts<'_>, before: Option<&Condition>) -> Option<Condition> {
-    let active = |status, reason: &str, message: String| Some(said(conditions::HPA_ACTIVE, status, reason, message));
+    let active =
+        |status, reason: &str, message: String| Some(condition(conditions::HPA_ACTIVE, status, reason, message));
     match facts.hpa {
         HpaState::Unknown => before.cloned(),
         HpaState::Scaling => active("True", reasons::HPA_ACTIVE, messages::HPA_ACTIVE.to_owned()),
-        // KEDA: an HPA that rests because its target sleeps is as it should be.
+        // KEDA: an HPA whose target is scaled to zero counts as active.
         HpaState::NotScaling { reason: reasons::HPA_SCALING_DISABLED, message } => {
             active("True", reasons::HPA_SCALING_DISABLED, message.to_owned())
         }
@@ -196,26 +197,26 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_told_in_kedas_words() {
+    fn conditions_have_kedas_reasons() {
         use {Activity::*, FallbackState as F, TriggerHealth::*};
         let until = chrono::DateTime::UNIX_EPOCH;
         let rows = [
             (
-                "work",
+                "active",
                 polled(Active, AllAnswered, Hold::LeftToHpa),
                 F::Absent,
                 "True ScaledObjectReady",
                 "True ScalerActive",
             ),
             (
-                "no work",
+                "inactive",
                 polled(Inactive, AllAnswered, Hold::AtMinimum),
                 F::Absent,
                 "True ScaledObjectReady",
                 "False ScalerNotActive",
             ),
             (
-                "cooling",
+                "cooling down",
                 polled(Inactive, AllAnswered, Hold::CoolingDown { until }),
                 F::Absent,
                 "True ScaledObjectReady",
@@ -243,13 +244,13 @@ mod tests {
                 "False ScalerNotActive",
             ),
             (
-                "no replicas",
+                "replicas unknown",
                 polled(Active, AllAnswered, Hold::ReplicasUnknown),
                 F::Absent,
                 "False ErrorGettingCurrentReplicas",
                 "True ScalerActive",
             ),
-            ("not looked at", PollState::NotPolled, F::Absent, "True ScaledObjectReady", "Unknown -"),
+            ("not polled", PollState::NotPolled, F::Absent, "True ScaledObjectReady", "Unknown -"),
         ];
         for (name, poll, fallback, ready, active) in rows {
             let overrides = overrides();
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_whatever_else_works() {
+    fn an_error_makes_the_object_not_ready_whatever_else_works() {
         let overrides = overrides();
         let facts = |poll| Facts {
             overrides: &overrides,
@@ -285,7 +286,7 @@ mod tests {
     fn the_same_facts_give_the_same_conditions_again() {
         let overrides = overrides();
         let poll = polled(Activity::Inactive, TriggerHealth::AllAnswered, Hold::AtMinimum);
-        let hpa = HpaState::NotScaling { reason: "ScalingDisabled", message: "asleep" };
+        let hpa = HpaState::NotScaling { reason: "ScalingDisabled", message: "scaled to zero" };
         let facts = Facts { overrides: &overrides, problem: None, poll, fallback: FallbackState::Idle, hpa };
         let once = conditions(&[], &facts);
         assert_eq!(conditions(&once, &facts), once);
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_leaves_the_activity_unknown_whether_paused_or_not() {
+    fn an_error_makes_the_activity_unknown_whether_paused_or_not() {
         let overrides = overrides();
         for poll in [PollState::NotPolled, PollState::Paused] {
             let facts = |problem| Facts {
@@ -307,14 +308,14 @@ mod tests {
                 fallback: FallbackState::Absent,
                 hpa: HpaState::Unknown,
             };
-            let broken = conditions(&[], &facts(Some("a mistake")));
+            let broken = conditions(&[], &facts(Some("an invalid field")));
             assert_eq!(summary(&broken, "Ready"), "False ScaledObjectCheckFailed", "{poll:?}");
             assert_eq!(summary(&broken, "Active"), "Unknown UnknownState", "{poll:?}");
         }
     }
 
     #[test]
-    fn leaving_a_pause_is_said_once() {
+    fn leaving_a_pause_is_reported_once() {
         let mut paused = overrides();
         paused.scale_in = Direction::Paused;
         let facts = |overrides| Facts {

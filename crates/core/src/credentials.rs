@@ -1,15 +1,14 @@
-//! Credentials, as far as they can be thought about without reading any: what they are taken from, what can be wrong with
-//! them, and what the sections of an authentication object mean.
+//! Credentials without IO: the objects they come from, their errors, and the sections of authentication objects.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@reference`] | the objects that credentials are taken from |
-//! | [`error`] | what can be wrong, each with its remedy |
-//! | [`mod@file`] | `filePath`: which paths are allowed, what the file must hold |
-//! | [`oauth2`] | the parameters that `oauth2` gives |
-//! | [`identity`] | what a pod identity asks for |
-//! | [`vault`] | what is asked of HashiCorp Vault, and how its answers are read |
-//! | [`usage`] | the list of users in the status |
+//! | [`error`] | errors, each with its remedy |
+//! | [`mod@file`] | `filePath`: allowed paths and the format of the file |
+//! | [`oauth2`] | the parameters of `oauth2` |
+//! | [`identity`] | the AWS role of a pod identity |
+//! | [`vault`] | requests to HashiCorp Vault and the values in its responses |
+//! | [`usage`] | the list of users in `status` |
 
 pub mod error;
 pub mod file;

@@ -1,21 +1,21 @@
-//! The scale decision: what to do with one target now. Between one and the maximum the HPA decides; this is about the
-//! steps to and from zero, or the idle count, and about bounds and pauses.
+//! The scale decision for one target: the steps to and from zero or the idle count, bounds and pauses. Between one and the
+//! maximum the HPA decides.
 
 use chrono::{DateTime, Utc};
 
 use crate::activity::{Activity, ActivityHistory};
 use crate::policy::{Activation, Direction, Pause, Policy};
 
-/// What was seen of one target.
+/// The observed state of one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {
     pub activity: Activity,
-    /// The past, this look included.
+    /// The history, this poll included.
     pub history: ActivityHistory,
     pub current: Current,
 }
 
-/// The replicas that the target asks for now.
+/// `spec.replicas` of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Current {
     Replicas(i32),
@@ -23,7 +23,7 @@ pub enum Current {
     Unknown,
 }
 
-/// What to do. Every outcome has a name that users will read.
+/// What to do. Users see the name of every outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     ScaleTo { replicas: i32, because: Cause },
@@ -33,13 +33,13 @@ pub enum Decision {
 /// Why to scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// There is work, and the target sleeps.
+    /// A trigger is active, and the target is scaled to zero or to its idle count.
     TriggerActive,
-    /// The target sleeps, and an annotation says to wake it.
+    /// The target is scaled to zero or to its idle count, and an annotation forces its activation.
     ForcedActive,
-    /// There has been no work for the whole cooldown.
+    /// Every trigger was inactive for the cooldown period.
     CooldownPassed,
-    /// The target has fewer replicas than it must have at rest.
+    /// The target has fewer replicas than `minReplicaCount`.
     BelowMinimum,
 }
 
@@ -50,17 +50,17 @@ pub enum Hold {
     Paused,
     /// The replicas of the target are not known.
     ReplicasUnknown,
-    /// A source did not answer, and no other says that there is work.
+    /// A source did not answer, and no other trigger is active.
     ActivityUnknown,
-    /// There is work, the target sleeps, and scaling out is paused.
+    /// A trigger is active, the target is scaled to zero or to its idle count, and scale-out is paused.
     ScaleOutPaused,
-    /// There is no work, the target is awake, and scaling in is paused.
+    /// No trigger is active, the target is scaled out, and scale-in is paused.
     ScaleInPaused,
-    /// There is no work; the target may sleep after this instant.
+    /// No trigger is active; the target is scaled in after this instant.
     CoolingDown { until: DateTime<Utc> },
-    /// The target rests where it should.
+    /// No trigger is active, and the target has its minimum or idle replicas.
     AtMinimum,
-    /// The target is awake, and the HPA decides.
+    /// The target is scaled out, and the HPA decides.
     LeftToHpa,
 }
 
@@ -72,25 +72,25 @@ pub fn decide(policy: &Policy, seen: &Observation, now: DateTime<Utc>) -> Decisi
         _ => return Decision::Hold(Hold::Paused),
     };
     match (policy.overrides.activation, seen.activity) {
-        (Activation::Forced, _) => decide_awake(policy, current, Cause::ForcedActive),
-        (Activation::ByTriggers, Activity::Active) => decide_awake(policy, current, Cause::TriggerActive),
+        (Activation::Forced, _) => decide_active(policy, current, Cause::ForcedActive),
+        (Activation::ByTriggers, Activity::Active) => decide_active(policy, current, Cause::TriggerActive),
         (Activation::ByTriggers, Activity::Unknown) => Decision::Hold(Hold::ActivityUnknown),
-        (Activation::ByTriggers, Activity::Inactive) => decide_quiet(policy, current, seen, now),
+        (Activation::ByTriggers, Activity::Inactive) => decide_inactive(policy, current, seen, now),
     }
 }
 
-/// There is work.
-fn decide_awake(policy: &Policy, current: i32, because: Cause) -> Decision {
-    let sleeps = current == 0 || policy.idle.is_some() && current < policy.min;
-    match (sleeps, policy.overrides.scale_out) {
+/// A trigger is active, or activation is forced.
+fn decide_active(policy: &Policy, current: i32, because: Cause) -> Decision {
+    let is_scaled_in = current == 0 || policy.idle.is_some() && current < policy.min;
+    match (is_scaled_in, policy.overrides.scale_out) {
         (false, _) => Decision::Hold(Hold::LeftToHpa),
         (true, Direction::Paused) => Decision::Hold(Hold::ScaleOutPaused),
         (true, Direction::Allowed) => Decision::ScaleTo { replicas: policy.activation_replicas(), because },
     }
 }
 
-/// There is no work, for certain.
-fn decide_quiet(policy: &Policy, current: i32, seen: &Observation, now: DateTime<Utc>) -> Decision {
+/// Every source answered, and no trigger is active.
+fn decide_inactive(policy: &Policy, current: i32, seen: &Observation, now: DateTime<Utc>) -> Decision {
     let floor = policy.floor();
     if policy.idle.is_none() && current < policy.min {
         // KEDA: neither pause nor cooldown holds this back.

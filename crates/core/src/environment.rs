@@ -1,5 +1,5 @@
-//! The environment of a container, as far as it can be known without running it: what `FromEnv` parameters and the `env`
-//! of authentication objects refer to. Only the variables that are asked for are computed, from only the objects they need.
+//! The environment of a container, computed from its spec: `FromEnv` parameters and the `env` of authentication objects
+//! refer to it. Only requested variables are computed, from only the objects they need.
 
 pub mod expand;
 
@@ -47,7 +47,7 @@ struct Origin<'a> {
     optional: bool,
 }
 
-/// The variables that matter.
+/// The requested variables and those that they refer to.
 struct Names {
     all: BTreeSet<String>,
     /// Those of them that may come from `envFrom`.
@@ -79,7 +79,7 @@ impl<'a> ContainerVariables<'a> {
         own.chain(whole.filter_map(|source| self.origin_of_all(source))).map(|from| from.reference).collect()
     }
 
-    /// The values of these variables, or everything that keeps them from being known. One that is defined nowhere has none.
+    /// The values of these variables, or every error. A variable that is defined nowhere has no value.
     pub fn compute(
         &self,
         wanted: &BTreeSet<String>,
@@ -123,7 +123,7 @@ impl<'a> ContainerVariables<'a> {
         };
         let open = wanted.iter().filter(|name| is_open(name, entries.len())).cloned().collect();
         let mut names = Names { all: wanted.clone(), open };
-        // A value refers only to what stands before it, so one look from the end finds all.
+        // A value refers only to variables before it, so one iteration from the end finds all.
         for (index, entry) in entries.iter().enumerate().rev() {
             if !names.all.contains(entry.name.as_str()) {
                 continue;

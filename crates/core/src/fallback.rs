@@ -1,6 +1,6 @@
-//! What counts in place of a source that keeps failing.
+//! The fallback of an object: what replaces a source that keeps failing.
 
-use kedge_api::scaled_object::{Fallback, FallbackBehavior};
+use kedge_api::scaled_object::{Fallback, FallbackBehavior, ScaledObjectSpec};
 
 use crate::milli::Milli;
 
@@ -8,7 +8,7 @@ use crate::milli::Milli;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failures(pub i32);
 
-/// How a query of a source ended.
+/// The outcome of one query to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryOutcome {
     Answered,
@@ -16,8 +16,8 @@ pub enum QueryOutcome {
 }
 
 impl Failures {
-    /// The count after one more query. It stops one above the threshold, where nothing more depends on it: a source that
-    /// stays down then changes no status.
+    /// The count after one more query. It stops one above the threshold, where nothing depends on it any more, so that a
+    /// source that stays down does not change the status at every poll.
     #[must_use]
     pub fn after(self, outcome: QueryOutcome, threshold: i32) -> Self {
         match outcome {
@@ -32,8 +32,13 @@ impl Failures {
     }
 }
 
-/// Whether a fallback can be used as it is written.
-pub fn is_usable(fallback: &Fallback) -> bool {
+/// The fallback of a spec, if its numbers are valid.
+pub fn usable_fallback(spec: &ScaledObjectSpec) -> Option<&Fallback> {
+    spec.fallback.as_ref().filter(|fallback| is_usable(fallback))
+}
+
+/// Whether the numbers of a fallback are valid, also where the CRD's lower bounds were not enforced.
+pub(crate) fn is_usable(fallback: &Fallback) -> bool {
     fallback.failure_threshold >= 0 && fallback.replicas >= 0
 }
 
@@ -46,7 +51,7 @@ pub enum MetricType {
     Value,
 }
 
-/// Why no substitute can be given.
+/// Why there is no substitute value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSubstitute {
     #[error("the fallback needs the current replicas of the target, which could not be read")]
@@ -57,7 +62,7 @@ pub enum NoSubstitute {
     LeftToFormula,
 }
 
-/// The replicas that a fallback asks for. `current` is `None` where it could not be read.
+/// The replicas of a fallback. `current` is `None` where it could not be read.
 pub fn replicas(fallback: &Fallback, current: Option<i32>) -> Result<i32, NoSubstitute> {
     let current = || current.ok_or(NoSubstitute::ReplicasUnknown);
     match fallback.behavior.unwrap_or(FallbackBehavior::Static) {
@@ -101,14 +106,14 @@ mod tests {
         use FallbackBehavior::*;
         let rows = [
             ("static is the default", None, Some(9), Ok(6)),
-            ("static needs no knowledge", Some(Static), None, Ok(6)),
+            ("static needs no current replicas", Some(Static), None, Ok(6)),
             ("current keeps what there is", Some(CurrentReplicas), Some(9), Ok(9)),
             ("current needs to be known", Some(CurrentReplicas), None, Err(NoSubstitute::ReplicasUnknown)),
             ("if higher takes the higher", Some(CurrentReplicasIfHigher), Some(9), Ok(9)),
             ("if higher, not the lower", Some(CurrentReplicasIfHigher), Some(2), Ok(6)),
             ("if lower takes the lower", Some(CurrentReplicasIfLower), Some(2), Ok(2)),
             ("if lower, not the higher", Some(CurrentReplicasIfLower), Some(9), Ok(6)),
-            ("a formula decides by itself", Some(ScalingModifiers), Some(9), Err(NoSubstitute::LeftToFormula)),
+            ("the formula decides", Some(ScalingModifiers), Some(9), Err(NoSubstitute::LeftToFormula)),
         ];
         for (name, behavior, current, expected) in rows {
             assert_eq!(replicas(&fallback(behavior), current), expected, "{name}");
@@ -124,7 +129,7 @@ mod tests {
             ("the HPA multiplies by 4 ready pods", 6, 2_000, Value, Some(4), Ok(Milli(3_000))),
             ("cut off, as KEDA does", 1, 1_000, Value, Some(3), Ok(Milli(333))),
             ("nothing to multiply by", 6, 2_000, Value, Some(0), Err(NoSubstitute::NoReadyPods)),
-            ("nobody counted", 6, 2_000, Value, None, Err(NoSubstitute::NoReadyPods)),
+            ("ready pods are not known", 6, 2_000, Value, None, Err(NoSubstitute::NoReadyPods)),
             ("too large for the HPA", i32::MAX, i64::MAX, AverageValue, None, Ok(Milli(i64::MAX))),
         ];
         for (name, replicas, target, metric_type, ready, expected) in rows {

@@ -2,15 +2,15 @@
 //!
 //! The language is the part of expr 1.17 that is about numbers: arithmetic, comparison, logic, `? :`, `if`, `??`, `let`, arrays,
 //! pipes, and functions over arrays. It is read and evaluated here, within fixed bounds of text, depth and steps, because
-//! formulas are written by users and run in the process that scales for everybody.
+//! formulas are written by users and run in the process that scales for all namespaces.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `lexer`, `parser`, `tree` | text to tokens to a tree, names resolved |
-//! | `types` | what each part gives, before there are values |
-//! | `eval`, `value` | the tree under given values |
-//! | [`settings`] | the fields of `scalingModifiers`, read |
-//! | [`composite`] | what the formula makes of readings, failures and the fallback |
+//! | `types` | the type of each part, without values |
+//! | `eval`, `value` | the evaluation of the tree |
+//! | [`settings`] | the fields of `scalingModifiers`, parsed |
+//! | [`composite`] | the composite metric from readings, failures and the fallback |
 
 pub mod composite;
 mod error;
@@ -43,13 +43,13 @@ pub const NESTING_MAX: usize = 64;
 /// How deep arrays may lie in arrays.
 const ARRAYS_NESTED_MAX: usize = 8;
 
-/// How many parts of a formula may be looked at in one evaluation: a few milliseconds.
+/// How many parts of a formula one evaluation may compute: a few milliseconds.
 pub const STEPS_MAX: usize = 20_000;
 
 /// KEDA: every trigger has this value in the trial run.
 const TRIAL: f64 = -1.0;
 
-/// A formula that has been read, checked and tried.
+/// A formula that was parsed, type-checked and tried.
 #[derive(Clone, Debug)]
 pub struct Formula {
     text: Arc<str>,
@@ -67,15 +67,15 @@ enum Mention {
 /// What a formula gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// Also infinite or NaN: what that means is for the caller to say.
+    /// Also infinite or NaN: the caller decides what that means.
     Value(f64),
     Nil,
 }
 
 impl Formula {
-    /// Reads a formula over triggers with these names, and tries it once with every value -1.
+    /// Parses a formula over triggers with these names, and tries it once with every value -1.
     pub fn compile(text: &str, names: &[&str]) -> Result<Formula, FormulaError> {
-        compile(text, names).map_err(|mistake| mistake.in_text(text))
+        compile(text, names).map_err(|fault| fault.in_text(text))
     }
 
     /// The value of the formula. `None` is nil: a trigger that has failed for so long that the formula must do without it.
@@ -86,7 +86,7 @@ impl Formula {
             None => Input::Missing,
         };
         let inputs: Vec<Input> = self.names.iter().map(|(name, _)| input(name)).collect();
-        self.run(&inputs).map_err(|mistake| mistake.in_text(&self.text))
+        self.run(&inputs).map_err(|fault| fault.in_text(&self.text))
     }
 
     /// The names that the formula mentions.
@@ -108,8 +108,8 @@ impl Formula {
 
 fn compile(text: &str, names: &[&str]) -> Result<Formula, FormulaFault> {
     let parsed = parser::parse(text, names)?;
-    // KEDA: `float(…)` is put around the formula, unless it begins so or mentions `??`. Here a number or nil is asked for,
-    // whole or not, so `float(a) > 1 ? 2 : 3` needs no exception and works.
+    // KEDA: `float(…)` is put around the formula, unless it begins so or mentions `??`. Here a number of any type or
+    // nil is allowed, so `float(a) > 1 ? 2 : 3` needs no exception and works.
     match types::type_of(&parsed.root)? {
         Type::Int | Type::Float | Type::Any => {}
         other => return Err(not_a_number(other.name(), parsed.root.at)),
@@ -120,9 +120,9 @@ fn compile(text: &str, names: &[&str]) -> Result<Formula, FormulaFault> {
     let formula = Formula { text: text.into(), root: Arc::new(parsed.root), names };
     match formula.run(&trial) {
         // `int(a ** 0.5)` has no value at -1, and has one at 4.
-        Err(mistake) if mistake.cause != Cause::Range => Err(FormulaFault {
-            problem: format!("{}; found by trying it with every trigger at -1", mistake.problem),
-            ..mistake
+        Err(fault) if fault.cause != Cause::Range => Err(FormulaFault {
+            problem: format!("{}; found by trying it with every trigger at -1", fault.problem),
+            ..fault
         }),
         _ => Ok(formula),
     }

@@ -1,5 +1,4 @@
-//! The HorizontalPodAutoscaler: rendering the one of an object, judging one that was found, and a model of what its
-//! controller will do.
+//! The HorizontalPodAutoscaler: rendering, ownership and comparison of an object's HPA, and a model of the HPA controller.
 
 pub mod compare;
 pub mod model;

@@ -1,17 +1,17 @@
-//! Who leads: what to do with the Lease that the replicas share, by the rules of Kubernetes' own clients, so that any of
-//! them can share it with us.
+//! Leader election: the next action on the Lease that the replicas share, by client-go's rules, so that other clients can
+//! share the Lease.
 //!
-//! Clocks differ, so the times in a Lease are for people to read. A holder that stopped is known by its Lease not
-//! changing: the term counts from when *we* saw it change last.
+//! Clocks differ, so the times in a Lease are for people to read. A holder that stopped is recognised by a Lease that no
+//! longer changes: the lease duration counts from when *we* last saw it change.
 
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
-/// A Lease as it stands.
+/// The spec of a Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// Nobody, if it is given up or was never held.
+    /// `None` if it was released or never held.
     pub holder: Option<String>,
     pub term: Option<Duration>,
     pub acquired_at: Option<DateTime<Utc>>,
@@ -19,7 +19,7 @@ pub struct LeaseRecord {
     pub transitions: i32,
 }
 
-/// A Lease, and when we first saw it as it stands.
+/// A Lease, and when we first saw it in this state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedLease {
     pub record: LeaseRecord,
@@ -27,7 +27,7 @@ pub struct ObservedLease {
 }
 
 impl ObservedLease {
-    /// What is known after another look: a Lease that did not change is as old as before.
+    /// The observation after another read: a Lease that did not change keeps its age.
     #[must_use]
     pub fn after(before: Option<Self>, record: LeaseRecord, now: Instant) -> Self {
         match before {
@@ -37,7 +37,7 @@ impl ObservedLease {
     }
 }
 
-/// How long a Lease holds, how long its holder tries to renew it, and how often.
+/// How long a Lease is valid, how long its holder tries to renew it, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTiming {
     pub lease_duration: Duration,
@@ -53,18 +53,18 @@ impl Default for LeaseTiming {
     }
 }
 
-/// What to do with the Lease.
+/// What to do with the Lease next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseAction {
     /// There is none: create this one.
     Create(LeaseRecord),
     /// It is ours, or free, or its term is over: write this.
     Write(LeaseRecord),
-    /// Somebody else holds it until then at least.
+    /// Another replica holds it until then at least.
     Wait { until: Instant },
 }
 
-/// Chooses the next move.
+/// Chooses the next action.
 pub fn next_action(
     seen: Option<&ObservedLease>,
     me: &str,
@@ -92,11 +92,11 @@ pub fn next_action(
     }
 }
 
-/// The Lease given up: whoever looks next may take it at once.
+/// The released Lease: another replica may acquire it at once.
 pub fn released(record: &LeaseRecord, wall: DateTime<Utc>) -> LeaseRecord {
     LeaseRecord {
         holder: None,
-        // Kubernetes takes no term of zero.
+        // Kubernetes does not accept a duration of zero.
         term: Some(Duration::from_secs(1)),
         acquired_at: Some(wall),
         renewed_at: Some(wall),
@@ -104,7 +104,7 @@ pub fn released(record: &LeaseRecord, wall: DateTime<Utc>) -> LeaseRecord {
     }
 }
 
-/// Whether a holder that last renewed the Lease then may act. It stops well before others may begin.
+/// Whether a holder that renewed the Lease at this instant may still act. It stops well before another replica may start.
 pub fn may_lead(renewed: Instant, timing: LeaseTiming, now: Instant) -> bool {
     now < renewed + timing.renew_deadline
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_moves() {
+    fn each_state_of_the_lease_has_its_action() {
         let (start, wall) = (origin(), DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(100));
         let after = |seconds| start + Duration::from_secs(seconds);
         let unheld = ObservedLease { record: LeaseRecord { transitions: 4, ..LeaseRecord::default() }, since: start };
@@ -147,7 +147,7 @@ mod tests {
             ("another's is waited for", Some(held("you", start)), after(14), "wait"),
             ("another's whose term is over is taken", Some(held("you", start)), after(15), "write 5"),
             ("a free one is taken", Some(unheld), after(0), "write 5"),
-            ("one that was given up is taken", Some(given_up), after(0), "write 5"),
+            ("a released one is taken", Some(given_up), after(0), "write 5"),
         ];
         for (name, seen, now, expected) in rows {
             let word = match next_action(seen.as_ref(), "me", LeaseTiming::default(), now, wall) {
@@ -168,16 +168,16 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_given_up_is_free_at_once() {
+    fn a_released_lease_is_free_at_once() {
         let (start, wall) = (origin(), DateTime::UNIX_EPOCH);
         let seen = ObservedLease { record: released(&held("you", start).record, wall), since: start };
         assert!(matches!(next_action(Some(&seen), "me", LeaseTiming::default(), start, wall), LeaseAction::Write(_)));
     }
 
     proptest! {
-        /// Whatever the clocks on the wall say, and whenever the two look, they never both act.
+        /// Whatever the wall clocks show, and whenever the two read the Lease, they never both act.
         #[test]
-        fn two_never_act_at_once(
+        fn two_replicas_never_lead_at_once(
             renewals in proptest::collection::vec(0..3_000_u64, 1..20),
             looks in proptest::collection::vec(0..60_000_u64, 1..200),
             skew in -100_000..100_000_i64,

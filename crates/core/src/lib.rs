@@ -2,23 +2,24 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`policy`] | what an object asks for, defaults filled in and annotations read |
-//! | [`activity`] | whether there is work, and since when there is none |
-//! | [`decide`] | what to do with the target now |
-//! | [`fallback`] | what counts in place of a source that keeps failing |
-//! | [`formula`] | what several triggers make together, by `scalingModifiers` |
-//! | [`validate`] | what makes an object unusable |
-//! | [`conditions`] | what users are told |
-//! | [`hpa`] | the HPA of an object |
-//! | [`lease`] | who leads |
-//! | [`simulate`] | all of it, in virtual time |
-//! | [`cron`] | when a cron window is open |
-//! | [`credentials`] | what authentication objects mean, and what can be wrong with them |
-//! | [`environment`] | the variables of a container |
-//! | [`secret`] | a text that is never shown |
-//! | [`selector`] | what a label selector may say |
+//! | [`policy`] | the spec and the annotations of an object, defaults applied |
+//! | [`activity`] | whether the triggers are active, and when they last were |
+//! | [`decide`] | the scale decision for one target |
+//! | [`fallback`] | the replicas and values that replace a failing source |
+//! | [`formula`] | `scalingModifiers`: one metric computed from several triggers |
+//! | [`validate`] | what makes a ScaledObject invalid |
+//! | [`conditions`] | the status conditions of a ScaledObject |
+//! | [`hpa`] | the HPA of an object: rendering, ownership, comparison, and a model of its controller |
+//! | [`lease`] | leader election: the next action on the Lease |
+//! | [`simulate`] | all of it in virtual time |
+//! | [`cron`] | cron schedules and windows |
+//! | [`credentials`] | the fields of authentication objects, and their errors |
+//! | [`environment`] | the environment variables of a container |
+//! | [`secret`] | a text that is never printed |
+//! | [`selector`] | label selectors: grammar and matching |
 //! | [`trigger_class`] | what decisions need to know of a trigger's type |
-//! | [`quantity`], [`milli`] | metric amounts, as text and as numbers |
+//! | [`rng`] | seeded pseudo-random numbers |
+//! | [`quantity`], [`milli`] | metric amounts as text and as numbers |
 
 pub mod activity;
 pub mod conditions;

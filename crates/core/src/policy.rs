@@ -1,6 +1,7 @@
-//! What an object asks for, once its defaults are filled in.
+//! The bounds, cooldowns and overrides of an object, with KEDA's defaults applied.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use kedge_api::names::annotations;
@@ -11,8 +12,8 @@ use crate::activity::Cooldown;
 /// KEDA: the maximum of an object that names none.
 pub const MAX_REPLICAS_DEFAULT: i32 = 100;
 
-/// KEDA: seconds between two looks at an object that names none.
-pub const POLLING_SECONDS_DEFAULT: i32 = 30;
+/// KEDA: the polling interval of an object that names none.
+const POLLING_SECONDS_DEFAULT: i32 = 30;
 
 const COOLDOWN_SECONDS_DEFAULT: i32 = 300;
 
@@ -26,7 +27,7 @@ pub struct Policy {
     pub overrides: Overrides,
 }
 
-/// What annotations say.
+/// Annotations that override the triggers: pauses and forced activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overrides {
     pub pause: Pause,
@@ -43,7 +44,7 @@ pub enum Pause {
     AsIs,
     /// At this many replicas.
     At(i32),
-    /// At a number of replicas that cannot be read.
+    /// At a value that is not a number of replicas.
     Unreadable(String),
 }
 
@@ -54,7 +55,7 @@ pub enum Direction {
     Paused,
 }
 
-/// Who says whether there is work.
+/// What decides whether the object is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     ByTriggers,
@@ -76,12 +77,12 @@ impl Policy {
         }
     }
 
-    /// Where the target rests while there is no work.
+    /// The replicas of the target while no trigger is active.
     pub fn floor(&self) -> i32 {
         self.idle.unwrap_or(self.min)
     }
 
-    /// Where the target wakes to.
+    /// The replicas to which the target is activated.
     pub fn activation_replicas(&self) -> i32 {
         self.min.max(1)
     }
@@ -93,7 +94,7 @@ impl Overrides {
         let note = |key: &str| notes.and_then(|notes| notes.get(key)).map(String::as_str);
         let direction = |key| if is_set(note(key)) { Direction::Paused } else { Direction::Allowed };
         let pause = match note(annotations::PAUSED_REPLICAS) {
-            // KEDA: its mere presence pauses, whatever `paused` says.
+            // KEDA: its presence pauses, whatever the value of `paused`.
             Some(text) => text.parse().map_or_else(|_| Pause::Unreadable(text.to_owned()), Pause::At),
             None if is_set(note(annotations::PAUSED)) => Pause::AsIs,
             None => Pause::No,
@@ -110,7 +111,7 @@ impl Overrides {
         }
     }
 
-    /// Whether the object is paused as a whole, so that nothing is looked at.
+    /// Whether the object is fully paused: its triggers are not polled and its HPA is removed.
     pub fn is_fully_paused(&self) -> bool {
         self.pause != Pause::No
     }
@@ -119,6 +120,12 @@ impl Overrides {
     pub fn is_paused(&self) -> bool {
         self.is_fully_paused() || self.scale_in == Direction::Paused || self.scale_out == Direction::Paused
     }
+}
+
+/// The time between two polls of an object: at least a second, also where the CRD's lower bound was not enforced.
+pub fn polling_interval(spec: &ScaledObjectSpec) -> Duration {
+    let seconds = spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT).max(1);
+    Duration::from_secs(seconds.unsigned_abs().into())
 }
 
 /// KEDA: an annotation counts as set unless it is absent or a word for false; `""` and `banana` are set.
@@ -140,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_are_read_as_keda_reads_them() {
+    fn annotations_are_parsed_as_keda_does() {
         let paused = |value| overrides(&[(annotations::PAUSED, value)]).pause;
         for yes in ["true", "1", "T", "", "banana", " false"] {
             assert_eq!(paused(yes), Pause::AsIs, "{yes:?}");

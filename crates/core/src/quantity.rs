@@ -16,7 +16,7 @@ pub use parse::ParseError;
 
 const MILLI: i32 = -3;
 
-/// A parsed quantity. It remembers its notation, and its spelling where Kubernetes does; `==` compares these too, and
+/// A parsed quantity. It keeps its notation, and its spelling where Kubernetes does; `==` compares these too, and
 /// [`Quantity::cmp_value`] compares only the amounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
@@ -26,7 +26,7 @@ pub struct Quantity {
     spelling: Option<String>,
 }
 
-/// How an amount is stored decides how its overflow looks, so both ways of Kubernetes are kept apart.
+/// How an amount is stored decides how its overflow looks, so both representations of Kubernetes are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Amount {
     /// `value * 10^scale`, for most numbers of up to 18 digits; `scale` is never below nano.
@@ -46,7 +46,7 @@ enum Notation {
 }
 
 impl Quantity {
-    /// Reads a quantity; blanks around it are not allowed.
+    /// Parses a quantity; blanks around it are not allowed.
     pub fn parse(text: &str) -> Result<Quantity, ParseError> {
         parse::parse(text)
     }

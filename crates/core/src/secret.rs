@@ -1,8 +1,8 @@
-//! A text that is never shown.
+//! A text that is never printed.
 
 use std::fmt;
 
-/// A credential, or what may be one. Its `Debug` says nothing, and it has no `Display`.
+/// A credential, or a value that may be one. Its `Debug` prints `***`, and it has no `Display`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Secret(String);
 

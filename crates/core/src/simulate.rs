@@ -1,17 +1,17 @@
-//! A ScaledObject in virtual time: what Kedge and the HPA controller would do with it under a given load.
+//! A ScaledObject in virtual time: what Kedge and the HPA controller do with it under a given load.
 //!
-//! [`simulate`] goes from poll to poll and from pass to pass of the HPA controller in the order of time, with the same
-//! functions that decide in a cluster, and tells every change. The load is open: it does not shrink because there are
-//! more pods. Where a load comes from, and how a run is shown, is left to the caller.
+//! [`simulate`] runs Kedge's polls and the HPA controller's reconciles in the order of time, with the functions that decide
+//! in a cluster, and reports every change. The load is open: it does not shrink when there are more pods. The caller
+//! provides the load and prints the run.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `load` | what the sources say at an instant |
-//! | `event` | what can happen |
-//! | `summary` | what a run comes to |
-//! | `run` | the run itself: the order of time, and Kedge's polls |
-//! | `autoscaler` | the HPA controller's passes |
-//! | `sources` | failures, fallbacks and cached answers between the sources and who asks them |
+//! | `load` | the readings of the sources at an instant |
+//! | `event` | the events of a run |
+//! | `summary` | the totals of a run |
+//! | `run` | the run itself: the schedule and Kedge's polls |
+//! | `autoscaler` | the HPA controller's reconciles |
+//! | `sources` | failures, fallbacks and cached readings |
 //! | `pods` | the pods of the target |
 
 mod autoscaler;
@@ -31,14 +31,14 @@ pub use event::{Change, HpaCondition, ScaledBy, SimulationEvent, SourceState};
 pub use load::{Load, MetricValue, Reading};
 pub use summary::Summary;
 
-use crate::policy::{POLLING_SECONDS_DEFAULT, Pause, Policy};
+use crate::policy::{Pause, Policy, polling_interval};
 use run::Run;
 
-/// The distance of two passes of the HPA controller: 15 s and a little for the pass itself. Passes exactly 15 s apart
-/// would fall on the edges of windows and periods, where those of a cluster never are.
+/// The time between two reconciles of the HPA controller: 15 s and a little for the reconcile itself. Reconciles exactly
+/// 15 s apart would fall on the edges of windows and periods, which never happens in a cluster.
 pub const SYNC_PERIOD_DEFAULT: TimeDelta = TimeDelta::milliseconds(15_010);
 
-/// What is simulated.
+/// The input of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub object: &'a ScaledObject,
@@ -52,12 +52,12 @@ pub struct Plan<'a> {
     pub timing: Timing,
 }
 
-/// How fast things go. Intervals below a second count as a second, so that every run ends.
+/// The intervals of a run. Those below a second count as a second, so that every run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Between two polls.
     pub polling_interval: TimeDelta,
-    /// Between two passes of the HPA controller; the first comes one such period after the start.
+    /// Between two reconciles of the HPA controller; the first comes one period after the start.
     pub sync_period: TimeDelta,
     /// From the creation of a pod until it is ready.
     pub pod_start_up: TimeDelta,
@@ -66,12 +66,12 @@ pub struct Timing {
 impl Timing {
     /// The timing of an object whose pods take this long to start.
     pub fn from_spec(spec: &ScaledObjectSpec, pod_start_up: TimeDelta) -> Self {
-        let polling = spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT);
-        Self { polling_interval: TimeDelta::seconds(polling.into()), sync_period: SYNC_PERIOD_DEFAULT, pod_start_up }
+        let polling_interval = TimeDelta::from_std(polling_interval(spec)).unwrap_or(TimeDelta::MAX);
+        Self { polling_interval, sync_period: SYNC_PERIOD_DEFAULT, pod_start_up }
     }
 }
 
-/// The replicas of a target that has had nothing to do for long: where it rests, or where it is paused.
+/// The replicas of a target that has long been inactive: the minimum or idle count, or where it is paused.
 pub fn initial_replicas(policy: &Policy) -> i32 {
     match policy.overrides.pause {
         Pause::At(replicas) => replicas,
@@ -79,7 +79,7 @@ pub fn initial_replicas(policy: &Policy) -> i32 {
     }
 }
 
-/// Everything that happens, in the order of time.
+/// Runs the simulation and returns its events in the order of time.
 pub fn simulate(plan: &Plan<'_>, load: &dyn Load) -> Vec<SimulationEvent> {
     Run::new(plan, load).finish()
 }

@@ -1,4 +1,4 @@
-//! What makes a ScaledObject unusable, seen from itself alone. Every problem is named, with what to do about it.
+//! Validation of a ScaledObject by itself. Every error is reported, not only the first.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::formula::settings;
 use crate::policy::MAX_REPLICAS_DEFAULT;
 use crate::trigger_class::{ClassOf, TriggerClass};
 
-/// Something that must be changed before the object can work.
+/// Something that a user must change before the object can work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     #[error("ScaledObject.spec.scaleTargetRef.name is missing")]
@@ -28,7 +28,7 @@ pub enum SpecError {
     Modifiers(settings::ModifiersError),
 }
 
-/// Which step of the check found a problem; its text begins the message of the Ready condition.
+/// The step that found an error; its message begins the message of the Ready condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValidationStep {
     Target,
@@ -49,64 +49,64 @@ impl SpecError {
 }
 
 impl ValidationStep {
-    /// KEDA: the words for a failing step.
+    /// KEDA: the message of a failing step.
     pub fn message(self) -> &'static str {
         match self {
             Self::Target => "ScaledObject doesn't have correct scaleTargetRef specification",
             Self::Bounds => "ScaledObject doesn't have correct Idle/Min/Max Replica Counts specification",
             Self::Triggers => "ScaledObject doesn't have correct triggers specification",
-            // KEDA: a formula is read when the HPA is made.
+            // KEDA: a formula is parsed when the HPA is created.
             Self::Modifiers => "failed to ensure HPA is correctly created for ScaledObject",
         }
     }
 }
 
-/// Everything that is wrong with a spec, in the order in which KEDA looks.
+/// Every error of a spec, in the order of KEDA's checks.
 pub fn validate(spec: &ScaledObjectSpec, class_of: ClassOf) -> Vec<SpecError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if spec.scale_target_ref.name.is_empty() {
-        problems.push(SpecError::NoTarget);
+        errors.push(SpecError::NoTarget);
     }
-    problems.extend(validate_bounds(spec));
-    problems.extend(validate_triggers(&spec.triggers, class_of));
-    problems.extend(settings::parse(spec, class_of).err().unwrap_or_default().into_iter().map(SpecError::Modifiers));
-    problems
+    errors.extend(validate_bounds(spec));
+    errors.extend(validate_triggers(&spec.triggers, class_of));
+    errors.extend(settings::parse(spec, class_of).err().unwrap_or_default().into_iter().map(SpecError::Modifiers));
+    errors
 }
 
-/// What is wrong with the numbers of replicas.
+/// The errors of the replica counts.
 pub fn validate_bounds(spec: &ScaledObjectSpec) -> Vec<SpecError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     // KEDA: an explicit 0 counts as 1 here, and an absent minimum as 0.
     let min = spec.min_replica_count.map_or(0, |min| if min > 0 { min } else { 1 });
     let max = spec.max_replica_count.unwrap_or(MAX_REPLICAS_DEFAULT);
     if min > max {
-        problems.push(SpecError::MinAboveMax { min, max });
+        errors.push(SpecError::MinAboveMax { min, max });
     }
     if let Some(idle) = spec.idle_replica_count.filter(|idle| *idle >= min) {
-        problems.push(SpecError::IdleNotBelowMin { idle, min });
+        errors.push(SpecError::IdleNotBelowMin { idle, min });
     }
-    problems
+    errors
 }
 
-/// What is wrong with triggers beside each other.
+/// The errors of the triggers as a list.
 pub fn validate_triggers(triggers: &[Trigger], class_of: ClassOf) -> Vec<SpecError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if triggers.is_empty() {
-        problems.push(SpecError::NoTriggers);
+        errors.push(SpecError::NoTriggers);
     }
     let mut names = BTreeSet::new();
     for (index, trigger) in triggers.iter().enumerate() {
         let can_cache = class_of(&trigger.r#type).is_none_or(TriggerClass::allows_cached_metrics);
         if trigger.use_cached_metrics == Some(true) && !can_cache {
-            problems.push(SpecError::CannotCache { index, trigger_type: trigger.r#type.clone() });
+            errors.push(SpecError::CannotCache { index, trigger_type: trigger.r#type.clone() });
         }
         if let Some(name) = trigger.name.as_ref().filter(|name| !name.is_empty())
             && !names.insert(name)
         {
-            problems.push(SpecError::DuplicateName { index, name: name.clone() });
+            errors.push(SpecError::DuplicateName { index, name: name.clone() });
         }
     }
-    problems
+    errors
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_judged_as_keda_judges_them() {
+    fn replica_counts_are_validated_as_keda_does() {
         let above = |min, max| vec![SpecError::MinAboveMax { min, max }];
         let idle = |idle, min| vec![SpecError::IdleNotBelowMin { idle, min }];
         let rows = [
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_named_at_once() {
+    fn every_error_is_reported_at_once() {
         let spec: ScaledObjectSpec = serde_json::from_value(serde_json::json!({
             "scaleTargetRef": { "name": "" },
             "minReplicaCount": 9, "maxReplicaCount": 3,

@@ -10,7 +10,7 @@ use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kedge_api::ScaledObject;
 use kedge_api::trigger::Trigger;
 use kedge_core::credentials::CredentialError;
-use kedge_core::fallback::{Failures, is_usable};
+use kedge_core::fallback::{Failures, usable_fallback};
 use kedge_core::formula;
 use kedge_core::trigger_class::TriggerClass;
 use kedge_scalers::target::{External, TargetType};
@@ -145,7 +145,7 @@ impl Builder {
             telemetry: self.telemetry.clone(),
             uid: object.metadata.uid.clone().unwrap_or_default(),
             generation: object.metadata.generation.unwrap_or_default(),
-            fallback: object.spec.fallback.clone().filter(is_usable),
+            fallback: usable_fallback(&object.spec).cloned(),
             triggers,
             // That it can be read is checked before.
             composite: formula::settings::parse(&object.spec, registry::class_of).unwrap_or_default(),

@@ -17,7 +17,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
 use kedge_core::activity::ActivityHistory;
-use kedge_core::policy::{Overrides, POLLING_SECONDS_DEFAULT, Policy};
+use kedge_core::policy::{Overrides, Policy, polling_interval};
 use kedge_core::validate::{ValidationStep, validate};
 use kube::Client;
 use kube::api::Api;
@@ -463,8 +463,7 @@ fn problem_of(object: &ScaledObject) -> Option<(ValidationStep, String)> {
 
 /// How often the object asks to be looked at.
 fn interval(object: &ScaledObject) -> Duration {
-    let seconds = object.spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT).max(1);
-    Duration::from_secs(seconds.unsigned_abs().into())
+    polling_interval(&object.spec)
 }
 
 #[cfg(test)]

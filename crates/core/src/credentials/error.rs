@@ -1,8 +1,8 @@
-//! What can be wrong with credentials. No value stands in here: only names, and what to do.
+//! Errors of credentials. They carry names and remedies, never a value.
 
 use super::Reference;
 
-/// One thing that is wrong. Its text names the object, the field that refers to it, and the remedy.
+/// One error. Its message names the object, the field that refers to it, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     #[error("{reference} does not exist, but {place} refers to it; create it, or correct the reference")]
@@ -13,7 +13,7 @@ pub enum CredentialError {
     NotText { reference: Reference, key: String, place: String },
     #[error("{place} {problem}; {remedy}")]
     Invalid { place: String, problem: String, remedy: String },
-    /// It may be in order: it could not be looked at. This is tried again without anything being changed.
+    /// It could not be read, and may be valid. It is read again without any change by a user.
     #[error("{what} cannot be read: {problem}")]
     Unreadable { what: String, problem: String },
 }
@@ -23,7 +23,7 @@ impl CredentialError {
         Self::Invalid { place: place.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
-    /// Whether it may go away without anybody changing what it names.
+    /// Whether a retry may succeed although no object changes.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreadable { .. })
     }

@@ -18,7 +18,7 @@ pub fn parse_path(root: &Path, path: &str) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// The parameters in the file, or what is wrong with it. The parser's own words are not repeated: they may quote the file.
+/// The parameters in the file, or what is wrong with it. The parser's message is left out: it may quote the file.
 pub fn parse_params(text: &str) -> Result<BTreeMap<String, Secret>, &'static str> {
     let params: Result<BTreeMap<String, String>, _> = serde_json::from_str(text);
     let params = params.map_err(|_| "is not a JSON object whose values are all strings")?;

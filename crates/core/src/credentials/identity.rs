@@ -1,4 +1,4 @@
-//! What a pod identity asks for beyond its name.
+//! The AWS role of a pod identity.
 
 use kedge_api::authentication::{IdentityOwner, PodIdentity, PodIdentityProvider};
 
@@ -10,7 +10,7 @@ pub const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
 /// The parameter that gets the role.
 pub const ROLE_PARAMETER: &str = "awsRoleArn";
 
-/// From where the role of AWS comes.
+/// Where the AWS role comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AwsRole {
     /// No role, or the operator's own.
@@ -19,11 +19,11 @@ pub enum AwsRole {
     /// From the annotation of the target's service account, which must have it.
     FromWorkload,
     /// From that annotation, if it is there.
-    // KEDA: the older provider goes on without the annotation.
+    // KEDA: the older provider continues without the annotation.
     FromWorkloadIfAnnotated,
 }
 
-/// The role that an identity asks for, or what is wrong with the identity. `place` says where it stands.
+/// The role of an identity, or what is invalid in it. `place` is the field that holds the identity.
 pub fn parse_role(identity: &PodIdentity, place: &str) -> Result<AwsRole, CredentialError> {
     let wrong = |problem: &str, remedy: &str| Err(CredentialError::invalid(place, problem, remedy));
     let given = identity.role_arn.as_deref().filter(|arn| !arn.is_empty());
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_identity_says_which_role_it_wants() {
+    fn each_identity_has_its_role() {
         let arn = || AwsRole::Given("arn:x".to_owned());
         let rows: [(&str, Value, Result<AwsRole, &str>); 9] = [
             ("none", json!({ "provider": "none" }), Ok(AwsRole::None)),

@@ -1,10 +1,10 @@
-//! The parameters that `oauth2` gives.
+//! The parameters of `oauth2`.
 
 use kedge_api::authentication::OAuth2;
 
 use crate::secret::Secret;
 
-/// Its parameters, apart from the client's secret.
+/// All parameters except the client's secret.
 pub fn params(oauth2: &OAuth2) -> Vec<(&'static str, Secret)> {
     let mut params =
         vec![("oauthTokenURI", Secret::new(&oauth2.token_url)), ("clientID", Secret::new(&oauth2.client_id))];
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_becomes_parameters() {
+    fn fields_become_parameters() {
         let oauth2: OAuth2 = serde_json::from_value(json!({
             "type": "clientCredentials", "clientId": "me", "tokenUrl": "https://t/token", "scopes": ["a", "b"],
             "tokenUrlParams": { "z": "1 2", "audience": "x&y" },

@@ -9,12 +9,12 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     pub kind: ReferenceKind,
-    /// Empty for what has none.
+    /// Empty for cluster-scoped objects.
     pub namespace: String,
     pub name: String,
 }
 
-/// What kind of object it is.
+/// The kind of a referenced object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReferenceKind {
     TriggerAuthentication,
@@ -41,7 +41,7 @@ pub enum ReferenceContent {
     /// Its keys. A value that is not text is `None`.
     Data(BTreeMap<String, Option<Secret>>),
     Missing,
-    /// Not read, because Secrets of this namespace are not to be read.
+    /// Not read, because the operator must not read Secrets of this namespace.
     Withheld,
 }
 
@@ -50,7 +50,7 @@ impl Reference {
         Self { kind, namespace: namespace.into(), name: name.into() }
     }
 
-    /// Whether an object can have this name. Others must not be asked for: in the path of a request they lead elsewhere.
+    /// Whether an object can have this name. No other name may be requested: in the path of a request it leads elsewhere.
     pub fn can_exist(&self) -> bool {
         let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
         self.name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric()) && self.name.bytes().all(inside)
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_are_names() {
+    fn only_names_that_kubernetes_allows_can_exist() {
         let rows = [
             ("creds", true),
             ("creds.v1-2", true),

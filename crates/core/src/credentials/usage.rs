@@ -1,6 +1,6 @@
-//! Who uses an authentication object, as its status says it: names in one text, separated by commas.
+//! The users of an authentication object as its status lists them: names separated by commas.
 
-/// The new text: names that are there and still count keep their place, new ones follow, stale ones go. `None` for nobody.
+/// The new list: names that are still users keep their position, new ones follow, others are removed. `None` without users.
 pub fn render_users(before: Option<&str>, users: &[String]) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     let kept = before.unwrap_or_default().split(',').filter(|name| users.iter().any(|user| user == name));
@@ -20,15 +20,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keep_their_place_and_stale_ones_go() {
+    fn names_keep_their_position_and_stale_ones_are_removed() {
         type Row = (&'static str, Option<&'static str>, &'static [&'static str], Option<&'static str>);
         let rows: [Row; 6] = [
             ("the first", None, &["a"], Some("a")),
-            ("one more goes to the end", Some("b"), &["a", "b"], Some("b,a")),
-            ("a stale one goes", Some("b,a"), &["a"], Some("a")),
-            ("the last one goes", Some("a"), &[], None),
+            ("a new one is appended", Some("b"), &["a", "b"], Some("b,a")),
+            ("a stale one is removed", Some("b,a"), &["a"], Some("a")),
+            ("the last one is removed", Some("a"), &[], None),
             ("equal names of two namespaces are one", None, &["a", "a"], Some("a")),
-            ("nobody was there", Some(""), &["a"], Some("a")),
+            ("the list was empty", Some(""), &["a"], Some("a")),
         ];
         for (name, before, users, expected) in rows {
             let users: Vec<String> = users.iter().map(|user| (*user).to_owned()).collect();
@@ -38,7 +38,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn once_written_it_is_not_written_again(before in "[a-c,]{0,9}", users in proptest::collection::vec("[a-e]", 0..5)) {
+        fn rendering_twice_changes_nothing(before in "[a-c,]{0,9}", users in proptest::collection::vec("[a-e]", 0..5)) {
             let first = render_users(Some(&before), &users);
             prop_assert_eq!(render_users(first.as_deref(), &users), first);
         }

@@ -1,4 +1,4 @@
-//! HashiCorp Vault: what is asked for, and how its answers are read.
+//! HashiCorp Vault: the requests that secrets need, and the values in its responses.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::secret::Secret;
 
-/// One request for secrets: those of the same type, path and certificate are asked for once.
+/// One request. Secrets of the same type, path and certificate share it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VaultRequest<'a> {
     pub path: &'a str,
     pub engine: VaultSecretType,
-    /// What to write to the path; without it, the path is read.
+    /// The body to write to the path; `None` reads the path.
     pub body: Option<Value>,
     /// Positions in the list of secrets.
     pub answers: Vec<usize>,
@@ -48,7 +48,7 @@ fn certificate(data: Option<&VaultPkiData>) -> Value {
     Value::Object(given.map(|(name, value)| (name.to_owned(), Value::String(value))).collect())
 }
 
-/// The value of a key in the `data` of an answer.
+/// The value of a key in the `data` of a response.
 pub fn value(engine: VaultSecretType, data: &Map<String, Value>, key: &str) -> Option<Secret> {
     let nested = || data.get("data").and_then(Value::as_object);
     let found = match engine {
@@ -92,14 +92,14 @@ mod tests {
             { "parameter": "other", "path": "pki/issue/x", "key": "private_key", "type": "pki", "pkiData": { "commonName": "d" } },
         ]))
         .unwrap();
-        let asked: Vec<_> =
+        let requests: Vec<_> =
             plan_requests(&secrets).into_iter().map(|one| (one.path.to_owned(), one.body, one.answers)).collect();
         let read = |path: &str, answers: &[usize]| (path.to_owned(), None, answers.to_vec());
         let issue = |name: &str, answers: &[usize]| {
             ("pki/issue/x".to_owned(), Some(json!({ "common_name": name })), answers.to_vec())
         };
         assert_eq!(
-            asked,
+            requests,
             [read("kv/a", &[0, 1]), read("kv/b", &[2]), read("kv/a", &[3]), issue("c", &[4, 5]), issue("d", &[6])]
         );
     }

@@ -1,4 +1,4 @@
-//! One field of a cron expression: its bounds, its grammar, its mistakes.
+//! One field of a cron expression: its bounds, its grammar, its errors.
 
 use std::fmt;
 
@@ -100,7 +100,7 @@ impl Field {
         };
         let (min, max) = self.bounds();
         let (from, to, star) = match range.split_once('-').unwrap_or((range, "")) {
-            // KEDA: what follows the hyphen after a star is not looked at.
+            // KEDA: text after the hyphen that follows a star is ignored.
             ("*" | "?", _) => (min, max, true),
             _ => {
                 let (from, to) = self.parse_range(text, range, step.is_some())?;

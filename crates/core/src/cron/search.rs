@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 
 use super::Schedule;
 
-/// KEDA: an occurrence is looked for until the end of the fifth year from now.
+/// KEDA: the search for an occurrence ends the end of the fifth year from now.
 const YEARS_AHEAD: i32 = 5;
 
 /// See [`Schedule::next_after`]. Where the calendar itself ends, nothing occurs.
@@ -65,7 +65,7 @@ impl Moment {
         self.with_wall_time(self.local.date().checked_add_days(Days::new(1))?, self.local.time())
     }
 
-    /// The same day of the next month; where that month is too short, the days go on into the one after.
+    /// The same day of the next month; where that month is too short, the days continue into the one after.
     fn next_calendar_month(self) -> Option<Moment> {
         let first = self.local.date().with_day(1)?.checked_add_months(Months::new(1))?;
         let date = first.checked_add_days(Days::new(u64::from(self.local.day0())))?;
@@ -82,7 +82,7 @@ pub(super) fn offset_at(zone: Tz, utc: NaiveDateTime) -> FixedOffset {
 enum Stage {
     /// This field matches.
     Found,
-    /// It ran over into the next larger unit, which has to be looked at again.
+    /// It ran over into the next larger unit, which has to be checked again.
     Overflowed,
 }
 
@@ -122,13 +122,13 @@ impl Search<'_> {
 
     fn next_day(&self) -> Option<Moment> {
         let next = self.moment.next_calendar_day()?;
-        // KEDA: where midnight is missing, whole hours lead back to the day before or on to what follows the gap.
+        // KEDA: where midnight is missing, full hours lead back to the day before or on to what follows the gap.
         let next = match i64::from(next.local.hour()) {
             0 => next,
             hour @ 13.. => next.after(TimeDelta::hours(24 - hour))?,
             hour => next.after(TimeDelta::hours(-hour))?,
         };
-        // A zone that leaves out a whole day (Samoa, 30 December 2011) would lead back to where we are, for ever.
+        // A zone that leaves out a day (Samoa, 30 December 2011) would lead back to where we are, for ever.
         if next.utc > self.moment.utc { Some(next) } else { self.moment.after(TimeDelta::hours(24)) }
     }
 

@@ -1,4 +1,4 @@
-//! Whether now lies inside a window, and until when that answer holds.
+//! Whether now lies inside a window, and until when that stays so.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, TimeDelta, Utc};
 use chrono_tz::Tz;
@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// The next instant at which [`Self::is_open`] may answer differently; until then it does not. `None` when the
+    /// The next instant at which [`Self::is_open`] may change. `None` when the
     /// calendar ends first.
     pub fn next_change(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         [&self.start, &self.end].into_iter().filter_map(|schedule| schedule.holds_until(now, self.zone)).min()
@@ -39,7 +39,7 @@ impl Window {
 const CLOCK_CHANGE_REACH: TimeDelta = TimeDelta::days(2);
 
 impl Schedule {
-    /// The instant up to which [`Schedule::next_after`] keeps its answer.
+    /// The instant up to which [`Schedule::next_after`] returns the same instant.
     fn holds_until(&self, now: DateTime<Utc>, zone: Tz) -> Option<DateTime<Utc>> {
         let zone = self.zone_or(zone);
         let until = match self.next_after(now, zone) {
@@ -54,7 +54,7 @@ impl Schedule {
     }
 }
 
-/// When the search begins to look a year further: a second before the new year, because it begins with the next second.
+/// When the search range is extended by a year: a second before the new year, because it begins with the next second.
 fn next_year(now: DateTime<Utc>, zone: Tz) -> Option<DateTime<Utc>> {
     let year = Moment::first_after(now, zone)?.local.year().checked_add(1)?;
     let midnight = NaiveDate::from_ymd_opt(year, 1, 1)?.and_time(NaiveTime::MIN);

@@ -1,4 +1,4 @@
-//! The table of `docs/scale-decision.md`, every combination of a small domain, and the laws.
+//! The table of `docs/scale-decision.md`, and invariants over every combination of a small domain.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kedge_api::names::annotations;
@@ -22,11 +22,11 @@ fn words(decision: Decision) -> String {
     let hold = |hold| match hold {
         Hold::Paused => "paused",
         Hold::ReplicasUnknown => "replicas unknown",
-        Hold::ActivityUnknown => "blind",
+        Hold::ActivityUnknown => "activity unknown",
         Hold::ScaleOutPaused => "scale-out paused",
         Hold::ScaleInPaused => "scale-in paused",
         Hold::CoolingDown { .. } => "cooling down",
-        Hold::AtMinimum => "at rest",
+        Hold::AtMinimum => "at minimum",
         Hold::LeftToHpa => "left to HPA",
     };
     let cause = |cause| match cause {
@@ -139,16 +139,21 @@ fn each_case(mut visit: impl FnMut(&Policy, &Observation)) -> usize {
 }
 
 #[test]
-fn the_laws_hold_for_every_case_of_a_small_domain() {
+fn the_invariants_hold_for_every_case_of_a_small_domain() {
     let count = each_case(|policy, seen| {
         let decision = decide(policy, seen, at(NOW));
         let Decision::ScaleTo { replicas, because } = decision else { return };
-        let Current::Replicas(current) = seen.current else { panic!("scaled blindly: {policy:?} {seen:?}") };
+        let Current::Replicas(current) = seen.current else {
+            panic!("scaled without knowing the replicas: {policy:?} {seen:?}")
+        };
         let forced = policy.overrides.activation == Activation::Forced;
         assert_eq!(policy.overrides.pause, Pause::No, "paused objects keep their replicas: {policy:?} {seen:?}");
         assert_ne!(replicas, current, "a decision changes something: {policy:?} {seen:?}");
         assert!((policy.floor()..=policy.max).contains(&replicas), "within bounds: {policy:?} {seen:?}");
-        assert!(forced || seen.activity != Activity::Unknown, "never on missing knowledge: {policy:?} {seen:?}");
+        assert!(
+            forced || seen.activity != Activity::Unknown,
+            "never while the activity is unknown: {policy:?} {seen:?}"
+        );
         if replicas < current {
             assert_eq!((seen.activity, because), (Activity::Inactive, Cause::CooldownPassed), "{policy:?} {seen:?}");
             assert_eq!(policy.overrides.scale_in, Direction::Allowed, "{policy:?} {seen:?}");
@@ -160,7 +165,7 @@ fn the_laws_hold_for_every_case_of_a_small_domain() {
 }
 
 #[test]
-fn one_step_is_enough_and_then_there_is_silence() {
+fn one_step_is_enough_and_the_next_decision_is_to_hold() {
     each_case(|policy, seen| {
         if let Decision::ScaleTo { replicas, .. } = decide(policy, seen, at(NOW)) {
             let after = Observation { current: Current::Replicas(replicas), ..*seen };

@@ -3,7 +3,7 @@
 /// More than Linux takes as one variable (128 KiB); without a limit, a few variables that repeat each other fill any memory.
 pub const LENGTH_MAX: usize = 128 * 1024;
 
-/// The value with its references replaced, or `None` when it becomes too long. A reference to what is unknown stays.
+/// The value with its references replaced, or `None` when it becomes too long. References to unknown variables stay.
 pub fn expand<'v>(value: &str, mut look_up: impl FnMut(&str) -> Option<&'v str>) -> Option<String> {
     let mut out = String::new();
     let mut rest = value;
@@ -20,7 +20,7 @@ pub fn expand<'v>(value: &str, mut look_up: impl FnMut(&str) -> Option<&'v str>)
     (out.len() <= LENGTH_MAX).then_some(out)
 }
 
-/// Writes what stands for the beginning of a text that begins with a dollar sign, and answers how much of it is used up.
+/// Writes the expansion of a text that begins with a dollar sign, and returns how many bytes of it are consumed.
 fn replace<'v>(text: &str, look_up: &mut impl FnMut(&str) -> Option<&'v str>, out: &mut String) -> usize {
     let name = text.strip_prefix("$(").and_then(|inside| inside.split_once(')')).map(|(name, _)| name);
     match name {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_too_long_is_refused() {
+    fn values_that_become_too_long_are_rejected() {
         let long = "x".repeat(LENGTH_MAX);
         assert!(expand("$(X)", |_| Some(long.as_str())).is_some());
         assert!(expand("$(X)$(X)", |_| Some(long.as_str())).is_none());
@@ -101,7 +101,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_gives_an_answer(value in "[$()AB é]{0,40}") {
+        fn any_short_text_can_be_expanded(value in "[$()AB é]{0,40}") {
             prop_assert!(expand(&value, known).is_some());
         }
     }

@@ -1,4 +1,4 @@
-//! What the formula makes of readings, failures and the fallback: one value, or why there is none.
+//! The composite metric from readings, failures and the fallback: one value, or why there is none.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::quantity::{Quantity, format_float};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     Value(f64),
-    /// Its source did not answer; so often in a row, this time included.
+    /// Its source did not answer; with the number of failures in a row, this one included.
     Failed(Failures),
 }
 
@@ -28,7 +28,7 @@ impl Reading {
     }
 }
 
-/// What the fallback needs to know beside the readings.
+/// What the fallback needs besides the readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Surroundings<'f> {
     pub fallback: Option<&'f Fallback>,
@@ -44,7 +44,7 @@ pub enum CompositeOutcome {
     Value { milli: Milli, activity: Activity },
     /// A value that leads the HPA to the replicas of the fallback.
     FallenBack { milli: Milli, replicas: i32 },
-    /// Not known. Not the same as nothing to do.
+    /// Not known, which is not the same as inactive.
     Unknown(Unknown),
 }
 
@@ -59,16 +59,14 @@ pub enum Unknown {
         "the formula `{formula}` gives NaN, as zero divided by zero does; guard the division with `b == 0 ? 0 : a / b`"
     )]
     NotANumber { formula: String },
-    #[error(
-        "the formula `{formula}` gives nil, and spec.fallback says not what to do then; add it, or end with `?? 0`"
-    )]
+    #[error("the formula `{formula}` gives nil, and there is no usable spec.fallback; add one, or end with `?? 0`")]
     NilWithoutFallback { formula: String },
     #[error(transparent)]
     NoSubstitute(#[from] NoSubstitute),
 }
 
 impl CompositeOutcome {
-    /// What the HPA is given. Below zero is nothing: the HPA would take it for an overflow, and scale to the maximum.
+    /// What the HPA is given. Below zero becomes zero: the HPA treats a negative value as an overflow, and scales to the maximum.
     pub fn served(&self) -> Option<Milli> {
         match self {
             Self::Value { milli, .. } | Self::FallenBack { milli, .. } => Some(Milli(milli.0.max(0))),
@@ -84,7 +82,7 @@ impl CompositeOutcome {
         }
     }
 
-    /// What it says about work.
+    /// Its contribution to the activity.
     pub fn contribution(&self) -> Contribution {
         match self {
             Self::Value { activity: Activity::Active, .. } => Contribution::Active,
@@ -95,7 +93,7 @@ impl CompositeOutcome {
     }
 }
 
-/// How the readings that the formula mentions let it be used.
+/// Whether the formula can be evaluated with these readings.
 enum Readiness<'f> {
     Values(BTreeMap<String, Option<f64>>),
     FallBack(&'f Fallback),
@@ -132,7 +130,7 @@ impl Composite {
                 Some(fallback) if fallback.behavior == Some(FallbackBehavior::ScalingModifiers) => {
                     values.insert(name.to_owned(), None);
                 }
-                // KEDA: one trigger past the threshold replaces the whole composite, whatever the others say.
+                // KEDA: one trigger past the threshold replaces the composite metric, whatever the others return.
                 Some(fallback) => return Readiness::FallBack(fallback),
                 None => silent.push(name.to_owned()),
             }

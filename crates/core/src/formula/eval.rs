@@ -1,4 +1,4 @@
-//! A formula under given values. Every part that is looked at costs a step, and the steps are counted; the depth is that of
+//! Evaluation of a formula. Every part that is computed costs a step, and the steps are counted; the depth is that of
 //! the tree. `arrays` holds the functions.
 
 mod arrays;
@@ -13,7 +13,7 @@ use super::value::{Value, arithmetic, compare, equal};
 pub(super) enum Input {
     Number(f64),
     Nil,
-    /// Nobody said.
+    /// The caller gave no value.
     Missing,
 }
 
@@ -108,7 +108,7 @@ impl Machine<'_> {
         Ok(left)
     }
 
-    /// One operator. `&&`, `||` and `??` look to the right only when they must.
+    /// One operator. `&&`, `||` and `??` evaluate the right side only when they must.
     fn step(&mut self, left: Value, step: &Step) -> Result<Value, FormulaFault> {
         match (step.op, &left) {
             (Binary::Coalesce, Value::Nil) => return self.value(&step.right),

@@ -1,4 +1,4 @@
-//! The words of a formula: text in, tokens out. Nothing of it recurses, and the text has a longest length.
+//! Text to tokens. Nothing of it recurses, and the text has a longest length.
 
 use super::TEXT_MAX_BYTES;
 use super::error::FormulaFault;
@@ -21,7 +21,7 @@ pub(super) struct Placed<'t> {
     pub(super) at: usize,
 }
 
-/// Words that are operators, wherever they stand.
+/// Words that are always operators.
 pub(super) const KEYWORDS: [&str; 11] =
     ["not", "in", "or", "and", "matches", "contains", "startsWith", "endsWith", "let", "if", "else"];
 

@@ -1,4 +1,4 @@
-//! Tokens to a tree: precedence climbing, by the rules of expr 1.17, which KEDA uses. Names are resolved on the way, in every
+//! Tokens to a tree: precedence climbing, by the rules of expr 1.17, which KEDA uses. Names are resolved while parsing, in every
 //! branch, taken or not. `atoms` holds numbers and names, `calls` functions and what they do with each element.
 
 mod atoms;
@@ -235,7 +235,7 @@ impl<'t> Parser<'t> {
         Some((found.0, found.1, 1))
     }
 
-    /// `a < b <= c` asks both, as mathematicians do.
+    /// `a < b <= c` compares both pairs, as in mathematics.
     fn comparison(&mut self, first: Node, order: Order, tightness: u16, at: usize) -> Result<Node, FormulaFault> {
         let mut rest = vec![(order, self.expression(tightness + 1)?)];
         while let Some((Infix::Order(order), ..)) = self.infix() {

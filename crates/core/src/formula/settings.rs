@@ -1,4 +1,4 @@
-//! The fields of `advanced.scalingModifiers`, read into types, every mistake named.
+//! The fields of `advanced.scalingModifiers` as types. Every error is reported.
 
 use kedge_api::scaled_object::{FallbackBehavior, ModifierMetricType, ScaledObjectSpec, ScalingModifiers};
 use kedge_api::trigger::Trigger;
@@ -19,7 +19,7 @@ pub struct Composite {
     pub activation: f64,
 }
 
-/// What must be changed. The first words are KEDA's.
+/// What a user must change. The messages begin as KEDA's do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModifiersError {
     #[error("error ScalingModifiers.Formula is mandatory")]
@@ -39,26 +39,26 @@ pub enum ModifiersError {
     FallbackWithoutFormula,
 }
 
-/// The composite metric of a spec, if it has one. That names are unique is for [`validate`](crate::validate) to say.
+/// The composite metric of a spec, if it has one. [`validate`](crate::validate) checks that names are unique.
 pub fn parse(spec: &ScaledObjectSpec, class_of: ClassOf) -> Result<Option<Composite>, Vec<ModifiersError>> {
     let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
     let formula = modifiers.and_then(|modifiers| given(&modifiers.formula));
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let behavior = spec.fallback.as_ref().and_then(|fallback| fallback.behavior);
     if behavior == Some(FallbackBehavior::ScalingModifiers) && formula.is_none() {
-        problems.push(ModifiersError::FallbackWithoutFormula);
+        errors.push(ModifiersError::FallbackWithoutFormula);
     }
     let Some(modifiers) = modifiers.filter(|modifiers| is_used(modifiers)) else {
-        return if problems.is_empty() { Ok(None) } else { Err(problems) };
+        return if errors.is_empty() { Ok(None) } else { Err(errors) };
     };
-    let formula = parse_formula(formula, &names(spec, class_of)).map_err(|problem| problems.push(problem)).ok();
-    let target = parse_target(modifiers).map_err(|problem| problems.extend(problem)).ok();
-    let activation = parse_activation(modifiers).map_err(|problem| problems.push(problem)).ok();
+    let formula = parse_formula(formula, &names(spec, class_of)).map_err(|error| errors.push(error)).ok();
+    let target = parse_target(modifiers).map_err(|error| errors.extend(error)).ok();
+    let activation = parse_activation(modifiers).map_err(|error| errors.push(error)).ok();
     match (formula, target, activation) {
-        (Some(formula), Some(target), Some(activation)) if problems.is_empty() => {
+        (Some(formula), Some(target), Some(activation)) if errors.is_empty() => {
             Ok(Some(Composite { formula, target, metric_type: metric_type(modifiers), activation }))
         }
-        _ => Err(problems),
+        _ => Err(errors),
     }
 }
 
@@ -84,12 +84,12 @@ fn parse_formula(text: Option<&str>, names: &[&str]) -> Result<Formula, Modifier
     Formula::compile(text.ok_or(ModifiersError::NoFormula)?, names).map_err(ModifiersError::Formula)
 }
 
-/// `None` where the formula is missing as well, which is the problem to name.
+/// `None` where the formula is missing as well, which is the error to report.
 fn parse_target(modifiers: &ScalingModifiers) -> Result<Milli, Option<ModifiersError>> {
     let Some(text) = given(&modifiers.target) else {
         return Err(given(&modifiers.formula).map(|_| ModifiersError::NoTarget));
     };
-    // KEDA: cut off after three decimals. A target of nothing would then be refused by the API server, so it is refused here.
+    // KEDA: cut off after three decimals. A target of nothing would then be rejected by the API server, so it is invalid here.
     let milli = text.parse::<f64>().ok().map(|target| target * 1000.0);
     match milli {
         Some(milli) if (1.0..=i64::MAX as f64).contains(&milli) => Ok(Milli(milli as i64)),
@@ -177,10 +177,10 @@ mod tests {
                 vec!["error validating formula in ScalingModifiers\nformula is given but target is empty"],
             ),
             (
-                json!({ "formula": "a + nobody", "target": "0" }),
+                json!({ "formula": "a + absent", "target": "0" }),
                 None,
                 vec![
-                    "error validating formula in ScalingModifiers\nformula `a + nobody`: unknown name `nobody`",
+                    "error validating formula in ScalingModifiers\nformula `a + absent`: unknown name `absent`",
                     "\"0\"",
                 ],
             ),
@@ -195,8 +195,8 @@ mod tests {
             (json!({}), Some("scalingModifiers"), vec!["requires scalingModifiers.formula"]),
         ];
         for (modifiers, fallback, expected) in rows {
-            let problems = parse(&spec(modifiers.clone(), fallback), sample_class_of).unwrap_err();
-            let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let errors = parse(&spec(modifiers.clone(), fallback), sample_class_of).unwrap_err();
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
             assert_eq!(texts.len(), expected.len(), "{modifiers}: {texts:?}");
             for (text, part) in texts.iter().zip(expected) {
                 assert!(text.contains(part), "{modifiers}: {text}");

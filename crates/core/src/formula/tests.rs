@@ -26,15 +26,15 @@ fn gives(formula: &str, values: &BTreeMap<String, Option<f64>>) -> (String, Stri
     }
 }
 
-/// Where we answer otherwise, and why.
+/// Where our result differs, and why.
 const OTHERWISE: [(&str, &str, &str); 8] = [
     (
         "float(a) > 1 ? 2 : 3",
         "2",
         "KEDA takes it for a float already, admits it, and can never use the whole number it gives",
     ),
-    ("(a)", "nil", "nil asks for the fallback, with or without `??`"),
-    ("max([])", "nil", "nil asks for the fallback, with or without `??`"),
+    ("(a)", "nil", "nil leads to the fallback, with or without `??`"),
+    ("max([])", "nil", "nil leads to the fallback, with or without `??`"),
     ("find([a, b, c], # > 2)", "4", "nil in the trial run is no reason to refuse"),
     ("findIndex([a, b, c], # > 2)", "1", "nil in the trial run is no reason to refuse"),
     ("int(a / 0)", "9223372036854775807", "infinity is the largest whole number, not the smallest"),
@@ -67,12 +67,12 @@ fn problems_name_the_place_the_word_and_the_remedy() {
     let names = ["a", "my-queue"];
     let rows = [
         (
-            "a + nobody",
-            "unknown name `nobody`; the named triggers are `a`, `my-queue` (cpu and memory do not count) (at 1:5)",
+            "a + absent",
+            "unknown name `absent`; the named triggers are `a`, `my-queue` (cpu and memory do not count) (at 1:5)",
         ),
-        ("a +\n  nobody", "(at 2:3)"),
+        ("a +\n  absent", "(at 2:3)"),
         ("my-queue", "unknown name `my`; write a name with a dash as `$env[\"…\"]`"),
-        ("a > 1 ? nobody : 2", "unknown name `nobody`"),
+        ("a > 1 ? absent : 2", "unknown name `absent`"),
         ("a > 1", "gives a bool, and must give a number; choose one with `… ? 1 : 0` (at 1:3)"),
         ("a % 2", "`%` between a float and a whole number, and it needs whole numbers; use `int(…)` (at 1:3)"),
         ("a ?? 1 + 2", "`+` after `??` could mean two things; put one of them in parentheses (at 1:8)"),
@@ -118,7 +118,7 @@ fn a_trial_that_fails_for_its_values_alone_is_forgiven() {
 #[test]
 fn the_formulas_of_the_manual_work() {
     let manual = include_str!("../../../../docs/scaling-modifiers.md");
-    let table = manual.split("| wish | formula |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let table = manual.split("| goal | formula |").nth(1).unwrap().split("\n\n").next().unwrap();
     let formulas: Vec<&str> = table.lines().filter_map(|row| row.split('`').nth(1)).collect();
     assert!(formulas.len() > 5, "{formulas:?}");
     for formula in formulas {

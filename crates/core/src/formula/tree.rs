@@ -30,7 +30,7 @@ pub(super) enum NodeKind {
     Accumulator,
     Array(Vec<Node>),
     Unary(Unary, Box<Node>),
-    /// `first`, then each step applied to what came before: `a + b - c` is as flat as it looks.
+    /// `first`, then each step applied to what came before: `a + b - c` is as flat as it is written.
     Chain(Box<Node>, Vec<Step>),
     /// `a < b <= c`: each neighbour with the next.
     Compare(Box<Node>, Vec<(Order, Node)>),
@@ -209,7 +209,7 @@ impl Function {
 }
 
 impl Node {
-    /// A node that stands on others, unless that makes the tree too high.
+    /// A node with children, unless that makes the tree too deep.
     pub(super) fn new(kind: NodeKind, at: usize) -> Result<Node, FormulaFault> {
         let height = 1 + kind.children().map(|child| child.height).max().unwrap_or(0);
         if height > NESTING_MAX {

@@ -1,4 +1,4 @@
-//! What kind of value each part of a formula gives, as far as that is known without values. So a mistake is found when the
+//! The type of each part of a formula, as far as it is known without values. So an error is found when the
 //! formula is written, also in a branch that is seldom taken.
 
 use super::error::FormulaFault;
@@ -51,7 +51,7 @@ impl Type {
             || self == other
     }
 
-    /// What a value is that may be of either type. Nil yields: it is looked for at run time.
+    /// What a value is that may be of either type. Nil yields: it is checked at run time.
     fn or(self, other: Type) -> Type {
         match (self, other) {
             (Self::Nil, other) => other,
@@ -63,7 +63,7 @@ impl Type {
     }
 }
 
-/// The type of a whole formula.
+/// The type of a formula.
 pub(super) fn type_of(root: &Node) -> Result<Type, FormulaFault> {
     Checker { lets: Vec::new(), items: Vec::new() }.of(root)
 }

@@ -1,4 +1,4 @@
-//! Whether an HPA must be written: the one that was found beside the one that was rendered.
+//! Whether an HPA must be written: the existing one compared with the rendered one.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::model::defaults::fill_defaults;
 use crate::quantity::Quantity;
 
-/// What was rendered last time, where it is known: keys that are rendered no more must go.
+/// The HPA as last rendered, where it is known: keys that are no longer rendered must be removed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastRendered<'a> {
     pub rendered: Option<&'a HorizontalPodAutoscaler>,
 }
 
-/// Whether the HPA that was found differs from the rendered one in anything that we set. What the API server fills in, and
-/// labels and annotations of others, do not count; nor does which version wrote it.
+/// Whether the existing HPA differs from the rendered one in any field that we set. Defaults of the API server, labels and
+/// annotations of others, and the version label do not count.
 pub fn needs_write(
     found: &HorizontalPodAutoscaler,
     rendered: &HorizontalPodAutoscaler,
@@ -37,8 +37,8 @@ pub fn needs_write(
         || differ(&notes(&found.metadata), &notes(&rendered.metadata), old.map(notes))
 }
 
-/// The labels that the found HPA must have. The version says who wrote it last: that alone is no reason to write it again, or else an
-/// upgrade, or a take-over from KEDA, would rewrite every HPA, and two versions that run at once would do so for ever.
+/// The labels that the existing HPA must have. The version label alone is no reason to write: otherwise an upgrade, or a migration
+/// from KEDA, would rewrite every HPA, and two versions that run at once would do so for ever.
 fn wanted_labels(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutoscaler) -> BTreeMap<String, String> {
     let mut wanted = rendered.metadata.labels.clone().unwrap_or_default();
     let version = found.metadata.labels.as_ref().and_then(|found| found.get(labels::VERSION));
@@ -48,7 +48,7 @@ fn wanted_labels(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutosc
     wanted
 }
 
-/// Whether a rendered entry is missing or other, or one that was rendered before is still there.
+/// Whether a rendered entry is missing or different, or one that is no longer rendered still exists.
 fn differ(
     found: &BTreeMap<String, String>,
     rendered: &BTreeMap<String, String>,
@@ -127,7 +127,7 @@ mod tests {
             ("a label of another", json!({ "metadata": { "labels": { "b": "2" } } }), json!({}), false),
             ("an owner of another", json!({ "metadata": { "ownerReferences": [] } }), json!({}), true),
             ("defaults that the server filled in", filled.clone(), paused.clone(), false),
-            ("a behavior that somebody left", filled, json!({}), true),
+            ("a behavior that is no longer rendered", filled, json!({}), true),
             ("a behavior that is missing", json!({}), paused, true),
             (
                 "a status",
@@ -146,7 +146,7 @@ mod tests {
         let of = |version: &str| json!({ "metadata": { "labels": { "app.kubernetes.io/version": version } } });
         let ours = hpa(of("0.1.0"));
         assert!(!needs_write(&hpa(of("2.21.0")), &ours, LastRendered { rendered: Some(&ours) }), "KEDA's");
-        assert!(needs_write(&hpa(json!({})), &ours, LastRendered::default()), "one that says nothing");
+        assert!(needs_write(&hpa(json!({})), &ours, LastRendered::default()), "one without a version");
         let mut other = of("2.21.0");
         other["metadata"]["labels"]["a"] = json!("2");
         assert!(needs_write(&hpa(other), &ours, LastRendered::default()), "another label differs too");

@@ -1,21 +1,21 @@
-//! Whose an HPA is: ours, free to be taken, or somebody else's.
+//! The owner of an HPA: this ScaledObject, another controller, or none.
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_api::names;
 
-/// What a ScaledObject may do with an HPA that it finds under the name it wants.
+/// What a ScaledObject may do with an existing HPA of the name it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HpaOwnership {
     /// It is controlled by this object, or by an earlier object of the same name.
     Ours,
-    /// Nobody controls it, it is for the same target, and the spec names it: it is taken over.
+    /// It has no controller, it is for the same target, and the spec names it: it is taken over.
     Adoptable,
     /// It must not be touched.
     Foreign { because: String },
 }
 
-/// Judges an HPA that was found.
+/// Checks whether the ScaledObject may manage an existing HPA.
 pub fn check_ownership(object: &ScaledObject, found: &HorizontalPodAutoscaler) -> HpaOwnership {
     let name = found.metadata.name.as_deref().unwrap_or_default();
     let owners = found.metadata.owner_references.iter().flatten();
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_ours_or_free_and_named_is_touched() {
+    fn only_an_hpa_that_is_ours_or_free_and_named_is_changed() {
         let owner = |kind: &str, group: &str, name: &str| json!([{ "apiVersion": format!("{group}/v1"), "kind": kind, "name": name, "uid": "u", "controller": true }]);
         let rows = [
             ("ours", owner("ScaledObject", "keda.sh", "so"), "web", None, "ours"),

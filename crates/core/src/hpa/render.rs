@@ -38,7 +38,7 @@ pub enum RenderError {
     MetricTwice { metric: String, name: String },
 }
 
-/// The name of the HPA: as the spec says, or made from the object's name.
+/// The name of the HPA: from the spec, or derived from the object's name.
 pub fn hpa_name(object: &ScaledObject) -> String {
     let config = object.spec.advanced.as_ref().and_then(|advanced| advanced.horizontal_pod_autoscaler_config.as_ref());
     match config.and_then(|config| config.name.as_ref()).filter(|name| !name.is_empty()) {
@@ -47,7 +47,7 @@ pub fn hpa_name(object: &ScaledObject) -> String {
     }
 }
 
-/// Renders the whole HPA. `metrics` are those of all triggers, in their order.
+/// Renders the HPA. `metrics` are those of all triggers, in their order.
 pub fn render(
     object: &ScaledObject,
     target: &TargetKind,
@@ -79,7 +79,7 @@ pub fn render(
     })
 }
 
-/// The metric that a formula makes, as the HPA asks for it.
+/// The metric spec of a composite metric.
 pub fn composite_spec(composite: &Composite) -> MetricSpec {
     let Milli(target) = composite.target;
     let amount = Some(Quantity(quantity::Quantity::from_milli(target).canonical()));
@@ -104,8 +104,8 @@ pub fn with_composite(metrics: Vec<MetricSpec>, composite: &Composite) -> Vec<Me
     resources.chain([composite_spec(composite)]).collect()
 }
 
-/// The reference by which the HPA is ours, and goes with the object.
-pub fn owner_reference(object: &ScaledObject) -> OwnerReference {
+/// The owner reference that makes the HPA ours and deletes it with the object.
+fn owner_reference(object: &ScaledObject) -> OwnerReference {
     OwnerReference {
         api_version: format!("{}/{}", names::GROUP, names::VERSION),
         kind: "ScaledObject".to_owned(),

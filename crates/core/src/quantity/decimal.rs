@@ -66,7 +66,7 @@ impl Decimal {
         Decimal::normal(self.negative, digits, self.exponent)
     }
 
-    /// Cuts what is finer than nano, away from zero: who asks for a little gets a little.
+    /// Rounds to nano, away from zero: a small amount never becomes zero.
     pub(super) fn round_to_nano(self) -> Decimal {
         let excess = i64::from(NANO) - self.exponent;
         if self.is_zero() || excess <= 0 {
@@ -94,7 +94,7 @@ impl Decimal {
     fn low_bits(&self, exponent: i64) -> (u64, Rest) {
         let (kept, rest) = self.split(exponent);
         let bits = kept.iter().fold(0_u64, |bits, &digit| bits.wrapping_mul(10).wrapping_add(u64::from(digit)));
-        // 10^64 is a multiple of 2^64: from there on all the bits that are asked for are zero.
+        // 10^64 is a multiple of 2^64: from there on all requested bits are zero.
         let zeros = (self.exponent - exponent).clamp(0, 64) as u32;
         (bits.wrapping_mul(10_u64.wrapping_pow(zeros)), rest)
     }
@@ -156,7 +156,7 @@ impl Decimal {
         })
     }
 
-    /// Compares the numbers; `==` would tell 10 from 1e1.
+    /// Compares the numbers; `==` distinguishes 10 from 1e1.
     pub(super) fn compare(&self, other: &Decimal) -> Ordering {
         match (self.negative, other.negative) {
             (false, false) => self.cmp_magnitude(other),

@@ -1,9 +1,9 @@
-//! Reading the text of a quantity.
+//! Parsing the text of a quantity.
 
 use super::decimal::{Decimal, NANO};
 use super::{Amount, Notation, Quantity};
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     #[error("`{text}` is not a quantity; write a number with an optional suffix, such as 5, 2.5, 1500m or 1Gi")]
@@ -148,7 +148,7 @@ fn parse_small_binary(text: &str, parts: &Parts<'_>, bits: u32) -> Option<Small>
     let count: i64 = parts.whole.parse().expect("15 digits fit");
     let magnitude = count.checked_mul(1 << bits)?;
     let value = if parts.negative { -magnitude } else { magnitude };
-    // KEDA: a count that is a multiple of 8 is printed anew, any other is kept as written, 1025Ki as well as 01Ki.
+    // KEDA: a count that is a multiple of 8 is printed in canonical form, any other is kept as written, 1025Ki as well as 01Ki.
     Some((Amount::Small { value, scale: 0 }, (count % 8 != 0).then(|| text.to_owned())))
 }
 

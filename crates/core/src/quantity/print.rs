@@ -34,7 +34,7 @@ fn render_suffix(magnitude: &Decimal) -> String {
     // Kubernetes drops an exponent that has no suffix, which prints 10^21 as `1`. We count in E instead.
     let known = exponent.min(18);
     let zeros = "0".repeat((exponent - known) as usize);
-    // Nothing is finer than nano, so the first suffix is the smallest that is asked for.
+    // Nothing is finer than nano, so the first suffix is the smallest that is needed.
     let suffix = DECIMAL[((known + 9) / 3) as usize];
     format!("{digits}{zeros}{suffix}")
 }

@@ -1,4 +1,4 @@
-//! Tests of quantities: spellings as sentences, laws as properties.
+//! Tests of quantities: spellings as tables, invariants as properties.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The HPA controller's side of a run: its passes over one autoscaler, and what it remembers between them.
+//! The HPA controller's side of a run: its reconciles of one HPA, and the history between them.
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus};
@@ -22,9 +22,9 @@ pub(super) struct Autoscaler<'a> {
     settings: Settings,
 }
 
-/// What a pass did.
+/// The result of a reconcile.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(super) struct Reconciled {
     /// The replicas that it wrote, and why.
     pub(super) rescaled: Option<(i32, ScaledBy)>,
     /// Conditions that changed.
@@ -42,12 +42,12 @@ impl<'a> Autoscaler<'a> {
         }
     }
 
-    /// Whether a pass would ask for metrics.
-    pub(super) fn asks(&self, current: i32) -> bool {
+    /// Whether a reconcile would read metrics.
+    pub(super) fn reads_metrics(&self, current: i32) -> bool {
         choose_replica_source(self.subject(), current, &self.settings) == ReplicaSource::Compute
     }
 
-    pub(super) fn pass(&mut self, readings: &[MetricReading], pods: &Pods, now: DateTime<Utc>) -> Pass {
+    pub(super) fn reconcile(&mut self, readings: &[MetricReading], pods: &Pods, now: DateTime<Utc>) -> Reconciled {
         let current = pods.current();
         let scale = Ok(ObservedScale { current, reported: current, selection: Selection::Clear });
         let seen = Observation { now, scale, readings, pods: &pods.observe(now) };
@@ -63,7 +63,7 @@ impl<'a> Autoscaler<'a> {
         self.status = outcome.status;
         let by = |calculation| ScaledBy::Hpa { reason, readings: readings.to_vec(), calculation };
         let rescaled = outcome.rescaled_to.map(|to| (to, by(outcome.calculation)));
-        Pass { rescaled, changes }
+        Reconciled { rescaled, changes }
     }
 
     fn subject(&self) -> HpaSnapshot<'_> {

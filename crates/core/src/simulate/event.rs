@@ -1,4 +1,4 @@
-//! What can happen in a run.
+//! The events of a run.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -7,11 +7,11 @@ use crate::decide::{Cause, Hold};
 use crate::hpa::model::metric::MetricReading;
 use crate::hpa::model::reconcile::Calculation;
 
-/// Something that changed.
+/// A change at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulationEvent {
     pub at: DateTime<Utc>,
-    /// The replicas that the target asks for afterwards.
+    /// `spec.replicas` of the target afterwards.
     pub current: i32,
     /// How many of them are ready.
     pub ready: i32,
@@ -23,28 +23,28 @@ pub struct SimulationEvent {
 pub enum Change {
     /// The replicas of the target.
     Replicas { from: i32, to: i32, by: ScaledBy },
-    /// Whether there is work, as Kedge sees it. The first poll always says so.
+    /// Whether any trigger is active. The first poll always reports it.
     Activity(Activity),
-    /// Why Kedge leaves the replicas as they are.
+    /// Why Kedge keeps the replicas.
     Hold(Hold),
-    /// The source of a trigger. At the start all are taken to answer.
+    /// The state of a trigger's source. At the start all are healthy.
     Source { trigger: usize, state: SourceState },
     /// A condition of the HPA: its status or its reason.
     Condition { condition: HpaCondition, is_true: bool, reason: String, message: String },
-    /// The first pod that is ready where none was, and how long work had been waiting for it.
+    /// The first pod became ready, and how long an active trigger had waited for it.
     Ready { waited: Option<TimeDelta> },
 }
 
-/// Who changed the replicas, and why.
+/// What changed the replicas, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScaledBy {
     Kedge(Cause),
     Hpa {
-        /// In the controller's words; empty where a bound, a window or a rate is the only reason.
+        /// The controller's reason; empty where a bound, a window or a rate is the only one.
         reason: String,
-        /// What it was readings of each of its metrics.
+        /// The reading of each of its metrics.
         readings: Vec<MetricReading>,
-        /// What each of them proposed, and what became of that.
+        /// What each metric proposed, and the result.
         calculation: Calculation,
     },
 }
@@ -56,13 +56,13 @@ pub enum SourceState {
     Failing {
         error: String,
     },
-    /// It has failed for so long that its fallback counts instead.
+    /// It has failed more often than the threshold: the fallback is used.
     InFallback {
         replicas: i32,
     },
 }
 
-/// The conditions of the HPA that tell why it does not follow its metrics.
+/// The conditions of the HPA that explain why it does not follow its metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpaCondition {
     ScalingActive,

@@ -1,13 +1,13 @@
-//! What the sources of an object say at an instant.
+//! The readings of an object's sources at an instant.
 
 use chrono::{DateTime, Utc};
 
 use crate::activity::Contribution;
 use crate::milli::Milli;
 
-/// The sources of all triggers. The same instant must give the same answer.
+/// The sources of all triggers. The same instant must give the same readings.
 pub trait Load {
-    /// What each trigger says, in the order of `spec.triggers`.
+    /// The reading of each trigger, in the order of `spec.triggers`.
     fn readings_at(&self, now: DateTime<Utc>) -> Vec<Reading>;
 }
 
@@ -17,7 +17,7 @@ impl<F: Fn(DateTime<Utc>) -> Vec<Reading>> Load for F {
     }
 }
 
-/// What one trigger says.
+/// The reading of one trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Before any fallback: a source that did not answer is `Unknown` here.
@@ -46,7 +46,7 @@ impl Reading {
         Self { contribution: Contribution::Unknown, metrics: vec![measured] }
     }
 
-    /// A trigger that the HPA alone looks at.
+    /// A trigger that only the HPA reads.
     pub fn left_to_hpa() -> Self {
         Self { contribution: Contribution::LeftToHpa, metrics: vec![] }
     }

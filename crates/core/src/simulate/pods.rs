@@ -18,13 +18,13 @@ struct Pod {
 }
 
 impl Pods {
-    /// Pods that have been ready for long.
+    /// Pods that have long been ready.
     pub(super) fn ready_since(now: DateTime<Utc>, replicas: i32, start_up: TimeDelta) -> Self {
         let pod = Pod { created_at: now, ready_at: now };
         Self { start_up, pods: vec![pod; usize::try_from(replicas).unwrap_or(0)] }
     }
 
-    /// The replicas that the target asks for, which are those that its scale reports: pods are created at once.
+    /// `spec.replicas` of the target, which equals `status.replicas`: pods are created at once.
     pub(super) fn current(&self) -> i32 {
         count(self.pods.len())
     }

@@ -1,4 +1,4 @@
-//! A run: what is due next, Kedge's polls, and the list of what happened.
+//! A run: the schedule, Kedge's polls, and the list of events.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -32,13 +32,13 @@ pub(super) struct Run<'a> {
     events: Vec<SimulationEvent>,
 }
 
-/// Whether the target has no ready pod and is to get one.
+/// Whether the target has no ready pod and is about to get one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     No,
     ForPod,
-    /// Work has been there since this instant.
-    WithWork {
+    /// A trigger has been active since this instant.
+    WhileActive {
         since: DateTime<Utc>,
     },
 }
@@ -48,7 +48,7 @@ enum Waiting {
 enum Due {
     Ready,
     Poll,
-    Pass,
+    HpaReconcile,
 }
 
 impl<'a> Run<'a> {
@@ -80,10 +80,12 @@ impl<'a> Run<'a> {
 
     pub(super) fn finish(mut self) -> Vec<SimulationEvent> {
         let mut poll_at = self.start_at;
-        let mut pass_at = add(self.start_at, self.timing.sync_period);
+        let mut reconcile_at = add(self.start_at, self.timing.sync_period);
         loop {
             let ready = self.pods.first_ready_at().filter(|_| self.waiting != Waiting::No);
-            let due = [(poll_at, Due::Poll), (pass_at, Due::Pass)].into_iter().chain(ready.map(|at| (at, Due::Ready)));
+            let due = [(poll_at, Due::Poll), (reconcile_at, Due::HpaReconcile)]
+                .into_iter()
+                .chain(ready.map(|at| (at, Due::Ready)));
             let Some((now, due)) = due.min().filter(|(now, _)| *now < self.end_at) else {
                 return self.events;
             };
@@ -93,25 +95,25 @@ impl<'a> Run<'a> {
                     self.poll(now);
                     poll_at = add(now, self.timing.polling_interval);
                 }
-                Due::Pass => {
-                    self.pass(now);
-                    pass_at = add(now, self.timing.sync_period);
+                Due::HpaReconcile => {
+                    self.reconcile_hpa(now);
+                    reconcile_at = add(now, self.timing.sync_period);
                 }
             }
         }
     }
 
     fn poll(&mut self, now: DateTime<Utc>) {
-        // A full pause: the sources are not asked.
+        // A full pause: the sources are not queried.
         if !self.policy.overrides.is_fully_paused() {
             let (contributions, changes) = self.sources.poll(self.load.readings_at(now), self.replicas(now));
-            self.tell_sources(now, changes);
+            self.record_sources(now, changes);
             let activity = activity(&contributions);
             self.history = self.history.after(activity, now);
             if self.activity.replace(activity) != Some(activity) {
-                self.tell(now, Change::Activity(activity));
+                self.record(now, Change::Activity(activity));
             }
-            self.watch_work(activity, now);
+            self.track_waiting(activity, now);
         }
         self.polled_at = Some(now);
         let seen = Observation {
@@ -126,62 +128,62 @@ impl<'a> Run<'a> {
             }
             Decision::Hold(hold) => {
                 if self.hold.replace(hold) != Some(hold) {
-                    self.tell(now, Change::Hold(hold));
+                    self.record(now, Change::Hold(hold));
                 }
             }
         }
     }
 
-    fn pass(&mut self, now: DateTime<Utc>) {
-        // A full pause takes the HPA away.
+    fn reconcile_hpa(&mut self, now: DateTime<Utc>) {
+        // A full pause removes the HPA.
         if self.policy.overrides.is_fully_paused() {
             return;
         }
-        let readings = if self.autoscaler.asks(self.pods.current()) {
+        let readings = if self.autoscaler.reads_metrics(self.pods.current()) {
             let (readings, changes) =
                 self.sources.serve(self.plan.hpa, &self.load.readings_at(now), self.replicas(now));
-            self.tell_sources(now, changes);
+            self.record_sources(now, changes);
             readings
         } else {
             vec![]
         };
-        let pass = self.autoscaler.pass(&readings, &self.pods, now);
-        if let Some((to, by)) = pass.rescaled {
+        let reconciled = self.autoscaler.reconcile(&readings, &self.pods, now);
+        if let Some((to, by)) = reconciled.rescaled {
             self.scale(now, to, by);
         }
-        for change in pass.changes {
-            self.tell(now, change);
+        for change in reconciled.changes {
+            self.record(now, change);
         }
     }
 
-    /// Remembers since when work waits for a pod.
-    fn watch_work(&mut self, activity: Activity, now: DateTime<Utc>) {
+    /// Tracks since when an active trigger waits for a pod.
+    fn track_waiting(&mut self, activity: Activity, now: DateTime<Utc>) {
         match (activity, self.waiting) {
             (Activity::Active, Waiting::No | Waiting::ForPod) if self.pods.ready(now) == 0 => {
-                self.waiting = Waiting::WithWork { since: self.find_arrival(now) };
+                self.waiting = Waiting::WhileActive { since: self.find_activation(now) };
             }
-            (Activity::Inactive, Waiting::WithWork { .. }) => {
+            (Activity::Inactive, Waiting::WhileActive { .. }) => {
                 self.waiting = if self.pods.current() > 0 { Waiting::ForPod } else { Waiting::No };
             }
             _ => {}
         }
     }
 
-    /// When the work that this poll sees arrived, to the second.
-    fn find_arrival(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+    /// When the activity that this poll found began, to the second.
+    fn find_activation(&self, now: DateTime<Utc>) -> DateTime<Utc> {
         let contributions = |readings: Vec<Reading>| readings.iter().map(|one| one.contribution).collect::<Vec<_>>();
-        let has_work = |at: &DateTime<Utc>| activity(&contributions(self.load.readings_at(*at))) == Activity::Active;
+        let is_active = |at: &DateTime<Utc>| activity(&contributions(self.load.readings_at(*at))) == Activity::Active;
         let Some(polled_at) = self.polled_at else { return now };
         let seconds = std::iter::successors(Some(add(polled_at, SECOND)), |at| Some(add(*at, SECOND)));
-        seconds.take_while(|at| *at < now).find(has_work).unwrap_or(now)
+        seconds.take_while(|at| *at < now).find(is_active).unwrap_or(now)
     }
 
     fn become_ready(&mut self, now: DateTime<Utc>) {
         let waited = match std::mem::replace(&mut self.waiting, Waiting::No) {
-            Waiting::WithWork { since } => Some(now - since),
+            Waiting::WhileActive { since } => Some(now - since),
             Waiting::ForPod | Waiting::No => None,
         };
-        self.tell(now, Change::Ready { waited });
+        self.record(now, Change::Ready { waited });
     }
 
     fn scale(&mut self, now: DateTime<Utc>, to: i32, by: ScaledBy) {
@@ -192,20 +194,20 @@ impl<'a> Run<'a> {
             Waiting::No if to > 0 && self.pods.ready(now) == 0 => Waiting::ForPod,
             waiting => waiting,
         };
-        self.tell(now, Change::Replicas { from, to, by });
+        self.record(now, Change::Replicas { from, to, by });
     }
 
     fn replicas(&self, now: DateTime<Utc>) -> Replicas {
         Replicas { current: self.pods.current(), ready: self.pods.ready(now) }
     }
 
-    fn tell_sources(&mut self, now: DateTime<Utc>, changes: Vec<SourceChange>) {
+    fn record_sources(&mut self, now: DateTime<Utc>, changes: Vec<SourceChange>) {
         for (trigger, state) in changes {
-            self.tell(now, Change::Source { trigger, state });
+            self.record(now, Change::Source { trigger, state });
         }
     }
 
-    fn tell(&mut self, at: DateTime<Utc>, what: Change) {
+    fn record(&mut self, at: DateTime<Utc>, what: Change) {
         let Replicas { current, ready } = self.replicas(at);
         self.events.push(SimulationEvent { at, current, ready, what });
     }

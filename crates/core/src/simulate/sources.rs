@@ -1,4 +1,4 @@
-//! Between the sources and who asks them: failures are counted, fallbacks step in, cached answers are kept.
+//! The sources as Kedge serves them: counts failures, applies fallbacks, keeps cached readings.
 
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerSpec, MetricSpec};
 use kedge_api::scaled_object::{Fallback, ScaledObjectSpec};
@@ -23,16 +23,16 @@ pub(super) struct Sources {
 struct Source {
     failures: Failures,
     state: SourceState,
-    answers: Answers,
+    reading_age: ReadingAge,
     polled: Option<Reading>,
 }
 
-/// What the HPA is readings.
+/// Which reading the HPA gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answers {
+enum ReadingAge {
     Fresh,
     /// `useCachedMetrics`: as of the last poll.
-    Polled,
+    LastPoll,
 }
 
 /// What the HPA compares a metric with.
@@ -58,13 +58,13 @@ impl Sources {
         let source = |cached: Option<bool>| Source {
             failures: Failures::default(),
             state: SourceState::Healthy,
-            answers: if cached == Some(true) { Answers::Polled } else { Answers::Fresh },
+            reading_age: if cached == Some(true) { ReadingAge::LastPoll } else { ReadingAge::Fresh },
             polled: None,
         };
         Self {
-            fallback: spec.fallback.clone().filter(fallback::is_usable),
+            fallback: fallback::usable_fallback(spec).cloned(),
             sources: spec.triggers.iter().map(|trigger| source(trigger.use_cached_metrics)).collect(),
-            targets: hpa.metrics.iter().flatten().filter_map(Target::read).collect(),
+            targets: hpa.metrics.iter().flatten().filter_map(Target::from_spec).collect(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Sources {
         readings: Vec<Reading>,
         replicas: Replicas,
     ) -> (Vec<Contribution>, Vec<SourceChange>) {
-        let changes = self.note(&readings, replicas, |_| true);
+        let changes = self.record(&readings, replicas, |_| true);
         let contribute = |(source, reading): (&mut Source, Reading)| {
             let contribution = match (reading.contribution, &source.state) {
                 (Contribution::Unknown, SourceState::InFallback { replicas }) => {
@@ -88,15 +88,15 @@ impl Sources {
         (self.sources.iter_mut().zip(readings).map(contribute).collect(), changes)
     }
 
-    /// What the HPA is readings of each of its metrics.
+    /// The reading of each metric of the HPA.
     pub(super) fn serve(
         &mut self,
         hpa: &HorizontalPodAutoscalerSpec,
         readings: &[Reading],
         replicas: Replicas,
     ) -> (Vec<MetricReading>, Vec<SourceChange>) {
-        // KEDA: failures are counted by polls and by requests of the HPA alike.
-        let changes = self.note(readings, replicas, |source| source.answers == Answers::Fresh);
+        // KEDA: polls and requests of the HPA both count failures.
+        let changes = self.record(readings, replicas, |source| source.reading_age == ReadingAge::Fresh);
         let served = hpa.metrics.iter().flatten().map(|metric| self.serve_one(metric, readings, replicas)).collect();
         (served, changes)
     }
@@ -106,15 +106,15 @@ impl Sources {
             return MetricReading::Pods(Err(format!("{} metrics are not simulated", metric.type_)));
         };
         let name = &external.metric.name;
-        let readings = self.sources.iter().zip(readings).find_map(|(source, fresh)| {
-            let reading = match source.answers {
-                Answers::Fresh => fresh,
-                Answers::Polled => source.polled.as_ref().unwrap_or(fresh),
+        let reading = self.sources.iter().zip(readings).find_map(|(source, fresh)| {
+            let reading = match source.reading_age {
+                ReadingAge::Fresh => fresh,
+                ReadingAge::LastPoll => source.polled.as_ref().unwrap_or(fresh),
             };
             let measured = reading.metrics.iter().find(|measured| measured.metric == *name)?;
             Some((source, &measured.value))
         });
-        MetricReading::Series(match readings {
+        MetricReading::Series(match reading {
             Some((_, Ok(value))) => Ok(vec![*value]),
             Some((source, Err(error))) => {
                 self.substitute(source, name, replicas).map(|value| vec![value]).ok_or_else(|| error.clone())
@@ -123,12 +123,17 @@ impl Sources {
         })
     }
 
-    /// Counts what became of a query, and follows the states of the sources.
-    fn note(&mut self, readings: &[Reading], replicas: Replicas, asked: impl Fn(&Source) -> bool) -> Vec<SourceChange> {
+    /// Counts failed queries, and tracks the states of the sources.
+    fn record(
+        &mut self,
+        readings: &[Reading],
+        replicas: Replicas,
+        queried: impl Fn(&Source) -> bool,
+    ) -> Vec<SourceChange> {
         let threshold = self.fallback.as_ref().map_or(0, |fallback| fallback.failure_threshold);
         let mut changes = Vec::new();
         for (index, reading) in readings.iter().enumerate().take(self.sources.len()) {
-            if !asked(&self.sources[index]) {
+            if !queried(&self.sources[index]) {
                 continue;
             }
             let failed = reading.metrics.iter().find_map(|measured| Some((measured, measured.value.as_ref().err()?)));
@@ -155,7 +160,7 @@ impl Sources {
         fallback::replicas(self.fallback.as_ref()?, Some(seen.current)).ok()
     }
 
-    /// The value that stands in for a metric whose source has failed for too long.
+    /// The substitute value of a metric whose source failed more often than the threshold.
     fn substitute(&self, source: &Source, metric: &str, seen: Replicas) -> Option<Milli> {
         let fallback = self.fallback.as_ref().filter(|fallback| source.failures.exceed_threshold(fallback))?;
         let target = self.targets.iter().find(|target| target.metric == metric)?;
@@ -165,7 +170,7 @@ impl Sources {
 }
 
 impl Target {
-    fn read(metric: &MetricSpec) -> Option<Self> {
+    fn from_spec(metric: &MetricSpec) -> Option<Self> {
         let external = metric.external.as_ref()?;
         let (metric_type, text) = match (&external.target.average_value, &external.target.value) {
             (Some(text), _) => (MetricType::AverageValue, text),

@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! The totals of a run.
 
 use chrono::TimeDelta;
 
@@ -9,15 +9,15 @@ use super::event::{Change, SimulationEvent};
 pub struct Summary {
     /// The most replicas there were at once.
     pub replicas_max: i32,
-    /// The time of all replicas together.
+    /// Replica time: the sum over all replicas.
     pub used: TimeDelta,
-    /// The same, had there always been `replicas_max`.
+    /// Replica time if there had always been `replicas_max`.
     pub always_on: TimeDelta,
-    /// The time with no replicas.
+    /// The time scaled to zero.
     pub at_zero: TimeDelta,
     /// How often the replicas changed.
     pub changes: usize,
-    /// The longest that work waited for a pod to be ready, where there was none.
+    /// The longest time from an active trigger at zero ready pods to the first ready pod.
     pub waited_max: Option<TimeDelta>,
 }
 

@@ -11,7 +11,7 @@ use crate::milli::Milli;
 
 const QUEUE: &str = "s0-queue";
 const CLOCK: &str = "s1-clock";
-/// The window of scale-downs, the default cooldown, a poll, a pass and a second.
+/// The window of scale-downs, the default cooldown, a poll, a reconcile of the HPA and a second.
 const SETTLED_AFTER: i64 = 300 + 300 + 30 + 16 + 1;
 
 fn at(second: i64) -> DateTime<Utc> {
@@ -36,7 +36,7 @@ fn hpa(object: &ScaledObject, metrics: Vec<MetricSpec>) -> HorizontalPodAutoscal
     render(object, &target, metrics, "test").unwrap()
 }
 
-/// What happens in an hour with pods that take five seconds to start. A queue wants one replica for ten.
+/// The events of an hour with pods that take five seconds to start. The queue has a target of ten per replica.
 fn run(object: &ScaledObject, load: &dyn Load) -> Vec<SimulationEvent> {
     let hpa = hpa(object, vec![metric(QUEUE, "10"), metric(CLOCK, "1")][..object.spec.triggers.len()].to_vec());
     simulate(&plan(object, &hpa, 3600), load)
@@ -54,7 +54,7 @@ fn plan<'a>(object: &'a ScaledObject, hpa: &'a HorizontalPodAutoscaler, seconds:
     }
 }
 
-/// The length of a queue from this second on; `None` is no answer.
+/// The length of a queue from this second on; `None` is a failing source.
 type QueueStep = (i64, Option<i64>);
 
 fn queue(steps: &[QueueStep]) -> impl Fn(DateTime<Utc>) -> Vec<Reading> {
@@ -73,7 +73,7 @@ fn answer(metric: &str, value: i64) -> Reading {
     Reading::known(metric, Milli(value * 1000), contribution)
 }
 
-/// Every change of replicas: the second, who, and to how many.
+/// Every change of replicas: the second, by what, and to how many.
 fn changes(events: &[SimulationEvent]) -> Vec<(i64, &'static str, i32)> {
     let change = |event: &SimulationEvent| match &event.what {
         Change::Replicas { to, by: ScaledBy::Kedge(_), .. } => Some((event.at.timestamp(), "kedge", *to)),
@@ -88,17 +88,17 @@ fn replicas(events: &[SimulationEvent]) -> Vec<i32> {
 }
 
 #[test]
-fn work_wakes_it_the_hpa_follows_and_it_sleeps_again() {
+fn an_active_trigger_activates_the_target_and_the_cooldown_ends_it() {
     let load = queue(&[(61, Some(45)), (600, Some(5)), (1500, Some(0))]);
     let events = run(&object(json!({})), &load);
-    // Passes are 15.01 s apart: the sixth comes at 90.06 s. From one replica four are allowed at once.
+    // Reconciles are 15.01 s apart: the sixth comes at 90.06 s. From one replica four are allowed at once.
     let expected = [
         (90, "kedge", 1),
         (90, "hpa", 4),
         (105, "hpa", 5),
-        // The window of five minutes after 585.39 s, the last pass that wanted five, and one pass more.
+        // The window of five minutes after 585.39 s, the last reconcile that proposed five, and one reconcile more.
         (885, "hpa", 1),
-        // The cooldown of five minutes after 1470 s, the last poll that saw work, and one poll more.
+        // The cooldown of five minutes after 1470 s, the last active poll, and one poll more.
         (1800, "kedge", 0),
     ];
     assert_eq!(changes(&events), expected);
@@ -116,22 +116,22 @@ fn replicas_follow_the_object_and_its_sources() {
     let cached = json!({ "pollingInterval": 300, "triggers": [
         { "type": "queue", "metadata": {}, "useCachedMetrics": true }] });
     let rows: [(&str, Value, &[QueueStep], &[i32]); 10] = [
-        ("no work, no change", json!({}), &[], &[]),
+        ("inactive, no change", json!({}), &[], &[]),
         ("a failing source holds the replicas", json!({}), &busy, &[1, 3]),
-        ("also those of a sleeping target", json!({}), &[(0, None)], &[]),
-        ("unless a fallback asks for more", fallback(5), &busy, &[1, 3, 5, 3]),
-        ("or for less", fallback(2), &busy, &[1, 3, 2, 3]),
-        ("a fallback wakes a sleeping target", fallback(2), &[(0, None)], &[1, 2]),
+        ("also those of a target at zero", json!({}), &[(0, None)], &[]),
+        ("a fallback scales out", fallback(5), &busy, &[1, 3, 5, 3]),
+        ("a fallback scales in", fallback(2), &busy, &[1, 3, 2, 3]),
+        ("a fallback activates a target at zero", fallback(2), &[(0, None)], &[1, 2]),
         ("the maximum holds", json!({ "maxReplicaCount": 4 }), &[(0, Some(900))], &[1, 4]),
         ("the minimum holds", json!({ "minReplicaCount": 2 }), &[(0, Some(30)), (600, Some(0))], &[3, 2]),
         (
-            "an idle count is left for the minimum",
+            "activity leads from the idle count to the minimum",
             json!({ "idleReplicaCount": 0, "minReplicaCount": 2 }),
             &[(0, Some(5)), (600, Some(0))],
             &[2, 0],
         ),
         (
-            "cached answers are as old as the last poll",
+            "cached readings are those of the last poll",
             cached,
             &[(0, Some(30)), (10, Some(0)), (290, Some(40))],
             &[1, 3, 4],
@@ -157,7 +157,7 @@ fn a_window_of_time_keeps_its_replicas() {
 }
 
 #[test]
-fn the_wait_for_a_pod_counts_from_the_arrival_of_the_work() {
+fn the_wait_for_a_pod_counts_from_the_activation() {
     let events = run(&object(json!({})), &queue(&[(71, Some(5))]));
     let ready = events.iter().find(|one| matches!(one.what, Change::Ready { .. })).unwrap();
     // The poll comes at 90 s, the pod five seconds later.
@@ -166,17 +166,17 @@ fn the_wait_for_a_pod_counts_from_the_arrival_of_the_work() {
 }
 
 #[test]
-fn a_run_tells_why_nothing_is_done() {
+fn a_run_reports_why_replicas_are_held() {
     let until = at(90 + 300);
     let events = run(&object(json!({})), &queue(&[(61, Some(5)), (100, Some(0)), (1000, None)]));
-    let readings = |pick: fn(&Change) -> bool| events.iter().map(|one| &one.what).filter(move |one| pick(one));
-    let holds: Vec<_> = readings(|one| matches!(one, Change::Hold(_))).cloned().collect();
+    let changes = |pick: fn(&Change) -> bool| events.iter().map(|one| &one.what).filter(move |one| pick(one));
+    let holds: Vec<_> = changes(|one| matches!(one, Change::Hold(_))).cloned().collect();
     assert_eq!(
         holds,
         [Hold::AtMinimum, Hold::CoolingDown { until }, Hold::AtMinimum, Hold::ActivityUnknown].map(Change::Hold),
         "in the order of time"
     );
-    let activities: Vec<_> = readings(|one| matches!(one, Change::Activity(_))).cloned().collect();
+    let activities: Vec<_> = changes(|one| matches!(one, Change::Activity(_))).cloned().collect();
     assert_eq!(
         activities,
         [Activity::Inactive, Activity::Active, Activity::Inactive, Activity::Unknown].map(Change::Activity)
@@ -231,7 +231,7 @@ fn steps() -> impl Strategy<Value = Vec<QueueStep>> {
     })
 }
 
-/// Minimum, maximum, idle count, fallback. An idle count above zero is left out: the HPA does not let it rest.
+/// Minimum, maximum, idle count, fallback. An idle count above zero is left out: the HPA lifts the target to the minimum.
 fn bounds() -> impl Strategy<Value = (i32, i32, Option<i32>, Option<i32>)> {
     (0..4, 4..20, proptest::option::of(Just(0)), proptest::option::of(0..25))
 }
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn when_the_work_is_gone_it_rests_and_nothing_more_happens(
+    fn without_activity_the_target_is_scaled_in_and_nothing_more_happens(
         (min, max, idle, fallback) in bounds(), steps in steps(), gone in 600..2400_i64,
     ) {
         let object = bounded(min, max, idle, fallback);

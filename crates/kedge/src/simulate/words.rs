@@ -85,9 +85,10 @@ fn explain_hold(hold: Hold) -> Term {
     match hold {
         Hold::Paused => Term("paused", "an annotation pauses the object"),
         Hold::ReplicasUnknown => Term("replicas unknown", "the target's replicas could not be read"),
-        Hold::ActivityUnknown => {
-            Term("blind", "a source fails and no other trigger is active; nothing changes until the source answers")
-        }
+        Hold::ActivityUnknown => Term(
+            "activity unknown",
+            "a source fails and no other trigger is active; nothing changes until the source answers",
+        ),
         Hold::ScaleOutPaused => {
             Term("scale-out paused", "a trigger is active, and an annotation keeps the target at zero")
         }
@@ -97,7 +98,7 @@ fn explain_hold(hold: Hold) -> Term {
         Hold::CoolingDown { .. } => {
             Term("cooling down", "no trigger is active; the target may scale to zero when the cooldown has passed")
         }
-        Hold::AtMinimum => Term("at rest", "no trigger is active, and the target is at its lower bound"),
+        Hold::AtMinimum => Term("at minimum", "no trigger is active, and the target is at its lower bound"),
         Hold::LeftToHpa => Term("left to HPA", "the target is above zero, and the HPA decides"),
     }
 }

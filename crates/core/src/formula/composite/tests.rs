@@ -40,7 +40,7 @@ fn values_are_active_strictly_above_the_activation_target() {
     let rows = [
         ("above", "a + b", 4.0, 3.0, active(7000), 7000),
         ("at it", "a", 1.0, 0.0, inactive(1000), 1000),
-        ("above it by less than can be told", "a + 0.0001", 1.0, 0.0, inactive(1000), 1000),
+        ("above it by less than a thousandth", "a + 0.0001", 1.0, 0.0, inactive(1000), 1000),
         ("cut off, not rounded", "a / 3", 5.0, 0.0, active(1666), 1666),
         ("below zero is served as nothing", "a - b", 1.0, 3.5, inactive(-2500), 0),
         ("more than all", "a / b", 1.0, 0.0, active(i64::MAX), i64::MAX),
@@ -63,7 +63,7 @@ fn fallbacks_follow_their_behavior() {
     let rows = [
         // name                                    formula    behavior                 a           b     expected
         ("static: the target times the replicas", "a + b", Static, value(8.0), many, fallen(12_000, 3)),
-        ("whatever the others say", "a + b", Static, few, many, fallen(12_000, 3)),
+        ("whatever the others return", "a + b", Static, few, many, fallen(12_000, 3)),
         ("current replicas", "a + b", CurrentReplicas, value(8.0), many, fallen(20_000, 5)),
         ("the higher", "a + b", CurrentReplicasIfHigher, value(8.0), many, fallen(20_000, 5)),
         ("the lower", "a + b", CurrentReplicasIfLower, value(8.0), many, fallen(12_000, 3)),
@@ -89,7 +89,7 @@ fn fallbacks_know_fractions_and_ready_pods() {
     let rows = [
         ("half a target each", "0.5", "AverageValue", None, Some(3_000)),
         ("the HPA multiplies by 4 ready pods", "2", "Value", Some(4), Some(3_000)),
-        ("nobody counted them", "2", "Value", None, None),
+        ("they are not known", "2", "Value", None, None),
     ];
     for (name, target, metric_type, ready_pods, served) in rows {
         let around = Surroundings { fallback: Some(&fallback), current_replicas: None, ready_pods };

@@ -1,4 +1,4 @@
-//! What operators stand between: numbers, texts, arrays, and the names of triggers and `let`s.
+//! Operands: numbers, texts, arrays, and the names of triggers and `let`s.
 
 use super::super::error::FormulaFault;
 use super::super::lexer::{KEYWORDS, Placed, Token};

@@ -11,7 +11,7 @@ impl Parser<'_> {
         self.call(Vec::new())
     }
 
-    /// `name(…)` after a `|`: what stands before it is the first argument.
+    /// `name(…)` after a `|`: the value before it is the first argument.
     pub(super) fn piped(&mut self, first: Node) -> Result<Node, FormulaFault> {
         let node = self.call(vec![first])?;
         self.indexed(node)

@@ -117,7 +117,7 @@ fn piece() -> impl Strategy<Value = &'static str> {
         "a",
         "b",
         "c",
-        "nobody",
+        "absent",
         "1",
         "2.5",
         "0",

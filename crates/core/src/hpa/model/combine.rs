@@ -5,7 +5,7 @@ use k8s_openapi::api::autoscaling::v2::{MetricSpec, MetricStatus};
 use super::events::Event;
 use super::metric::{MetricContext, MetricFailure, MetricProposal, MetricReading, propose};
 
-/// What the metrics say together.
+/// The combined proposal of the metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combined {
     /// The proposal of each entry, in their order; none where it failed.
@@ -25,7 +25,7 @@ pub enum Verdict {
         /// The name of the metric that decided.
         metric: String,
         /// What is wrong with the others, where something is.
-        doubts: Option<String>,
+        partial_error: Option<String>,
     },
     Undecided {
         first: MetricFailure,
@@ -60,14 +60,14 @@ fn decide(answers: &[Result<MetricProposal, MetricFailure>], current: i32) -> Ve
         }
     }
     let failed: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
-    let Some(first) = failed.first() else { return Verdict::Decided { replicas, metric, doubts: None } };
+    let Some(first) = failed.first() else { return Verdict::Decided { replicas, metric, partial_error: None } };
     let counts = format!("{} invalid out of {}", failed.len(), answers.len());
     let error = format!("invalid metrics ({counts}), first error is: {}", first.error);
     // HPA: compared before windows and bounds, which might have kept the current replicas anyway.
     if failed.len() == answers.len() || replicas < current {
         Verdict::Undecided { first: (*first).clone(), error }
     } else {
-        Verdict::Decided { replicas, metric, doubts: Some(error) }
+        Verdict::Decided { replicas, metric, partial_error: Some(error) }
     }
 }
 

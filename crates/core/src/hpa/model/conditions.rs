@@ -1,4 +1,4 @@
-//! The conditions of the status: what each pass can find out, and the reason and text by which it is shown.
+//! The conditions of the HPA's status: what a reconcile can find out, with the reason and message of each.
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerCondition as Condition;
@@ -11,7 +11,7 @@ pub const SCALING_ACTIVE: &str = "ScalingActive";
 pub const SCALING_LIMITED: &str = "ScalingLimited";
 pub const SCALED_TO_ZERO: &str = "ScaledToZero";
 
-/// Something that a pass found out and that a condition shows.
+/// A finding of a reconcile that a condition reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ConditionUpdate<'a> {
     ScaleNotFound { error: &'a str },
@@ -98,7 +98,7 @@ impl ConditionUpdate<'_> {
 
 fn stability_message(stability: Stability) -> &'static str {
     match stability {
-        // HPA: said while a rate or bound holds the target back, too.
+        // HPA: also the message while a rate or bound limits the target.
         Stability::Ready => "recommended size matches current size",
         Stability::HeldDown => {
             "recent recommendations were higher than current one, applying the highest recent recommendation"
@@ -129,7 +129,7 @@ fn limit_message(limit: Limit) -> &'static str {
     }
 }
 
-/// Shows a finding. Conditions keep the order in which they first appeared; only a change of status moves their time.
+/// Updates the condition. Conditions keep the order in which they first appeared; only a change of status moves their time.
 pub(super) fn show(conditions: &mut Vec<Condition>, finding: ConditionUpdate<'_>, now: DateTime<Utc>) {
     let type_ = finding.condition_type();
     let status = if finding.is_true() { "True" } else { "False" };

@@ -1,11 +1,11 @@
-//! What the API server fills into a spec whenever it reads or writes one. The controller relies on it.
+//! The defaults that the API server fills into a spec. The controller relies on them.
 
 use k8s_openapi::api::autoscaling::v2::{
     HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
     MetricTarget, ResourceMetricSource,
 };
 
-/// The spec as the controller gets to see it. A complete one comes back as it is.
+/// The spec with all defaults, as the controller reads it. A complete spec is returned unchanged.
 pub fn fill_defaults(spec: &HorizontalPodAutoscalerSpec) -> HorizontalPodAutoscalerSpec {
     let metrics = spec.metrics.clone().filter(|metrics| !metrics.is_empty());
     HorizontalPodAutoscalerSpec {
@@ -32,7 +32,7 @@ fn fill_behavior(behavior: &HorizontalPodAutoscalerBehavior) -> HorizontalPodAut
         tolerance: None,
     };
     let down = HPAScalingRules {
-        // The controller's flag takes this place, unwritten.
+        // The controller uses its flag instead; it is not stored.
         stabilization_window_seconds: None,
         policies: Some(vec![policy("Percent", 100)]),
         ..up.clone()
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_given_field_stands_and_its_neighbours_are_filled() {
+    fn given_fields_stay_and_absent_ones_get_defaults() {
         let given = HPAScalingRules { policies: Some(vec![policy("Pods", 1)]), ..HPAScalingRules::default() };
         let behavior = HorizontalPodAutoscalerBehavior { scale_down: Some(given), scale_up: None };
         let spec = HorizontalPodAutoscalerSpec { behavior: Some(behavior), ..HorizontalPodAutoscalerSpec::default() };

@@ -1,4 +1,4 @@
-//! Events that the controller records on the autoscaler. Merging similar ones is left to whoever sends them.
+//! Events that the controller publishes on the HPA. The caller aggregates similar ones.
 
 use std::fmt;
 

@@ -1,12 +1,12 @@
-//! Proposals from one amount for the whole target: External and Object metrics. Who asks, and what the result is
-//! called, is [`metric`](super::metric)'s part.
+//! Proposals from one amount for the target: External and Object metrics. [`metric`](super::metric) reads them and
+//! names the result.
 
 use super::convert::{to_i32, to_i64};
 use super::pods::{ObservedPod, PodsError, count_ready};
 use super::tolerance::Tolerances;
 use crate::milli::Milli;
 
-/// What a metric asks for, before windows, rates and bounds.
+/// The proposal of a metric, before windows, rates and bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// Not yet within any bounds: zero, negative numbers and the limits of `i32` all occur.
@@ -42,7 +42,7 @@ pub fn sum_for_average(series: &[Milli]) -> Milli {
     for Milli(amount) in series {
         sum = sum.wrapping_add(*amount);
         if sum < 0 {
-            // HPA: a negative sum is taken for an overflow, so one negative series asks for the maximum.
+            // HPA: a negative sum counts as an overflow, so one negative series proposes the maximum.
             return Milli(i64::MAX);
         }
     }
@@ -71,7 +71,7 @@ pub fn propose_by_value(
     Ok(Proposal { replicas, reported: value })
 }
 
-/// The proposal for an `averageValue` target, which looks at the replicas that the target reports.
+/// The proposal for an `averageValue` target, which uses the replicas that the target reports.
 pub fn propose_by_average(
     value: Milli,
     target: Milli,

@@ -1,11 +1,11 @@
-//! What the controller remembers of one autoscaler between two passes, and loses when it restarts. Slots of the past
-//! are used again rather than removed, and which slot it is shows later.
+//! The controller's history of one HPA between two reconciles, which a restart loses. Old slots are reused rather than
+//! removed, and which slot is reused has an effect later.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::rules::Behavior;
 
-/// Recommendations and scale events. A fresh one knows nothing.
+/// Recommendations and scale events; empty after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScalingHistory {
     /// Raw proposals, before windows, rates and bounds.
@@ -37,8 +37,8 @@ pub enum EventAge {
 }
 
 impl ScalingHistory {
-    /// Takes the current replicas for a first recommendation, so that a restart changes nothing at once.
-    pub(super) fn remember_first(&mut self, current: i32, now: DateTime<Utc>) {
+    /// Records the current replicas as the first recommendation, so that a restart changes nothing at once.
+    pub(super) fn record_first(&mut self, current: i32, now: DateTime<Utc>) {
         if self.recommendations.is_empty() {
             self.recommendations.push(Recommendation { replicas: current, at: now });
         }
@@ -53,7 +53,7 @@ impl ScalingHistory {
         }
     }
 
-    /// The replicas at the start of a period, had nobody but the controller changed them.
+    /// The replicas at the start of a period, if only the controller had changed them.
     pub(super) fn period_start(&self, current: i32, period: TimeDelta, now: DateTime<Utc>) -> i32 {
         let since = cutoff(now, period);
         current.wrapping_sub(sum_since(&self.scale_ups, since)).wrapping_add(sum_since(&self.scale_downs, since))
@@ -63,7 +63,7 @@ impl ScalingHistory {
     pub(super) fn store_change(&mut self, from: i32, to: i32, behavior: &Behavior, now: DateTime<Utc>) {
         let (events, rules) =
             if to > from { (&mut self.scale_ups, &behavior.up) } else { (&mut self.scale_downs, &behavior.down) };
-        // HPA: events age by the longest period of their own direction, though the other one looks at them as well.
+        // HPA: events age by the longest period of their own direction, although the other direction counts them as well.
         let cutoff = cutoff(now, rules.period_max());
         for event in events.iter_mut().filter(|event| event.at < cutoff) {
             event.age = EventAge::Outdated;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_of_several_old_slots_is_used_again() {
+    fn only_the_last_of_several_old_slots_is_reused() {
         let at = |second| DateTime::from_timestamp(second, 0).unwrap();
         let mut history = ScalingHistory::default();
         for second in [0, 10, 20] {

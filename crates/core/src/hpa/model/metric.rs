@@ -16,11 +16,11 @@ use super::tolerance::Tolerances;
 use crate::milli::Milli;
 use crate::quantity::Quantity;
 
-/// What a metrics API answered for one entry. The errors are the client's texts, such as
+/// The response of a metrics API for one entry. The errors are the client's texts, such as
 /// `unable to fetch metrics from external metrics API: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricReading {
-    /// For External: the series in the order of the answer.
+    /// For External: the series in the order of the response.
     Series(Result<Vec<Milli>, String>),
     /// For Object.
     Object(Result<Milli, String>),
@@ -28,7 +28,7 @@ pub enum MetricReading {
     Pods(Result<PodSamples, String>),
 }
 
-/// What all entries of a pass share.
+/// What all entries of a reconcile share.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricContext<'a> {
     pub namespace: &'a str,
@@ -53,13 +53,13 @@ pub struct MetricProposal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricFailure {
     pub reason: FailureReason,
-    /// What the event says, and the condition after its introduction.
+    /// The message of the event, and the end of the condition's message.
     pub cause: String,
-    /// What the error of the pass says.
+    /// The error of the reconcile.
     pub error: String,
 }
 
-/// Which kind of metric failed.
+/// The type of metric that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
     Resource,
@@ -113,7 +113,7 @@ pub fn propose(
     }
 }
 
-/// The amount of a target. The API server lets nothing pass that is no quantity.
+/// The amount of a target. The API server rejects what is not a quantity.
 fn read_target(text: &api::Quantity) -> Result<Milli, String> {
     match Quantity::parse(&text.0) {
         Ok(quantity) => Ok(Milli(quantity.milli_value())),
@@ -121,7 +121,7 @@ fn read_target(text: &api::Quantity) -> Result<Milli, String> {
     }
 }
 
-/// What is said of an entry for which the caller has brought nothing, or the answer of another kind of metric.
+/// The error of an entry without a reading, or with the reading of another type of metric.
 fn not_read<T>() -> Result<T, String> {
     Err("no answer of a metrics API was given".to_owned())
 }

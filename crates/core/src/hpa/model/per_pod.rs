@@ -1,5 +1,5 @@
-//! Proposals from an amount per pod: Resource, ContainerResource and Pods metrics. They work in two passes: what the
-//! pods that count say, and whether that still holds when the others are assumed to speak against it.
+//! Proposals from an amount per pod: Resource, ContainerResource and Pods metrics. They are computed in two steps:
+//! from the pods that count, and again with assumptions for the others that reduce the change.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::tolerance::Tolerances;
 use crate::milli::Milli;
 
-/// What all proposals per pod start from.
+/// The input of all proposals per pod.
 #[derive(Clone, Copy, Debug)]
 pub struct PerPodInput<'a> {
     pub pods: &'a [ObservedPod],
@@ -24,14 +24,14 @@ pub struct PerPodInput<'a> {
     pub now: DateTime<Utc>,
 }
 
-/// A resource of whole pods, or of one container of each.
+/// A resource of pods, or of one container of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource<'a> {
     pub name: &'a str,
     pub container: Option<&'a str>,
 }
 
-/// A proposal that compares usage with requests. What it reports comes from the first pass.
+/// A proposal that compares usage with requests. The reported numbers come from the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UtilisationProposal {
     pub replicas: i32,
@@ -93,7 +93,7 @@ impl Target for Utilisation<'_> {
         if requested == 0 {
             return Err(PodsError::NothingMatched);
         }
-        // HPA: whole percents, the rest is cut off: 55.9 % of a target of 50 % is still within a tenth.
+        // HPA: integer percents, cut off: 55.9 % of a target of 50 % is still within a tenth.
         let level = used.wrapping_mul(100).wrapping_div(requested) as i32;
         let average = used / pairs().count().max(1) as i64;
         Ok(Measure { ratio: f64::from(level) / f64::from(self.target_percent), average, level })
@@ -132,7 +132,7 @@ fn first_values<'a>(seen: PerPodInput<'a>, resource: Option<&str>) -> Result<(Cl
     if values.is_empty() { Err(PodsError::NoSamples) } else { Ok((classes, values)) }
 }
 
-/// The replicas to propose, and the measure of the first pass.
+/// The replicas to propose, and the measure of the first step.
 fn propose<'a>(
     seen: PerPodInput<'a>,
     classes: &Classes<'a>,
@@ -161,7 +161,7 @@ fn propose<'a>(
     Ok((second_opinion(seen, first.ratio, second.ratio, values.len()), first))
 }
 
-/// What is left of a change once the pods that said nothing are assumed to be against it.
+/// The change that remains when pods without samples are assumed to counteract it.
 fn second_opinion(seen: PerPodInput<'_>, first: f64, second: f64, count: usize) -> i32 {
     let turned = (first < 1.0 && second > 1.0) || (first > 1.0 && second < 1.0);
     if turned || seen.tolerances.contain(second) {

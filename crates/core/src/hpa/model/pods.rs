@@ -17,22 +17,22 @@ pub(super) use requests::requests_of;
 /// Amounts by the name of their resource.
 pub type Requests = BTreeMap<String, Milli>;
 
-/// A pod that the target's selector matches, as far as the algorithm looks.
+/// A pod that the target's selector matches: the fields that the algorithm reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedPod {
     pub name: String,
     pub phase: Phase,
     pub is_deleting: bool,
     pub started_at: Option<DateTime<Utc>>,
-    /// The Ready condition; absent in a pod that nobody has looked at yet.
+    /// The Ready condition; absent in a pod that no kubelet has seen yet.
     pub readiness: Option<Readiness>,
-    /// What the pod requests as a whole, where it says so.
+    /// Pod-level requests, where they are set.
     pub own_requests: Option<Requests>,
     /// Its containers, then those init containers that keep running beside them.
     pub containers: Vec<Container>,
 }
 
-/// `Unknown` stands for every phase that has no name here, and for none.
+/// `Unknown` is every other phase, and an absent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Pending,
@@ -87,7 +87,7 @@ impl ObservedPod {
     }
 }
 
-/// How many of the pods run and are ready. Pods on their way out count as long as they are.
+/// How many of the pods run and are ready. Terminating pods count while they are ready.
 pub(super) fn count_ready(pods: &[ObservedPod]) -> Result<usize, PodsError> {
     if pods.is_empty() {
         return Err(PodsError::NoPods);

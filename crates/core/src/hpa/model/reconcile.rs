@@ -1,8 +1,7 @@
-//! One pass of the controller over one autoscaler, up to the write of the scale where one is due, and after it.
+//! One reconcile of one HPA, up to the write of the scale where one is due, and after it.
 //!
-//! [`reconcile`] ends in a [`Step`]: either the pass is over, or the caller is to write the scale and to tell the
-//! [`Rescale`] how that went. What the metrics come to is computed by neighbours of this module; here is the order of
-//! things, and what each way out leaves behind.
+//! [`reconcile`] ends in a [`Step`]: either it is done, or the caller writes the scale and passes the result to the
+//! [`Rescale`]. Other modules compute the metrics; this one holds the order of the steps and the outcome of each.
 
 mod compute;
 mod draft;
@@ -28,7 +27,7 @@ use draft::Draft;
 use rescale::Change;
 use task::Task;
 
-/// The autoscaler as it was read.
+/// The HPA as it was read.
 #[derive(Clone, Copy, Debug)]
 pub struct HpaSnapshot<'a> {
     pub namespace: &'a str,
@@ -36,12 +35,12 @@ pub struct HpaSnapshot<'a> {
     pub status: &'a HorizontalPodAutoscalerStatus,
 }
 
-/// What the controller looks at besides the autoscaler.
+/// What the controller reads besides the HPA.
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
     pub now: DateTime<Utc>,
     pub scale: Result<ObservedScale, ScaleError>,
-    /// What was read for each entry of `spec.metrics`, in their order. Unused unless the course is to compute.
+    /// What was read for each entry of `spec.metrics`, in their order. Unused unless the replicas are computed.
     pub readings: &'a [MetricReading],
     /// The pods that the target's selector matches. Which of several pods an error names follows their order.
     pub pods: &'a [ObservedPod],
@@ -57,7 +56,7 @@ pub struct ObservedScale {
     pub selection: Selection,
 }
 
-/// What became of `status.selector` of the scale.
+/// The result of parsing `status.selector` of the scale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     Clear,
@@ -65,7 +64,7 @@ pub enum Selection {
     Unreadable {
         error: String,
     },
-    /// The selected pods, where there are any, belong to several autoscalers.
+    /// The selected pods, where there are any, belong to several HPAs.
     Shared {
         selector: String,
         /// As `namespace/name`, this one included.
@@ -78,11 +77,11 @@ pub enum Selection {
 pub enum ScaleError {
     /// The cluster does not know the kind.
     NoMapping { error: String },
-    /// The scale was not answered.
+    /// The scale could not be read.
     Query { error: String },
 }
 
-/// Where a pass stands.
+/// How a reconcile continues.
 #[derive(Debug)]
 pub enum Step {
     Done(Box<Outcome>),
@@ -90,7 +89,7 @@ pub enum Step {
     Write(Box<Rescale>),
 }
 
-/// What a pass leaves behind.
+/// The outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub status: HorizontalPodAutoscalerStatus,
@@ -99,18 +98,18 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// The replicas that were written, where they were.
     pub rescaled_to: Option<i32>,
-    /// What the pass ends with. It may have scaled the target nevertheless.
+    /// The error of the reconcile, which may have scaled the target nevertheless.
     pub error: Option<String>,
     pub history: ScalingHistory,
     pub calculation: Calculation,
 }
 
-/// How the desired replicas came about, for whoever explains them.
+/// How the desired replicas were computed, for explanations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Calculation {
-    /// No metric was looked at.
+    /// No metric was read.
     None,
-    /// The metrics did not suffice.
+    /// Too many metrics failed.
     Undecided { proposals: Vec<Option<i32>> },
     Decided {
         /// Of each metric, in their order.
@@ -121,7 +120,7 @@ pub enum Calculation {
 }
 
 impl Step {
-    /// The end of the pass, provided that the write of the scale, where one is due, succeeds.
+    /// The outcome, provided that the write of the scale, where one is due, succeeds.
     pub fn assume_written(self) -> Outcome {
         match self {
             Self::Done(outcome) => *outcome,
@@ -130,7 +129,7 @@ impl Step {
     }
 }
 
-/// One pass. A spec that did not go through the API server is completed as it would be there.
+/// One reconcile. A spec that did not go through the API server gets its defaults.
 pub fn reconcile(
     subject: HpaSnapshot<'_>,
     seen: &Observation<'_>,
@@ -148,7 +147,7 @@ pub fn reconcile(
         }
     };
     draft.show(ConditionUpdate::ScaleFound);
-    draft.history.remember_first(scale.current, seen.now);
+    draft.history.record_first(scale.current, seen.now);
     match task.choose_replica_source(scale.current) {
         ReplicaSource::Disabled => {
             draft.show(ConditionUpdate::Disabled);
@@ -159,14 +158,15 @@ pub fn reconcile(
             draft.close(None)
         }
         ReplicaSource::Force { to, because } => {
-            let change = Change { from: scale.current, to, reason: because.to_owned(), metrics: None, doubts: None };
+            let change =
+                Change { from: scale.current, to, reason: because.to_owned(), metrics: None, partial_error: None };
             Step::Write(Box::new(Rescale::new(task, draft, change)))
         }
         ReplicaSource::Compute => compute(task, draft, scale, seen, settings),
     }
 }
 
-/// Which course a pass will take, to know beforehand whether it looks at metrics.
+/// Where the replicas of the next reconcile come from, to know beforehand whether it reads metrics.
 pub fn choose_replica_source(subject: HpaSnapshot<'_>, current: i32, settings: &Settings) -> ReplicaSource {
     Task::from_hpa(&subject, settings).choose_replica_source(current)
 }

@@ -1,4 +1,4 @@
-//! `spec.behavior`, read into types. What it leaves out is filled in by [`defaults`](super::defaults) before.
+//! `spec.behavior` as types. [`defaults`](super::defaults) fills in absent fields before.
 
 use chrono::TimeDelta;
 use k8s_openapi::api::autoscaling::v2::{HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior};
@@ -47,7 +47,7 @@ pub enum Allowance {
 }
 
 impl Behavior {
-    /// Reads a behavior that went through the API server.
+    /// Parses a behavior that went through the API server.
     pub fn from_spec(behavior: &HorizontalPodAutoscalerBehavior, settings: &Settings) -> Self {
         let up = behavior.scale_up.clone().unwrap_or_default();
         let down = behavior.scale_down.clone().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Select {
 }
 
 impl Policy {
-    /// Policies of an unknown type are left out; the API server lets none pass.
+    /// Policies of an unknown type are left out; the API server rejects them.
     fn from_spec(policy: &HPAScalingPolicy) -> Option<Self> {
         let allows = match policy.type_.as_str() {
             "Pods" => Allowance::Pods(policy.value),

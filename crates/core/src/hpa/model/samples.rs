@@ -36,7 +36,7 @@ pub struct ContainerUsage {
     pub usage: BTreeMap<String, Milli>,
 }
 
-/// The samples of whole pods. A pod without containers, or with one that lacks the resource, has none.
+/// The samples of pods, summed over their containers. A pod without containers, or with one that lacks the resource, has none.
 pub fn sample_pods(items: &[PodUsage], resource: &str) -> PodSamples {
     let sum = |item: &PodUsage| {
         let amounts: Option<Vec<i64>> = item.containers.iter().map(|container| amount(container, resource)).collect();

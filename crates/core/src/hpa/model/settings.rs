@@ -1,12 +1,12 @@
-//! What the controller is started with: its flags and feature gates, and what they are when nobody sets them.
+//! The flags and feature gates of the controller, with their defaults.
 
 use chrono::TimeDelta;
 
 /// Flags of kube-controller-manager that the algorithm reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// `--horizontal-pod-autoscaler-sync-period`: the distance of two passes over one autoscaler. The pass itself does
-    /// not look at it; whoever plans passes does.
+    /// `--horizontal-pod-autoscaler-sync-period`: the time between two reconciles of one HPA. The
+    /// reconcile itself does not use it; its caller does.
     pub sync_period: TimeDelta,
     /// `--horizontal-pod-autoscaler-downscale-stabilization`: the window of scale-downs whose spec names none.
     pub downscale_stabilization: TimeDelta,

@@ -1,4 +1,4 @@
-//! The status: how it is rebuilt by a pass, and whether it then differs from the old one enough to be written.
+//! The status: how a reconcile rebuilds it, and whether it must be written.
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{
@@ -13,13 +13,13 @@ use kedge_api::time::to_time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusWrite {
     Needed,
-    /// It says the same as the old one.
+    /// It is equal to the old one.
     Spared,
 }
 
-/// The replicas that a status shows.
+/// The replicas in a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct StatusReplicas {
     pub(super) current: i32,
     pub(super) desired: i32,
     pub(super) rescaled_at: Option<DateTime<Utc>>,
@@ -28,7 +28,7 @@ pub(super) struct Shown {
 /// The status with new replicas and metrics. Conditions stay.
 pub(super) fn rebuild(
     old: &HorizontalPodAutoscalerStatus,
-    shown: Shown,
+    shown: StatusReplicas,
     metrics: Option<Vec<MetricStatus>>,
 ) -> HorizontalPodAutoscalerStatus {
     HorizontalPodAutoscalerStatus {
@@ -38,7 +38,7 @@ pub(super) fn rebuild(
         current_replicas: Some(shown.current).filter(|current| *current != 0),
         desired_replicas: shown.desired,
         last_scale_time: shown.rescaled_at.map(to_time).or_else(|| old.last_scale_time.clone()),
-        // HPA: never set, and lost when somebody else has set it.
+        // HPA: never set, and removed when another client has set it.
         observed_generation: None,
     }
 }
@@ -98,7 +98,7 @@ fn make_plain(metric: Option<&mut MetricIdentifier>, current: &mut MetricValueSt
     }
 }
 
-/// Amounts of a status are whole thousandths, so these two numbers tell all of them apart.
+/// Amounts of a status are whole thousandths, so these two numbers identify them.
 fn plain_quantity(text: &api::Quantity) -> api::Quantity {
     let spell = |quantity: Quantity| format!("{}m of {}", quantity.milli_value(), quantity.value());
     Quantity::parse(&text.0).map_or_else(|_| text.clone(), |quantity| api::Quantity(spell(quantity)))
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_written_only_when_it_says_something_else() {
+    fn a_status_is_written_only_when_it_differs() {
         let empty = HorizontalPodAutoscalerStatus::default();
         let zeros = HorizontalPodAutoscalerStatus {
             conditions: Some(vec![]),
@@ -131,7 +131,7 @@ mod tests {
             ..HorizontalPodAutoscalerStatus::default()
         };
         let rows = [
-            ("empty lists say what absent ones say", empty.clone(), zeros, StatusWrite::Spared),
+            ("empty lists equal absent ones", empty.clone(), zeros, StatusWrite::Spared),
             ("quantities count by value", memory_at("1Ki"), memory_at("1024"), StatusWrite::Spared),
             ("other quantities are news", memory_at("1Ki"), memory_at("1k"), StatusWrite::Needed),
             ("a metric more is news", empty, memory_at("1Ki"), StatusWrite::Needed),

@@ -1,4 +1,4 @@
-//! What is rendered, beside what was asked for.
+//! Rendered HPAs for given ScaledObjects.
 
 use serde_json::{Value, json};
 

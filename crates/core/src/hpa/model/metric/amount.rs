@@ -1,4 +1,4 @@
-//! External and Object metrics: one amount for the whole target.
+//! External and Object metrics: one amount for the target.
 
 use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, ObjectMetricSource};
 
@@ -28,7 +28,7 @@ pub(super) fn propose_external(
         error: format!("failed to get {metric} external metric value: {layer}{cause}"),
         cause,
     };
-    // HPA: the fields decide which kind of target it is, whatever its type says.
+    // HPA: the fields decide which kind of target it is, whatever its type.
     let (proposal, current) = match (&source.target.average_value, &source.target.value) {
         (Some(target), _) => {
             let proposal = read_target(target).and_then(|target| Ok(average_of_series(&fetched()?, target, context)));
@@ -48,7 +48,7 @@ pub(super) fn propose_external(
     Ok(MetricProposal { replicas: proposal.replicas, name, status: report::external(source, current) })
 }
 
-/// An empty answer is none: no series is not the same as a series of zero.
+/// An empty response is an error: no series is not the same as a series of zero.
 fn read_series(reading: Option<&MetricReading>) -> Result<Vec<Milli>, String> {
     let series = match reading {
         Some(MetricReading::Series(series)) => series.clone()?,
@@ -75,7 +75,7 @@ pub(super) fn propose_object(
     let object = &source.described_object;
     let fetched = || {
         let read = if let Some(MetricReading::Object(read)) = reading { read.clone() } else { not_read() };
-        // HPA: the parts of this text stand in each other's places.
+        // HPA: the parts of this message are in the wrong order.
         let place = format!("{} on {} {}", object.kind, context.namespace, object.name);
         read.map_err(|error| format!("unable to get metric {metric}: {place}/{error}"))
     };

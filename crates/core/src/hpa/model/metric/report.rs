@@ -45,7 +45,7 @@ pub(super) fn average(amount: Milli) -> MetricValueStatus {
     MetricValueStatus { average_value: Some(decimal(amount)), ..MetricValueStatus::default() }
 }
 
-/// The average of a resource, and its utilisation where the target asks for it.
+/// The average of a resource, and its utilisation where the target is one.
 pub(super) fn resource_average(name: &str, amount: Milli, percent: Option<i32>) -> MetricValueStatus {
     let quantity = if name == "memory" { binary(amount) } else { decimal(amount) };
     MetricValueStatus { average_utilization: percent, average_value: Some(quantity), value: None }

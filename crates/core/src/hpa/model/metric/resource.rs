@@ -11,7 +11,7 @@ use crate::hpa::model::per_pod::{PerPodInput, Resource, propose_by_usage, propos
 use crate::hpa::model::samples::PodSamples;
 
 /// What a resource metric comes to: replicas, name, and the current amount of the status.
-type Answer = (i32, String, MetricValueStatus);
+type ResourceProposal = (i32, String, MetricValueStatus);
 
 pub(super) fn propose_resource(
     source: &ResourceMetricSource,
@@ -48,7 +48,7 @@ fn answer(
     target: &MetricTarget,
     reading: Option<&MetricReading>,
     context: &MetricContext<'_>,
-) -> Result<Answer, String> {
+) -> Result<ResourceProposal, String> {
     let fetched = read_samples(reading);
     let fetched = fetched.map_err(|error| format!("unable to get metrics for resource {}: {error}", resource.name));
     match (&target.average_value, target.average_utilization) {

@@ -11,27 +11,27 @@ pub enum Direction {
     Down,
 }
 
-/// Normalises the proposal and remembers it.
-pub fn normalise(asked: NormaliseInput, behavior: &Behavior, history: &mut ScalingHistory) -> Normalised {
-    let stabilised = stabilise(asked, behavior, history);
-    let stability = match asked.raw {
+/// Normalises the proposal and records it in the history.
+pub fn normalise(input: NormaliseInput, behavior: &Behavior, history: &mut ScalingHistory) -> Normalised {
+    let stabilised = stabilise(input, behavior, history);
+    let stability = match input.raw {
         raw if raw == stabilised => Stability::Ready,
-        raw if raw >= asked.current => Stability::HeldUp,
+        raw if raw >= input.current => Stability::HeldUp,
         _ => Stability::HeldDown,
     };
-    let (desired, limit) = match stabilised.cmp(&asked.current) {
-        std::cmp::Ordering::Greater => bound_up(stabilised, asked, &behavior.up, history),
-        std::cmp::Ordering::Less => bound_down(stabilised, asked, &behavior.down, history),
+    let (desired, limit) = match stabilised.cmp(&input.current) {
+        std::cmp::Ordering::Greater => bound_up(stabilised, input, &behavior.up, history),
+        std::cmp::Ordering::Less => bound_down(stabilised, input, &behavior.down, history),
         std::cmp::Ordering::Equal => (stabilised, Limit::WithinRange),
     };
     Normalised { stabilised, stability, desired, limit }
 }
 
 /// The current replicas, moved no further than between the lowest and the highest proposal of the windows.
-fn stabilise(asked: NormaliseInput, behavior: &Behavior, history: &mut ScalingHistory) -> i32 {
-    let up_since = cutoff(asked.now, behavior.up.window);
-    let down_since = cutoff(asked.now, behavior.down.window);
-    let (mut lowest, mut highest) = (asked.raw, asked.raw);
+fn stabilise(input: NormaliseInput, behavior: &Behavior, history: &mut ScalingHistory) -> i32 {
+    let up_since = cutoff(input.now, behavior.up.window);
+    let down_since = cutoff(input.now, behavior.down.window);
+    let (mut lowest, mut highest) = (input.raw, input.raw);
     for recommendation in &history.recommendations {
         // HPA: as old as the window is too old, unlike where there is no behavior.
         if recommendation.at > up_since {
@@ -41,39 +41,39 @@ fn stabilise(asked: NormaliseInput, behavior: &Behavior, history: &mut ScalingHi
             highest = highest.max(recommendation.replicas);
         }
     }
-    history.recommend(asked.raw, asked.now, up_since.min(down_since));
-    asked.current.max(lowest).min(highest)
+    history.recommend(input.raw, input.now, up_since.min(down_since));
+    input.current.max(lowest).min(highest)
 }
 
-fn bound_up(stabilised: i32, asked: NormaliseInput, rules: &Rules, history: &ScalingHistory) -> (i32, Limit) {
-    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Up, policy, asked, history));
+fn bound_up(stabilised: i32, input: NormaliseInput, rules: &Rules, history: &ScalingHistory) -> (i32, Limit) {
+    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Up, policy, input, history));
     let rate = match rules.select {
-        Select::Disabled => asked.current,
+        Select::Disabled => input.current,
         Select::Max => limits.max().unwrap_or(i32::MIN),
         Select::Min => limits.min().unwrap_or(i32::MAX),
     };
-    let rate = rate.max(asked.current);
-    let (allowed, limit) = if asked.bounds.max > rate { (rate, Limit::UpRate) } else { (asked.bounds.max, Limit::Max) };
+    let rate = rate.max(input.current);
+    let (allowed, limit) = if input.bounds.max > rate { (rate, Limit::UpRate) } else { (input.bounds.max, Limit::Max) };
     if stabilised > allowed { (allowed, limit) } else { (stabilised, Limit::WithinRange) }
 }
 
-fn bound_down(stabilised: i32, asked: NormaliseInput, rules: &Rules, history: &ScalingHistory) -> (i32, Limit) {
-    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Down, policy, asked, history));
+fn bound_down(stabilised: i32, input: NormaliseInput, rules: &Rules, history: &ScalingHistory) -> (i32, Limit) {
+    let limits = rules.policies.iter().map(|policy| limit_of(Direction::Down, policy, input, history));
     // The largest change leaves the fewest replicas.
     let rate = match rules.select {
-        Select::Disabled => asked.current,
+        Select::Disabled => input.current,
         Select::Max => limits.min().unwrap_or(i32::MAX),
         Select::Min => limits.max().unwrap_or(i32::MIN),
     };
-    let rate = rate.min(asked.current);
+    let rate = rate.min(input.current);
     let (allowed, limit) =
-        if asked.bounds.min < rate { (rate, Limit::DownRate) } else { (asked.bounds.min, Limit::Min) };
+        if input.bounds.min < rate { (rate, Limit::DownRate) } else { (input.bounds.min, Limit::Min) };
     if stabilised < allowed { (allowed, limit) } else { (stabilised, Limit::WithinRange) }
 }
 
-fn limit_of(direction: Direction, policy: &Policy, asked: NormaliseInput, history: &ScalingHistory) -> i32 {
-    // HPA: changes of both directions count, so a scale-up makes room for a scale-down and the other way round.
-    let start = history.period_start(asked.current, policy.period, asked.now);
+fn limit_of(direction: Direction, policy: &Policy, input: NormaliseInput, history: &ScalingHistory) -> i32 {
+    // HPA: changes of both directions count, so a scale-up makes room for a scale-down and vice versa.
+    let start = history.period_start(input.current, policy.period, input.now);
     match (policy.allows, direction) {
         (Allowance::Pods(pods), Direction::Up) => start.wrapping_add(pods),
         (Allowance::Pods(pods), Direction::Down) => start.wrapping_sub(pods),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_one_way_makes_room_for_the_other() {
+    fn a_change_in_one_direction_makes_room_for_the_other() {
         let behavior = Behavior { up: pods_per_two_minutes(5), down: pods_per_two_minutes(3) };
         let rows = [
             // second, current, raw, desired
@@ -118,8 +118,8 @@ mod tests {
         ];
         let mut history = ScalingHistory::default();
         for (name, second, current, raw, desired) in rows {
-            let asked = NormaliseInput { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
-            assert_eq!(normalise(asked, &behavior, &mut history).desired, desired, "{name}");
+            let input = NormaliseInput { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
+            assert_eq!(normalise(input, &behavior, &mut history).desired, desired, "{name}");
             history.store_change(current, desired, &behavior, at(second));
         }
     }

@@ -1,4 +1,4 @@
-//! Normalisation without `spec.behavior`: one window for scale-downs, at most a doubling per pass.
+//! Normalisation without `spec.behavior`: one window for scale-downs, at most a doubling per reconcile.
 
 use chrono::TimeDelta;
 
@@ -6,30 +6,30 @@ use super::{Limit, NormaliseInput, Normalised, Stability};
 use crate::hpa::model::convert::to_i32;
 use crate::hpa::model::history::{ScalingHistory, cutoff};
 
-/// Normalises the proposal and remembers it.
-pub fn normalise(asked: NormaliseInput, window: TimeDelta, history: &mut ScalingHistory) -> Normalised {
-    let stabilised = stabilise(asked, window, history);
-    let stability = if stabilised == asked.raw { Stability::Ready } else { Stability::HeldDown };
-    let (desired, limit) = bound(stabilised, asked);
+/// Normalises the proposal and records it in the history.
+pub fn normalise(input: NormaliseInput, window: TimeDelta, history: &mut ScalingHistory) -> Normalised {
+    let stabilised = stabilise(input, window, history);
+    let stability = if stabilised == input.raw { Stability::Ready } else { Stability::HeldDown };
+    let (desired, limit) = bound(stabilised, input);
     Normalised { stabilised, stability, desired, limit }
 }
 
 /// The largest proposal of the window.
-fn stabilise(asked: NormaliseInput, window: TimeDelta, history: &mut ScalingHistory) -> i32 {
-    let cutoff = cutoff(asked.now, window);
+fn stabilise(input: NormaliseInput, window: TimeDelta, history: &mut ScalingHistory) -> i32 {
+    let cutoff = cutoff(input.now, window);
     // HPA: a recommendation as old as the window still counts. And since the largest one is the target, replicas may
-    // rise although the metrics ask for fewer.
+    // rise although the metrics propose fewer.
     let recent = history.recommendations.iter().filter(|recommendation| recommendation.at >= cutoff);
-    let stabilised = recent.map(|recommendation| recommendation.replicas).fold(asked.raw, i32::max);
-    history.recommend(asked.raw, asked.now, cutoff);
+    let stabilised = recent.map(|recommendation| recommendation.replicas).fold(input.raw, i32::max);
+    history.recommend(input.raw, input.now, cutoff);
     stabilised
 }
 
-fn bound(stabilised: i32, asked: NormaliseInput) -> (i32, Limit) {
-    let rate = to_i32((2.0 * f64::from(asked.current)).max(4.0));
-    let (allowed, limit) = if asked.bounds.max > rate { (rate, Limit::UpRate) } else { (asked.bounds.max, Limit::Max) };
-    if stabilised < asked.bounds.min {
-        (asked.bounds.min, Limit::Min)
+fn bound(stabilised: i32, input: NormaliseInput) -> (i32, Limit) {
+    let rate = to_i32((2.0 * f64::from(input.current)).max(4.0));
+    let (allowed, limit) = if input.bounds.max > rate { (rate, Limit::UpRate) } else { (input.bounds.max, Limit::Max) };
+    if stabilised < input.bounds.min {
+        (input.bounds.min, Limit::Min)
     } else if stabilised > allowed {
         (allowed, limit)
     } else {
@@ -59,8 +59,8 @@ mod tests {
         ];
         let mut history = ScalingHistory::default();
         for (name, second, current, raw, stabilised, desired) in rows {
-            let asked = NormaliseInput { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
-            let normalised = normalise(asked, TimeDelta::seconds(300), &mut history);
+            let input = NormaliseInput { raw, current, bounds: Bounds { min: 1, max: 100 }, now: at(second) };
+            let normalised = normalise(input, TimeDelta::seconds(300), &mut history);
             assert_eq!((normalised.stabilised, normalised.desired), (stabilised, desired), "{name}");
         }
     }

@@ -8,7 +8,7 @@ use super::{ObservedPod, Phase, Readiness, ReadyState};
 use crate::hpa::model::samples::{PodSample, PodSamples};
 use crate::hpa::model::settings::Settings;
 
-/// The pods by what their samples are worth.
+/// The pods by how their samples count.
 #[derive(Debug, Default)]
 pub(in crate::hpa::model) struct Classes<'a> {
     pub(in crate::hpa::model) ready_count: usize,
@@ -63,7 +63,7 @@ fn class_of(
     }
 }
 
-/// Whether a sample of cpu says something about the load, and not about the start of the pod.
+/// Whether a sample of cpu measures the load, and not the start of the pod.
 fn cpu_counts(pod: &ObservedPod, sample: &PodSample, settings: &Settings, now: DateTime<Utc>) -> bool {
     let (Some(Readiness { state, since }), Some(started_at)) = (pod.readiness, pod.started_at) else { return false };
     if ends_after(started_at, settings.cpu_initialization_period, now) {

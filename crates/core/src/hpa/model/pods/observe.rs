@@ -1,4 +1,4 @@
-//! Pods of the API, read into what the algorithm looks at.
+//! Conversion from pods of the API.
 
 use std::collections::BTreeMap;
 
@@ -58,11 +58,11 @@ fn containers(spec: &v1::PodSpec) -> Vec<Container> {
 }
 
 fn container(container: &v1::Container) -> Container {
-    let asked = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-    Container { name: container.name.clone(), requests: asked.map(requests).unwrap_or_default() }
+    let requested = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+    Container { name: container.name.clone(), requests: requested.map(requests).unwrap_or_default() }
 }
 
-/// Requests that are no quantities are left out; the API server lets none pass.
+/// Requests that are no quantities are left out; the API server rejects them.
 fn requests(requests: &BTreeMap<String, resource::Quantity>) -> Requests {
     let read = |(name, text): (&String, &resource::Quantity)| {
         Some((name.clone(), Milli(Quantity::parse(&text.0).ok()?.milli_value())))

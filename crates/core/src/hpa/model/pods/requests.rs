@@ -6,7 +6,7 @@ use super::{ObservedPod, PodsError, Requests};
 use crate::hpa::model::settings::Gate;
 use crate::milli::Milli;
 
-/// The requests of every pod by its name, or of one container of every pod. One pod without an answer spoils all.
+/// The requests of every pod by its name, or of one container of every pod. One pod without requests is an error for all.
 pub(in crate::hpa::model) fn requests_of<'a>(
     pods: &'a [ObservedPod],
     resource: &str,

@@ -1,4 +1,4 @@
-//! The course in which metrics are looked at: from the selector over the metrics to the desired replicas.
+//! Replicas computed from metrics: from the selector to the desired replicas.
 
 use super::draft::Draft;
 use super::rescale::{Change, Rescale};
@@ -34,20 +34,20 @@ pub(super) fn compute(
             draft.calculation = Calculation::Undecided { proposals };
             give_up(&task, draft, error)
         }
-        Verdict::Decided { replicas, metric, doubts } => {
+        Verdict::Decided { replicas, metric, partial_error } => {
             draft.show(ConditionUpdate::MetricFound { name: &metric });
             // HPA: proposals below zero end here; combining the metrics has seen them as they are.
             let raw = replicas.max(0);
-            let asked = NormaliseInput { raw, current: scale.current, bounds: task.bounds, now: seen.now };
-            let normalised = normalise(&task, asked, &mut draft, settings);
+            let input = NormaliseInput { raw, current: scale.current, bounds: task.bounds, now: seen.now };
+            let normalised = normalise(&task, input, &mut draft, settings);
             draft.calculation = Calculation::Decided { proposals, raw, normalised };
-            let (to, reason) = settle_at_zero(&task, asked, normalised.desired, reason(asked, &metric));
-            conclude(task, draft, Change { from: scale.current, to, reason, metrics: Some(statuses), doubts })
+            let (to, reason) = raise_from_zero(&task, input, normalised.desired, reason(input, &metric));
+            conclude(task, draft, Change { from: scale.current, to, reason, metrics: Some(statuses), partial_error })
         }
     }
 }
 
-/// Why the selector of the target is of no use.
+/// Why the selector of the target cannot be used.
 struct SelectorFailure {
     event: &'static str,
     reason: &'static str,
@@ -92,7 +92,7 @@ fn read_metrics(task: &Task, scale: &ObservedScale, seen: &Observation<'_>, sett
     combine(&task.metrics, seen.readings, &context)
 }
 
-/// A pass that cannot decide remembers no recommendation.
+/// A reconcile that cannot decide records no recommendation.
 fn give_up(task: &Task, mut draft: Draft, cause: String) -> Step {
     let what = "failed to compute desired number of replicas based on listed metrics";
     let error = format!("{what} for {}: {cause}", task.reference());
@@ -102,18 +102,18 @@ fn give_up(task: &Task, mut draft: Draft, cause: String) -> Step {
 
 /// Why the replicas change.
 // HPA: fixed before windows, rates and bounds, so it may speak of another direction than the change takes.
-fn reason(asked: NormaliseInput, metric: &str) -> String {
-    match asked.raw.cmp(&asked.current) {
+fn reason(input: NormaliseInput, metric: &str) -> String {
+    match input.raw.cmp(&input.current) {
         std::cmp::Ordering::Greater => format!("{metric} above target"),
         std::cmp::Ordering::Less => "All metrics below target".to_owned(),
         std::cmp::Ordering::Equal => String::new(),
     }
 }
 
-fn normalise(task: &Task, asked: NormaliseInput, draft: &mut Draft, settings: &Settings) -> Normalised {
+fn normalise(task: &Task, input: NormaliseInput, draft: &mut Draft, settings: &Settings) -> Normalised {
     let normalised = match &task.behavior {
-        Some(behavior) => behavior::normalise(asked, behavior, &mut draft.history),
-        None => legacy::normalise(asked, settings.downscale_stabilization, &mut draft.history),
+        Some(behavior) => behavior::normalise(input, behavior, &mut draft.history),
+        None => legacy::normalise(input, settings.downscale_stabilization, &mut draft.history),
     };
     draft.show(ConditionUpdate::Stable(normalised.stability));
     draft.show(ConditionUpdate::Limited(normalised.limit));
@@ -121,9 +121,9 @@ fn normalise(task: &Task, asked: NormaliseInput, draft: &mut Draft, settings: &S
 }
 
 /// A target that the controller has brought to zero is lifted to a minimum that was raised since.
-fn settle_at_zero(task: &Task, asked: NormaliseInput, desired: i32, reason: String) -> (i32, String) {
+fn raise_from_zero(task: &Task, input: NormaliseInput, desired: i32, reason: String) -> (i32, String) {
     let min = task.bounds.min;
-    if asked.current != 0 || !task.zero.is_ours || min == 0 || desired >= min {
+    if input.current != 0 || !task.zero.is_ours || min == 0 || desired >= min {
         return (desired, reason);
     }
     (min, if reason.is_empty() { BELOW_MIN.to_owned() } else { reason })
@@ -134,5 +134,5 @@ fn conclude(task: Task, mut draft: Draft, change: Change) -> Step {
         return Step::Write(Box::new(Rescale::new(task, draft, change)));
     }
     draft.rebuild(change.from, change.from, change.metrics);
-    draft.close(change.doubts)
+    draft.close(change.partial_error)
 }

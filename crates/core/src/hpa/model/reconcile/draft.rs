@@ -1,4 +1,4 @@
-//! The outcome of a pass in the making.
+//! The outcome of a reconcile while it runs.
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerStatus, MetricStatus};
@@ -7,7 +7,7 @@ use super::{Calculation, Outcome, Step};
 use crate::hpa::model::conditions::{ConditionUpdate, show};
 use crate::hpa::model::events::Event;
 use crate::hpa::model::history::ScalingHistory;
-use crate::hpa::model::status::{Shown, compare, rebuild};
+use crate::hpa::model::status::{StatusReplicas, compare, rebuild};
 
 #[derive(Debug)]
 pub(super) struct Draft {
@@ -39,19 +39,19 @@ impl Draft {
         self.events.push(Event::warning(reason, message));
     }
 
-    /// The replicas and metrics of a pass that got to its end.
+    /// The replicas and metrics of a reconcile that completed.
     pub(super) fn rebuild(&mut self, current: i32, desired: i32, metrics: Option<Vec<MetricStatus>>) {
-        self.status = rebuild(&self.status, Shown { current, desired, rescaled_at: None }, metrics);
+        self.status = rebuild(&self.status, StatusReplicas { current, desired, rescaled_at: None }, metrics);
     }
 
-    /// The replicas and metrics of a pass that did not: what was desired before stands.
+    /// The replicas and metrics of a reconcile that did not complete: the desired replicas stay.
     pub(super) fn keep_desired(&mut self, current: i32, metrics: Option<Vec<MetricStatus>>) {
         self.rebuild(current, self.status.desired_replicas, metrics);
     }
 
-    /// The replicas and metrics of a pass that has written the scale.
+    /// The replicas and metrics of a reconcile that wrote the scale.
     pub(super) fn rescale(&mut self, current: i32, desired: i32, metrics: Option<Vec<MetricStatus>>) {
-        self.status = rebuild(&self.status, Shown { current, desired, rescaled_at: Some(self.now) }, metrics);
+        self.status = rebuild(&self.status, StatusReplicas { current, desired, rescaled_at: Some(self.now) }, metrics);
         self.rescaled_to = Some(desired);
     }
 

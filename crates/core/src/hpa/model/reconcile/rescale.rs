@@ -10,14 +10,14 @@ use super::task::Task;
 use crate::hpa::model::conditions::{ConditionUpdate, SCALED_TO_ZERO};
 use crate::hpa::model::events::Event;
 
-/// How often the controller tries to write the scale while others write it, too. After each refusal it reads the scale
-/// again, but writes the replicas it has decided on.
+/// How often the controller tries to write the scale when writes conflict. After each conflict it reads the scale again, but
+/// writes the replicas it has decided on.
 pub const WRITE_ATTEMPTS_MAX: u32 = 5;
 
 /// The pause between two attempts, give or take a tenth.
 pub const WRITE_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// A pass that waits for its scale to be written.
+/// A reconcile that waits for its scale to be written.
 #[derive(Debug)]
 pub struct Rescale {
     task: Task,
@@ -25,7 +25,7 @@ pub struct Rescale {
     change: Change,
 }
 
-/// What is to change, and what the status will show beside it.
+/// The change to write, and what the status reports with it.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) from: i32,
@@ -33,7 +33,7 @@ pub(super) struct Change {
     pub(super) reason: String,
     pub(super) metrics: Option<Vec<MetricStatus>>,
     /// What was wrong with some of the metrics.
-    pub(super) doubts: Option<String>,
+    pub(super) partial_error: Option<String>,
 }
 
 impl Rescale {
@@ -50,7 +50,7 @@ impl Rescale {
         &self.change.reason
     }
 
-    /// The end of the pass. An error is that of the last attempt.
+    /// Completes the reconcile. An error is that of the last attempt.
     pub fn finish(self, written: Result<(), String>) -> Outcome {
         match written {
             Ok(()) => self.succeed(),
@@ -59,7 +59,7 @@ impl Rescale {
     }
 
     fn succeed(self) -> Outcome {
-        let Self { task, mut draft, change: Change { from, to, reason, metrics, doubts } } = self;
+        let Self { task, mut draft, change: Change { from, to, reason, metrics, partial_error } } = self;
         draft.show(ConditionUpdate::Rescaled { to });
         draft.events.push(Event::normal("SuccessfulRescale", format!("New size: {to}; reason: {reason}")));
         if let Some(behavior) = &task.behavior {
@@ -72,7 +72,7 @@ impl Rescale {
             (false, _) => draft.forget(SCALED_TO_ZERO),
         }
         draft.rescale(from, to, metrics);
-        draft.into_outcome(doubts)
+        draft.into_outcome(partial_error)
     }
 
     /// No scale event is stored, but a recommendation stays recorded.
@@ -97,7 +97,7 @@ mod tests {
     use crate::hpa::model::settings::Settings;
 
     #[test]
-    fn only_a_write_that_succeeds_is_remembered_as_a_change() {
+    fn only_a_successful_write_is_recorded_as_a_change() {
         let spec = HorizontalPodAutoscalerSpec {
             max_replicas: 4,
             behavior: Some(HorizontalPodAutoscalerBehavior::default()),
@@ -105,7 +105,7 @@ mod tests {
         };
         let status = HorizontalPodAutoscalerStatus { desired_replicas: 7, ..HorizontalPodAutoscalerStatus::default() };
         let rows = [
-            // answer to the write, stored changes, desired replicas of the status
+            // result of the write, stored changes, desired replicas of the status
             ("a write that succeeds", Ok(()), 1, 4),
             ("a write that fails", Err("denied".to_owned()), 0, 7),
         ];

@@ -1,4 +1,4 @@
-//! What a pass has to do, read from the autoscaler: its target, its bounds, its rules, and the course it takes.
+//! The input of a reconcile, parsed from the HPA: target, bounds, rules, and where the replicas come from.
 
 use k8s_openapi::api::autoscaling::v2::{CrossVersionObjectReference, MetricSpec};
 
@@ -12,10 +12,10 @@ use crate::hpa::model::settings::{Gate, Settings};
 const ABOVE_MAX: &str = "Current number of replicas above Spec.MaxReplicas";
 pub(super) const BELOW_MIN: &str = "Current number of replicas below Spec.MinReplicas";
 
-/// What a pass does once it knows the current replicas.
+/// Where the desired replicas come from, given the current ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaSource {
-    /// The target is at zero, and not by this controller's doing: hands off.
+    /// The target was scaled to zero by another client: the HPA does nothing.
     Disabled,
     /// The target is out of bounds: metrics, windows and rates do not matter.
     Force {
@@ -25,7 +25,7 @@ pub enum ReplicaSource {
     Compute,
 }
 
-/// The autoscaler, read for one pass.
+/// The HPA, parsed for one reconcile.
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) namespace: String,
@@ -46,7 +46,7 @@ pub(super) struct Zero {
     pub(super) has_metric: bool,
 }
 
-/// What is said where there is no scale: by event and condition, and by the error of the pass.
+/// The messages where there is no scale: of the event and the condition, and of the reconcile's error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoScale {
     pub(super) cause: String,
@@ -104,7 +104,7 @@ impl Task {
     pub(super) fn choose_replica_source(&self, current: i32) -> ReplicaSource {
         let Bounds { min, max } = self.bounds;
         match current {
-            // HPA: a minimum does not lift a target from a zero that somebody else has set.
+            // HPA: a minimum does not raise a target that another client has set to zero.
             0 if self.zero.is_ours && (min != 0 || self.zero.has_metric) => ReplicaSource::Compute,
             0 => ReplicaSource::Disabled,
             current if current > max => ReplicaSource::Force { to: max, because: ABOVE_MAX },
@@ -131,21 +131,21 @@ mod tests {
     }
 
     #[test]
-    fn the_current_replicas_choose_the_course() {
+    fn the_current_replicas_decide_where_the_desired_ones_come_from() {
         let lift = |to| ReplicaSource::Force { to, because: BELOW_MIN };
         let rows = [
-            // current, min, gate, whether the controller went to zero, course
+            // current, min, gate, whether the controller scaled to zero, source of the replicas
             ("within the bounds metrics decide", 5, 1, Off, false, ReplicaSource::Compute),
             ("above the maximum they do not", 11, 1, Off, false, ReplicaSource::Force { to: 10, because: ABOVE_MAX }),
             ("nor below the minimum", 1, 3, Off, false, lift(3)),
             ("a zero without the gate is final", 0, 1, Off, true, ReplicaSource::Disabled),
             ("so is one below a stored minimum of zero", 0, 0, Off, true, ReplicaSource::Disabled),
-            ("so is one that somebody else has set", 0, 0, On, false, ReplicaSource::Disabled),
+            ("so is one that another client has set", 0, 0, On, false, ReplicaSource::Disabled),
             ("the controller leaves its own zero", 0, 0, On, true, ReplicaSource::Compute),
             ("and computes when the minimum was raised since", 0, 2, On, true, ReplicaSource::Compute),
         ];
-        for (name, current, min, gate, is_ours, course) in rows {
-            assert_eq!(task(min, gate, is_ours).choose_replica_source(current), course, "{name}");
+        for (name, current, min, gate, is_ours, source) in rows {
+            assert_eq!(task(min, gate, is_ours).choose_replica_source(current), source, "{name}");
         }
     }
 }
