@@ -10,7 +10,7 @@ use regex::Regex;
 use serde_json::Value;
 
 /// Crates that are for development only: nothing of them is visible to users.
-const DEVELOPMENT: [&str; 4] = ["faults", "plane", "test-cluster", "xtask"];
+const DEVELOPMENT: [&str; 5] = ["faults", "peer", "plane", "test-cluster", "xtask"];
 
 /// The Rust files of all crates that are part of the binary.
 fn shipped_sources() -> Vec<PathBuf> {

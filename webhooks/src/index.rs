@@ -16,7 +16,7 @@ use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch as flag;
 
-use crate::neighbours::{Amounts, Container, Hpa, Neighbours, OtherScaledObject, Workload, WorkloadKind};
+use crate::neighbours::{Container, Hpa, Neighbours, OtherScaledObject, ResourceSet, Workload, WorkloadKind};
 use crate::rules::resource_requests::workload_to_check;
 use objects::{
     HpaEntry, LimitRangeEntry, ScaledObjectEntry, Watched, WatchedHpa, WatchedLimitRange, WatchedScaledObject,
@@ -97,9 +97,9 @@ impl Index {
     }
 
     /// The default requests of containers in the namespace.
-    fn defaults(&self, namespace: &str) -> Amounts {
+    fn defaults(&self, namespace: &str) -> ResourceSet {
         let ranges = read(&self.limit_ranges);
-        ranges.of_namespace(namespace).map(|range| range.0).fold(Amounts::default(), Amounts::and)
+        ranges.of_namespace(namespace).map(|range| range.0).fold(ResourceSet::default(), ResourceSet::union)
     }
 
     /// The neighbours of a ScaledObject, as far as the index has them.

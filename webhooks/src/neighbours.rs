@@ -93,14 +93,14 @@ pub enum ConflictCheck {
 
 /// The resources that have a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts(u8);
+pub struct ResourceSet(u8);
 
-impl Amounts {
+impl ResourceSet {
     pub fn with(self, resource: Resource) -> Self {
         Self(self.0 | Self::bit(resource))
     }
 
-    pub fn and(self, other: Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -120,7 +120,7 @@ impl Amounts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
     pub name: Box<str>,
-    pub requests: Amounts,
+    pub requests: ResourceSet,
 }
 
 /// What is known of the target.
@@ -145,7 +145,7 @@ pub struct Neighbours {
     pub hpas: Vec<Hpa>,
     pub workload: Workload,
     /// The default requests of containers, by the LimitRanges of the namespace.
-    pub defaults: Amounts,
+    pub defaults: ResourceSet,
 }
 
 #[cfg(test)]
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn requests_of_cpu_and_memory_are_independent() {
-        let cpu = Amounts::default().with(Resource::Cpu);
+        let cpu = ResourceSet::default().with(Resource::Cpu);
         assert!(cpu.has(Resource::Cpu) && !cpu.has(Resource::Memory));
-        assert!(cpu.and(Amounts::default().with(Resource::Memory)).has(Resource::Memory));
+        assert!(cpu.union(ResourceSet::default().with(Resource::Memory)).has(Resource::Memory));
     }
 }

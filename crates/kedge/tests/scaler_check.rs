@@ -1,4 +1,4 @@
-//! `kedge scaler check`, as a user runs it, against scalers that are in order and scalers that are not.
+//! `kedge scaler check`, as a user runs it, against correct and faulty scalers.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code, also outside of test functions")]
 
@@ -23,14 +23,14 @@ fn check(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kedge")).args(["scaler", "check"]).args(arguments).output().expect("kedge starts")
 }
 
-/// What is printed, and the exit code.
-fn said(arguments: &[&str]) -> (String, i32) {
+/// The output and the exit code.
+fn run(arguments: &[&str]) -> (String, i32) {
     let output = check(arguments);
     let text = [output.stdout, output.stderr].concat();
     (String::from_utf8(text).unwrap(), output.status.code().unwrap())
 }
 
-/// How a scaler behaves.
+/// The behaviour of a scaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     InOrder,
@@ -177,7 +177,7 @@ fn each_kind_of_scaler_is_judged() {
         (Manner::Sleepy, 0, &["note     IsActive: it says no, while \"jobs\" is above 0", "\nin order\n"]),
     ];
     for (manner, code, expected) in rows {
-        let (text, found) = said(&[&scaler(manner, None), "--push", "--timeout", "300ms"]);
+        let (text, found) = run(&[&scaler(manner, None), "--push", "--timeout", "300ms"]);
         assert_eq!(found, code, "{manner:?}: {text}");
         for part in expected {
             assert!(text.contains(part), "{manner:?}: {part}: {text}");
@@ -221,7 +221,7 @@ fn tls_is_spoken_when_it_is_asked_for() {
         (&["--ca", "no-such-file"], 2, "cannot read no-such-file"),
     ];
     for (flags, code, expected) in rows {
-        let (text, found) = said(&[&[address.as_str()], flags].concat());
+        let (text, found) = run(&[&[address.as_str()], flags].concat());
         assert_eq!(found, code, "{flags:?}: {text}");
         assert!(text.contains(expected), "{flags:?}: {text}");
     }
@@ -239,7 +239,7 @@ fn mistakes_are_named_with_a_remedy() {
         (&["a:1", "--cert", "x"], &["--key"]),
     ];
     for (arguments, expected) in rows {
-        let (text, code) = said(arguments);
+        let (text, code) = run(arguments);
         assert_eq!(code, 2, "{arguments:?}: {text}");
         for part in expected {
             assert!(text.contains(part), "{arguments:?}: {part}: {text}");

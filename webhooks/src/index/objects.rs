@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::table::Entry;
-use crate::neighbours::{Amounts, ConflictCheck, Container, Hpa, KindName, OtherScaledObject};
+use crate::neighbours::{ConflictCheck, Container, Hpa, KindName, OtherScaledObject, ResourceSet};
 
 /// The metadata of an object.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -221,26 +221,28 @@ struct Resources {
 impl WatchedWorkload {
     pub fn containers(&self) -> Vec<Container> {
         let containers = self.spec.template.spec.containers.iter();
-        containers.map(|container| Container { name: container.name.clone(), requests: container.amounts() }).collect()
+        containers
+            .map(|container| Container { name: container.name.clone(), requests: container.requested() })
+            .collect()
     }
 }
 
 impl WatchedContainer {
     /// A limit counts as a request: it is the default of the request.
-    fn amounts(&self) -> Amounts {
+    fn requested(&self) -> ResourceSet {
         let lists = self.resources.iter().flat_map(|resources| [&resources.requests, &resources.limits]);
-        lists.flatten().map(amounts).fold(Amounts::default(), Amounts::and)
+        lists.flatten().map(requested).fold(ResourceSet::default(), ResourceSet::union)
     }
 }
 
 /// The resources whose quantity is above zero.
-fn amounts(list: &BTreeMap<String, Value>) -> Amounts {
+fn requested(list: &BTreeMap<String, Value>) -> ResourceSet {
     let given = |resource: &Resource| match list.get(resource.name()) {
         Some(Value::String(text)) => is_above_zero(text),
         Some(Value::Number(number)) => is_above_zero(&number.to_string()),
         _ => false,
     };
-    [Resource::Cpu, Resource::Memory].into_iter().filter(given).fold(Amounts::default(), Amounts::with)
+    [Resource::Cpu, Resource::Memory].into_iter().filter(given).fold(ResourceSet::default(), ResourceSet::with)
 }
 
 fn is_above_zero(text: &str) -> bool {
@@ -296,7 +298,7 @@ struct LimitItem {
 
 /// The entry of a LimitRange: the default requests of containers.
 #[derive(Clone, Copy, Debug)]
-pub struct LimitRangeEntry(pub Amounts);
+pub struct LimitRangeEntry(pub ResourceSet);
 
 impl Entry for LimitRangeEntry {
     fn keys(&self) -> [Option<&str>; 2] {
@@ -314,7 +316,7 @@ impl Watched for WatchedLimitRange {
     fn entry(&self) -> LimitRangeEntry {
         let items = self.spec.limits.iter().filter(|item| &*item.r#type == "Container");
         let lists = items.flat_map(|item| [&item.default, &item.default_request]).flatten();
-        LimitRangeEntry(lists.map(amounts).fold(Amounts::default(), Amounts::and))
+        LimitRangeEntry(lists.map(requested).fold(ResourceSet::default(), ResourceSet::union))
     }
 }
 

@@ -3,7 +3,7 @@
 use kedge_core::trigger_class::Resource;
 
 use super::*;
-use crate::neighbours::{Amounts, ConflictCheck, Container, Hpa, KindName, OtherScaledObject, Workload};
+use crate::neighbours::{ConflictCheck, Container, Hpa, KindName, OtherScaledObject, ResourceSet, Workload};
 
 fn deployment() -> KindName {
     KindName::from_reference(None, None)
@@ -250,9 +250,9 @@ fn an_hpa_that_is_there_already_must_be_its_own_or_given_up() {
 
 #[test]
 fn containers_must_request_what_they_are_scaled_by() {
-    let cpu = || Amounts::default().with(Resource::Cpu);
-    let container = |name: &str, requests: Amounts| Container { name: name.into(), requests };
-    let with = |containers: Vec<Container>, defaults: Amounts| Neighbours {
+    let cpu = || ResourceSet::default().with(Resource::Cpu);
+    let container = |name: &str, requests: ResourceSet| Container { name: name.into(), requests };
+    let with = |containers: Vec<Container>, defaults: ResourceSet| Neighbours {
         workload: Workload::Containers(containers),
         defaults,
         ..Neighbours::default()
@@ -263,20 +263,20 @@ fn containers_must_request_what_they_are_scaled_by() {
         object(json!({ "minReplicaCount": 1, "triggers": [trigger] }))
     };
     let all = || object(json!({ "minReplicaCount": 1, "triggers": [cpu_json()] }));
-    let two = || vec![container("main", cpu()), container("proxy", Amounts::default())];
+    let two = || vec![container("main", cpu()), container("proxy", ResourceSet::default())];
     let rows: [(&str, ScaledObject, Neighbours, &[&str]); 9] = [
-        ("all have it", all(), with(vec![container("main", cpu())], Amounts::default()), &[]),
-        ("one has not", all(), with(two(), Amounts::default()), &["missing-resource-request"]),
+        ("all have it", all(), with(vec![container("main", cpu())], ResourceSet::default()), &[]),
+        ("one has not", all(), with(two(), ResourceSet::default()), &["missing-resource-request"]),
         ("the namespace gives it", all(), with(two(), cpu()), &[]),
         (
             "the namespace gives the other",
             all(),
-            with(two(), Amounts::default().with(Resource::Memory)),
+            with(two(), ResourceSet::default().with(Resource::Memory)),
             &["missing-resource-request"],
         ),
-        ("the one that has it", of("main"), with(two(), Amounts::default()), &[]),
-        ("the one that has not", of("proxy"), with(two(), Amounts::default()), &["missing-resource-request"]),
-        ("one that is not there", of("missing"), with(two(), Amounts::default()), &[]),
+        ("the one that has it", of("main"), with(two(), ResourceSet::default()), &[]),
+        ("the one that has not", of("proxy"), with(two(), ResourceSet::default()), &["missing-resource-request"]),
+        ("one that is not there", of("missing"), with(two(), ResourceSet::default()), &[]),
         ("no target", all(), Neighbours { workload: Workload::Missing, ..Neighbours::default() }, &["missing-target"]),
         (
             "no target, and no rule needs it",
