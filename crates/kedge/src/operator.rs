@@ -115,6 +115,7 @@ fn start(client: kube::Client, settings: &Settings) -> Operator {
         warn!(warning, "some CA certificates are ignored");
     }
     let reads = Arc::new(KubeReads::new(client.clone()));
-    let registry = kedge_scalers::Registry::new(scalers, Connector::tcp(), reads);
+    let registry = kedge_scalers::Registry::new(scalers, Connector::tcp(), reads)
+        .with_unexpected_parameters(settings.unexpected_parameters);
     Operator::start(client, Clock::System, registry, settings.operator())
 }

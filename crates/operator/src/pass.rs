@@ -422,6 +422,7 @@ impl Passes {
                 (Ok(_), _) if untold => {
                     let note = format!("Scaler {} is built", trigger.kind);
                     self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, &note).await;
+                    self.report_unexpected_parameters(object, trigger.index).await;
                 }
                 (Ok(_), _) => {}
                 (Err(problem), Some(old)) if old.scaler.as_ref().err() == Some(problem) => {}
@@ -433,6 +434,15 @@ impl Passes {
         }
         if untold && board.is_built_at_all() && !old.is_some_and(|old| old.is_built_at_all()) {
             self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
+        }
+    }
+
+    /// Publishes an event for each parameter that the trigger's type does not know, where this is configured.
+    async fn report_unexpected_parameters(&self, object: &ScaledObject, index: usize) {
+        let Some(trigger) = object.spec.triggers.get(index) else { return };
+        for note in self.builder.registry.report_unexpected_parameters(trigger) {
+            warn!(note, "a trigger has an unexpected parameter");
+            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note).await;
         }
     }
 

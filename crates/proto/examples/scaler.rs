@@ -26,8 +26,8 @@ use tonic::{Request, Response, Status};
 
 const METRIC: &str = "queue-length";
 
-/// How often those who listen are looked after.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often streams are updated.
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Parser)]
 struct Args {
@@ -77,15 +77,15 @@ struct QueueScaler {
     stopping: watch::Receiver<bool>,
 }
 
-/// What the file says now.
+/// The present contents of the file.
 struct Queue {
     length: f64,
     target: Option<f64>,
 }
 
 impl QueueScaler {
-    /// What is not known is an error, and never a zero: at zero the target would be put to sleep.
-    fn look(&self) -> Result<Queue, Status> {
+    /// An unknown length is an error, never a zero: at zero the target would be scaled to zero.
+    fn read_queue(&self) -> Result<Queue, Status> {
         let text = fs::read_to_string(&self.queue)
             .map_err(|error| Status::unavailable(format!("cannot read the queue: {error}")))?;
         let mut numbers = text.split_whitespace().map(|word| {
@@ -96,12 +96,12 @@ impl QueueScaler {
     }
 
     fn is_active(&self, trigger: &ScaledObjectRef) -> Result<IsActiveResponse, Status> {
-        let result = self.look()?.length > parameter(trigger, "activationLength", 0.0)?;
+        let result = self.read_queue()?.length > parameter(trigger, "activationLength", 0.0)?;
         Ok(IsActiveResponse { result })
     }
 
     fn metric_specs(&self, trigger: &ScaledObjectRef) -> Result<GetMetricSpecResponse, Status> {
-        let target = match self.look() {
+        let target = match self.read_queue() {
             Ok(Queue { target: Some(target), .. }) => target,
             // The metric is known, also while its value is not.
             _ => parameter(trigger, "targetLength", 10.0)?,
@@ -110,27 +110,27 @@ impl QueueScaler {
         Ok(GetMetricSpecResponse { metric_specs: vec![spec] })
     }
 
-    /// What `ask` answers, now and whenever it is something else. A question without an answer is no news.
-    fn follow<T>(self, ask: impl Fn(&Self) -> Result<T, Status> + Send + Sync + 'static) -> Told<T>
+    /// The results of `read`, now and whenever they change. Errors are skipped.
+    fn follow<T>(self, read: impl Fn(&Self) -> Result<T, Status> + Send + Sync + 'static) -> Messages<T>
     where
         T: Clone + PartialEq + Send + Sync + 'static,
     {
         let mut stopping = self.stopping.clone();
-        let told = stream::unfold((self, ask, None::<T>), |(scaler, ask, last)| async move {
+        let messages = stream::unfold((self, read, None::<T>), |(scaler, read, last)| async move {
             loop {
-                match ask(&scaler) {
+                match read(&scaler) {
                     Ok(now) if last.as_ref() != Some(&now) => {
-                        return Some((Ok(now.clone()), (scaler, ask, Some(now))));
+                        return Some((Ok(now.clone()), (scaler, read, Some(now))));
                     }
-                    _ => tokio::time::sleep(LOOK_EVERY).await,
+                    _ => tokio::time::sleep(POLL_EVERY).await,
                 }
             }
         });
-        told.take_until(async move { stopping.wait_for(|stopping| *stopping).await.is_ok() }).boxed()
+        messages.take_until(async move { stopping.wait_for(|stopping| *stopping).await.is_ok() }).boxed()
     }
 }
 
-type Told<T> = BoxStream<'static, Result<T, Status>>;
+type Messages<T> = BoxStream<'static, Result<T, Status>>;
 
 /// A number from the trigger's metadata.
 fn parameter(trigger: &ScaledObjectRef, name: &str, default: f64) -> Result<f64, Status> {
@@ -144,8 +144,8 @@ fn parameter(trigger: &ScaledObjectRef, name: &str, default: f64) -> Result<f64,
 
 #[tonic::async_trait]
 impl ExternalScaler for QueueScaler {
-    type StreamIsActiveStream = Told<IsActiveResponse>;
-    type StreamMetricSpecStream = Told<GetMetricSpecResponse>;
+    type StreamIsActiveStream = Messages<IsActiveResponse>;
+    type StreamMetricSpecStream = Messages<GetMetricSpecResponse>;
 
     async fn is_active(&self, request: Request<ScaledObjectRef>) -> Result<Response<IsActiveResponse>, Status> {
         Ok(Response::new(self.is_active(request.get_ref())?))
@@ -164,14 +164,14 @@ impl ExternalScaler for QueueScaler {
             return Err(Status::not_found(format!("there is no metric {metric_name:?}; there is {METRIC:?}")));
         }
         // The float counts where it is above 0; for 0 the other field does, and it is 0 too.
-        let value = MetricValue { metric_name, metric_value: 0, metric_value_float: self.look()?.length };
+        let value = MetricValue { metric_name, metric_value: 0, metric_value_float: self.read_queue()?.length };
         Ok(Response::new(GetMetricsResponse { metric_values: vec![value] }))
     }
 
     async fn stream_is_active(
         &self,
         request: Request<ScaledObjectRef>,
-    ) -> Result<Response<Told<IsActiveResponse>>, Status> {
+    ) -> Result<Response<Messages<IsActiveResponse>>, Status> {
         let trigger = request.into_inner();
         Ok(Response::new(self.clone().follow(move |scaler| scaler.is_active(&trigger))))
     }
@@ -179,7 +179,7 @@ impl ExternalScaler for QueueScaler {
     async fn stream_metric_spec(
         &self,
         request: Request<ScaledObjectRef>,
-    ) -> Result<Response<Told<GetMetricSpecResponse>>, Status> {
+    ) -> Result<Response<Messages<GetMetricSpecResponse>>, Status> {
         let trigger = request.into_inner();
         Ok(Response::new(self.clone().follow(move |scaler| scaler.metric_specs(&trigger))))
     }

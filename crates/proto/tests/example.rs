@@ -1,6 +1,6 @@
-//! The example for those who write scalers, as a process: it answers, follows its file, and stops when it is told to.
+//! The example of an external scaler, as a process: it answers, follows its file, and stops on SIGTERM.
 
-#![allow(clippy::unwrap_used, reason = "all of this is test code, also what stands outside of test functions")]
+#![allow(clippy::unwrap_used, reason = "all of this is test code, also what is outside of test functions")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -39,7 +39,7 @@ impl Scaler {
         ExternalScalerClient::connect(format!("http://{}", self.address)).await.unwrap()
     }
 
-    /// The client goes on meanwhile: it too must notice that the server wants to stop.
+    /// The client continues meanwhile: it must notice that the server stops.
     async fn terminate(&mut self) -> ExitStatus {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM)
             .unwrap();

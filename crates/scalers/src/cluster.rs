@@ -1,11 +1,11 @@
-//! What triggers may ask about the cluster they are in. Who answers is the caller's matter: this crate knows no API server.
+//! What triggers read of the cluster. The caller implements it: this crate has no Kubernetes client.
 
 use std::time::Duration;
 
 use crate::error::ReadError;
 use crate::scaler::BoxFuture;
 
-/// Reads of the cluster. No answer may be a guess: what cannot be read is an error.
+/// Reads of the cluster. An implementation never guesses: what cannot be read is an error.
 pub trait ClusterReads: Send + Sync + std::fmt::Debug {
     /// Counts the pods that have not ended, by a label selector.
     fn pods<'a>(&'a self, namespace: &'a str, selector: &'a str) -> BoxFuture<'a, Result<PodCount, ReadError>>;
@@ -42,20 +42,20 @@ pub struct NoCluster;
 
 impl ClusterReads for NoCluster {
     fn pods<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<PodCount, ReadError>> {
-        Box::pin(std::future::ready(Err(nowhere(PODS))))
+        Box::pin(std::future::ready(Err(no_cluster(PODS))))
     }
 
     fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
-        Box::pin(std::future::ready(Err(nowhere(ENDPOINTS))))
+        Box::pin(std::future::ready(Err(no_cluster(ENDPOINTS))))
     }
 }
 
-fn nowhere(what: &'static str) -> ReadError {
+fn no_cluster(what: &'static str) -> ReadError {
     ReadError::Cluster { what, problem: "there is none here; run the operator in one".to_owned() }
 }
 
-/// An answer of the cluster, if it comes in time.
-pub(crate) async fn within<T>(
+/// The result of a read, if it comes in time.
+pub(crate) async fn with_timeout<T>(
     limit: Duration,
     what: &'static str,
     answer: BoxFuture<'_, Result<T, ReadError>>,

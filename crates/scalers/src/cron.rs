@@ -9,7 +9,7 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::error::ReadError;
 use crate::metadata::Reader;
-use crate::metadata::convert::{self, Converted, Flaw};
+use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::metric_name;
 use crate::scaler::{Activity, BoxFuture, Known, Scaler};
 use crate::target::{External, TargetType};
@@ -85,18 +85,18 @@ fn parse_schedule(text: &str) -> Converted<Written> {
 fn parse_replicas(text: &str) -> Converted<f64> {
     match convert::integer(text)? {
         // KEDA: cannot tell 0 from nothing, and refuses both.
-        0 => Err(Flaw::new("counts as missing", "write how many replicas the window wants, other than 0")),
+        0 => Err(ConversionError::new("counts as missing", "write how many replicas the window wants, other than 0")),
         replicas => Ok(replicas as f64),
     }
 }
 
-/// Some of these messages say themselves what to do.
-fn explain(error: CronError) -> Flaw {
+/// Some of these messages contain a remedy.
+fn explain(error: CronError) -> ConversionError {
     let text = error.to_string();
     let (problem, remedy) = text
         .split_once("; ")
         .unwrap_or((&text, "write minute, hour, day of month, month, day of week (0 is Sunday), as in 0 8 * * 1-5"));
-    Flaw::new(format!("cannot be used: {problem}"), remedy)
+    ConversionError::new(format!("cannot be used: {problem}"), remedy)
 }
 
 impl CronScaler {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_found_when_it_is_built() {
+    fn errors_are_found_when_it_is_built() {
         let rows: [(&str, Sample, &[&str]); 9] = [
             ("an unknown zone", office_hours().with("timezone", "Mars/Olympus"), &["`timezone` \"Mars/Olympus\""]),
             ("Sunday is not 7", office_hours().with("start", "0 9 * * 7"), &["`start` \"0 9 * * 7\" cannot be used"]),

@@ -51,7 +51,7 @@ impl ReadError {
 pub struct Endpoint(String);
 
 impl Endpoint {
-    pub fn of(uri: &http::Uri) -> Self {
+    pub fn from_uri(uri: &http::Uri) -> Self {
         let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         // The last `@` ends the user info: a password may hold another one.
@@ -60,7 +60,7 @@ impl Endpoint {
     }
 
     /// One that has no scheme and no path.
-    pub(crate) fn of_host(host_and_port: String) -> Self {
+    pub(crate) fn from_host(host_and_port: String) -> Self {
         Self(host_and_port)
     }
 }
@@ -83,13 +83,13 @@ mod tests {
             ("http://[::1]:9090", "http://[::1]:9090/"),
         ];
         for (uri, expected) in rows {
-            assert_eq!(Endpoint::of(&uri.parse().unwrap()).to_string(), expected);
+            assert_eq!(Endpoint::from_uri(&uri.parse().unwrap()).to_string(), expected);
         }
     }
 
     #[test]
     fn a_message_names_the_endpoint_and_the_limit() {
-        let endpoint = Endpoint::of(&"http://p:9090/q".parse().unwrap());
+        let endpoint = Endpoint::from_uri(&"http://p:9090/q".parse().unwrap());
         let error = ReadError::Timeout { endpoint, limit: Duration::from_secs(3) };
         assert_eq!(error.to_string(), "http://p:9090/q gave no answer within 3s");
         assert_eq!(error.reason(), "SourceTimeout");

@@ -1,13 +1,13 @@
-//! `external` and `external-push`: a gRPC server of the user's own decides. `config` reads the trigger, [`ExternalClient`]
-//! calls the server, `answer` reads what it says, `push` listens to what it tells unasked.
+//! `external` and `external-push`: a gRPC server of the user's own gives the values. `config` reads the trigger,
+//! [`ExternalClient`] calls the server, `response` parses its responses, `push` reads its streams.
 //!
 //! The contract is `proto/externalscaler.proto`.
 
-mod answer;
 mod backoff;
 mod client;
 mod config;
 mod push;
+mod response;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,10 +24,12 @@ use crate::scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
 use crate::target::TargetType;
 use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
-pub use answer::{specs, value};
 pub use client::ExternalClient;
+pub use config::{CA_CERT, ENABLE_TLS, SCALER_ADDRESS, TLS_CLIENT_CERT, TLS_CLIENT_KEY, UNSAFE_SSL};
+use response::ServerMetricSpec;
+pub use response::{specs, value};
 
-pub(crate) static EXTERNAL: TriggerType = TriggerType {
+pub static EXTERNAL: TriggerType = TriggerType {
     name: "external",
     keda_scaler: "externalScaler",
     class: TriggerClass::Source,
@@ -36,7 +38,7 @@ pub(crate) static EXTERNAL: TriggerType = TriggerType {
     ..DESCRIPTION
 };
 
-pub(crate) static EXTERNAL_PUSH: TriggerType = TriggerType {
+pub static EXTERNAL_PUSH: TriggerType = TriggerType {
     name: "external-push",
     keda_scaler: "externalPushScaler",
     class: TriggerClass::Push,
@@ -76,37 +78,37 @@ pub(crate) struct ExternalScaler {
     index: usize,
     delivery: Delivery,
     target_type: TargetType,
-    memory: Arc<Memory>,
+    specs: Arc<SpecCache>,
 }
 
-/// The metrics as they were told last.
+/// The metrics that the server reported last.
 #[derive(Debug, Default)]
-struct Memory(Mutex<Told>);
+struct SpecCache(Mutex<LastSpecs>);
 
 #[derive(Clone, Debug, Default)]
-enum Told {
+enum LastSpecs {
     #[default]
-    Nothing,
-    /// As the answer to a question: asked again at the next occasion.
-    Asked(Vec<MetricSpec>),
-    /// Unasked: it holds until something else is told.
-    Unasked(Vec<MetricSpec>),
+    None,
+    /// The response to a query: queried again at the next occasion.
+    Polled(Vec<MetricSpec>),
+    /// Pushed by the server: valid until the next push.
+    Pushed(Vec<MetricSpec>),
 }
 
-impl Memory {
-    fn told(&self) -> Told {
+impl SpecCache {
+    fn last(&self) -> LastSpecs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn keep(&self, told: Told) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = told;
+    fn store(&self, specs: LastSpecs) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = specs;
     }
 }
 
 fn build(trigger: &TriggerConfig<'_>, shared: &Shared, delivery: Delivery) -> Result<ExternalScaler, BuildError> {
     let config = config::parse(trigger, shared)?;
     let (client, target_type) = (ExternalClient::new(config.channel, config.reference), config.target_type);
-    Ok(ExternalScaler { client, index: trigger.index, delivery, target_type, memory: Arc::default() })
+    Ok(ExternalScaler { client, index: trigger.index, delivery, target_type, specs: Arc::default() })
 }
 
 pub(crate) fn client(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<ExternalClient, BuildError> {
@@ -114,31 +116,32 @@ pub(crate) fn client(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Ext
 }
 
 impl ExternalScaler {
-    fn read_specs(&self, told: &[answer::Told]) -> Result<Vec<MetricSpec>, ReadError> {
+    fn parse_specs(&self, received: &[ServerMetricSpec]) -> Result<Vec<MetricSpec>, ReadError> {
         let endpoint = self.client.endpoint();
-        answer::specs(self.index, self.target_type, told).map_err(|problem| ReadError::Malformed { endpoint, problem })
+        response::specs(self.index, self.target_type, received)
+            .map_err(|problem| ReadError::Malformed { endpoint, problem })
     }
 
-    async fn ask_specs(&self) -> Result<Vec<MetricSpec>, ReadError> {
-        let told = self.memory.told();
-        if let Told::Unasked(specs) = told {
+    async fn fetch_specs(&self) -> Result<Vec<MetricSpec>, ReadError> {
+        let last = self.specs.last();
+        if let LastSpecs::Pushed(specs) = last {
             return Ok(specs);
         }
         match self.client.get_metric_spec().await {
-            Ok(answer) => {
-                let specs = self.read_specs(&answer)?;
-                self.memory.keep(Told::Asked(specs.clone()));
+            Ok(received) => {
+                let specs = self.parse_specs(&received)?;
+                self.specs.store(LastSpecs::Polled(specs.clone()));
                 Ok(specs)
             }
             // KEDA: forgets them, and with them the failures that its fallback would count.
-            Err(error) => match told {
-                Told::Asked(specs) => Ok(specs),
+            Err(error) => match last {
+                LastSpecs::Polled(specs) => Ok(specs),
                 _ => Err(error),
             },
         }
     }
 
-    async fn ask_values(&self, metric: &str) -> Result<Known, ReadError> {
+    async fn fetch_values(&self, metric: &str) -> Result<Known, ReadError> {
         let endpoint = || self.client.endpoint();
         let Some(name) = metric_name::strip_prefix(self.index, metric) else {
             let problem = format!("{metric} is not a metric of trigger {}", self.index);
@@ -146,7 +149,7 @@ impl ExternalScaler {
         };
         let (values, is_active) = try_join(self.client.get_metrics(name), self.client.is_active()).await?;
         let values =
-            answer::values(&values).map_err(|problem| ReadError::Malformed { endpoint: endpoint(), problem })?;
+            response::values(&values).map_err(|problem| ReadError::Malformed { endpoint: endpoint(), problem })?;
         // KEDA: publishes nothing, and the HPA cannot tell that from a metric that is not there.
         if values.is_empty() {
             let problem = format!("GetMetrics gave no values for {name:?}");
@@ -162,11 +165,11 @@ fn activity(is_active: bool) -> Activity {
 
 impl Scaler for ExternalScaler {
     fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
-        Box::pin(self.ask_specs())
+        Box::pin(self.fetch_specs())
     }
 
     fn read<'a>(&'a self, metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
-        Box::pin(self.ask_values(metric))
+        Box::pin(self.fetch_values(metric))
     }
 
     fn push(&self) -> Option<BoxStream<'static, PushEvent>> {

@@ -1,12 +1,12 @@
 //! gRPC for every trigger type that speaks it: channels, shared by all triggers with the same address and TLS profile.
-//! `address` reads where a server is, `dial` gets there, `channel` calls it, `listening` hears its streams, `explain` says
-//! why a call failed.
+//! `address` parses addresses, `connector` opens connections, `channel` makes calls, `streaming` reads streams, `explain`
+//! turns failures into errors.
 
 mod address;
 mod channel;
-mod dial;
+mod connector;
 mod explain;
-mod listening;
+mod streaming;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,9 +15,9 @@ use crate::http::{HttpClients, TlsProfile};
 use crate::trigger::FieldError;
 pub(crate) use address::Address;
 pub(crate) use channel::{Channel, request};
-use dial::Dial;
+use connector::GrpcConnector;
 
-/// Who a channel leads to, and what protects it.
+/// The server of a channel, and how the connection is protected.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peer {
     pub(crate) address: Address,
@@ -41,15 +41,15 @@ impl Channels {
         if let Some(channel) = channels.get(peer) {
             return Ok(Arc::clone(channel));
         }
-        // What no scaler holds any more is let go when another comes.
+        // Channels that no scaler holds any more are dropped when a new one is added.
         channels.retain(|_, channel| Arc::strong_count(channel) > 1);
         let tls = match &peer.security {
             Security::Plaintext => None,
             Security::Tls(profile) => Some(clients.tls(profile)?),
         };
         let limit = clients.settings().limit(None);
-        let dial = Dial::new(clients.connector(), &peer.address, tls, limit);
-        let channel = Arc::new(Channel::new(&peer.address, dial, limit));
+        let connector = GrpcConnector::new(clients.connector(), &peer.address, tls, limit);
+        let channel = Arc::new(Channel::new(&peer.address, connector, limit));
         channels.insert(peer.clone(), Arc::clone(&channel));
         Ok(channel)
     }
@@ -62,7 +62,7 @@ mod tests {
     use crate::http::connector::Connector;
 
     #[test]
-    fn peers_share_channels_and_those_that_nobody_holds_are_let_go() {
+    fn peers_share_channels_and_unused_ones_are_dropped() {
         let clients = HttpClients::new(Settings::default(), Connector::tcp());
         let channels = Channels::default();
         let peer = |address: &str, security| Peer { address: Address::parse(address).unwrap(), security };

@@ -1,6 +1,6 @@
 //! HTTP for every trigger type that speaks it: clients, shared by all triggers with the same TLS profile, so that
-//! connections and TLS sessions are shared too. `call` does one request; `connector` is the way out, and `route` knows which
-//! part of it leads through a proxy.
+//! connections and TLS sessions are shared too. `call` sends one request; `connector` opens
+//! connections, and `proxy_connector` those through a proxy.
 
 mod address;
 mod ca_dirs;
@@ -8,7 +8,7 @@ mod call;
 pub mod connector;
 pub mod exchange;
 mod proxy;
-mod route;
+mod proxy_connector;
 mod tls;
 
 use std::collections::HashMap;
@@ -24,14 +24,14 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::CipherSuite;
 use rustls::pki_types::CertificateDer;
 
-use crate::identity::{Ambient, Identities};
+use crate::identity::{CloudEnvironment, Signers};
 use crate::trigger::FieldError;
 pub(crate) use address::{Address, basic};
 pub use ca_dirs::read_ca_dirs;
 pub(crate) use call::{Call, find, innermost};
-use connector::Connector;
+use connector::{Connector, HyperConnector};
 pub use proxy::Proxies;
-use route::Route;
+use proxy_connector::ProxyConnector;
 use tls::Roots;
 pub(crate) use tls::{TlsProfile, Verification};
 pub use tls::{TlsVersion, parse_ciphers, provider};
@@ -41,7 +41,7 @@ pub use tls::{TlsVersion, parse_ciphers, provider};
 pub struct Settings {
     /// How long a whole request may take, where its trigger says nothing else; zero counts as 300 ms.
     pub http_timeout: Duration,
-    /// Authorities that are trusted beside those of the machine.
+    /// CAs that are trusted in addition to those of the machine.
     pub extra_roots: Vec<CertificateDer<'static>>,
     pub keep_alive: KeepAlive,
     /// How long an unused connection is kept.
@@ -52,8 +52,8 @@ pub struct Settings {
     pub tls_min: TlsVersion,
     /// The cipher suites that TLS 1.2 may use; none means all. TLS 1.3 always has all of its own.
     pub ciphers: Vec<CipherSuite>,
-    /// What the clouds say of this process, for triggers that sign in as it.
-    pub ambient: Ambient,
+    /// The variables by which clouds identify this process, for triggers that use its identity.
+    pub cloud_environment: CloudEnvironment,
 }
 
 /// Whether connections outlive their request.
@@ -75,7 +75,7 @@ impl Default for Settings {
             proxies: Proxies::default(),
             tls_min: TlsVersion::default(),
             ciphers: Vec::new(),
-            ambient: Ambient::default(),
+            cloud_environment: CloudEnvironment::default(),
         }
     }
 }
@@ -97,26 +97,26 @@ pub(crate) struct HttpClients {
     connector: Connector,
     roots: OnceLock<Roots>,
     clients: Mutex<HashMap<TlsProfile, Arc<HttpClient>>>,
-    /// Whom this process can sign in as, with the tokens that are held.
-    pub(crate) identities: Identities,
+    /// The cloud identities in use, with their cached credentials.
+    pub(crate) signers: Signers,
 }
 
 impl HttpClients {
     pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
-        let identities = Identities::default();
-        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default(), identities }
+        let signers = Signers::default();
+        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default(), signers }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The way out, for clients of another kind.
+    /// The connector, for clients of another kind.
     pub(crate) fn connector(&self) -> Connector {
         self.connector.clone()
     }
 
-    /// What TLS is spoken with under a profile, for clients of another kind.
+    /// The TLS settings of a profile, for clients of another kind.
     pub(crate) fn tls(&self, profile: &TlsProfile) -> Result<rustls::ClientConfig, FieldError> {
         let roots = self.roots.get_or_init(|| Roots::load(&self.settings.extra_roots));
         tls::client_config(profile, roots, &self.settings)
@@ -128,15 +128,15 @@ impl HttpClients {
         if let Some(client) = clients.get(profile) {
             return Ok(Arc::clone(client));
         }
-        // Credentials come and go: what no scaler holds any more is let go when new ones arrive.
+        // Credentials change: clients that no scaler holds any more are dropped when a new one is added.
         clients.retain(|profile, client| profile.is_ordinary() || Arc::strong_count(client) > 1);
         let client = Arc::new(HttpClient::new(&self.settings, self.connector.clone(), self.tls(profile)?));
         clients.insert(profile.clone(), Arc::clone(&client));
         Ok(client)
     }
 
-    /// A client that uses no proxy, for what only this very machine can be told.
-    pub(crate) fn straight_client(&self) -> Result<Arc<HttpClient>, FieldError> {
+    /// A client that uses no proxy, for services of this machine.
+    pub(crate) fn direct_client(&self) -> Result<Arc<HttpClient>, FieldError> {
         let settings = Settings { proxies: Proxies::default(), ..self.settings.clone() };
         let tls = self.tls(&TlsProfile::default())?;
         Ok(Arc::new(HttpClient::new(&settings, self.connector.clone(), tls)))
@@ -145,7 +145,7 @@ impl HttpClients {
 
 /// A client with its own pool of connections.
 pub(crate) struct HttpClient {
-    client: legacy::Client<HttpsConnector<Route>, Full<Bytes>>,
+    client: legacy::Client<HttpsConnector<HyperConnector<ProxyConnector>>, Full<Bytes>>,
     keep_alive: KeepAlive,
     proxies: Arc<Proxies>,
 }
@@ -153,7 +153,7 @@ pub(crate) struct HttpClient {
 impl HttpClient {
     fn new(settings: &Settings, connector: Connector, tls: rustls::ClientConfig) -> Self {
         let (tls, proxies) = (Arc::new(tls), Arc::new(settings.proxies.clone()));
-        let route = Route::new(connector, Arc::clone(&proxies), Arc::clone(&tls));
+        let proxy_connector = ProxyConnector::new(connector, Arc::clone(&proxies), Arc::clone(&tls));
         let idle_max = match settings.keep_alive {
             KeepAlive::On => settings.idle_per_host_max,
             KeepAlive::Off => 0,
@@ -162,7 +162,7 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(settings.idle_timeout)
             .pool_max_idle_per_host(idle_max)
-            .build(HttpsConnector::from((route, tls)));
+            .build(HttpsConnector::from((HyperConnector(proxy_connector), tls)));
         Self { client, keep_alive: settings.keep_alive, proxies }
     }
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_share_clients_and_forgotten_credentials_are_let_go() {
+    fn profiles_share_clients_and_unused_ones_are_dropped() {
         let clients = HttpClients::new(Settings::default(), Connector::tcp());
         let ca = |name: &str| {
             let certified = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();

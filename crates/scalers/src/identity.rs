@@ -1,12 +1,12 @@
-//! Signing in as somebody that a cloud knows: `aws`, `azure` and `gcp` say who that can be and how it is proved, `token`
-//! holds what was given for as long as it is good. Identities are shared: triggers of the same one ask for one token.
+//! Cloud identities and their credentials: `aws`, `azure` and `gcp` define the identities of each cloud and how credentials
+//! are fetched for them; `token` caches credentials until they expire. Triggers with the same identity share one [`Signer`].
 
-mod ambient;
 pub(crate) mod aws;
 pub(crate) mod azure;
+mod environment;
 pub(crate) mod gcp;
-mod means;
 mod token;
+mod token_client;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,19 +18,22 @@ use crate::error::ReadError;
 use crate::http::{Call, HttpClients};
 use crate::scaler::BoxFuture;
 use crate::trigger::{FieldError, Secret};
-pub use ambient::Ambient;
-use means::Means;
-use token::{Lease, Renewing};
+use aws::AwsIdentity;
+use azure::AzureIdentity;
+pub use environment::CloudEnvironment;
+use gcp::GcpIdentity;
+use token::{Expiring, Renewing};
+use token_client::TokenClient;
 
-/// Who to be, and for what: all that sets one identity apart from another.
+/// An identity at a cloud, and what it is used for. Equal values share credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Persona {
-    Aws(aws::Persona),
-    Azure(azure::Persona),
-    Gcp(gcp::Persona),
+pub(crate) enum CloudIdentity {
+    Aws(AwsIdentity),
+    Azure(AzureIdentity),
+    Gcp(GcpIdentity),
 }
 
-impl Persona {
+impl CloudIdentity {
     fn name(&self) -> &'static str {
         match self {
             Self::Aws(_) => "aws",
@@ -39,106 +42,106 @@ impl Persona {
         }
     }
 
-    /// Who signs when this one asks for its credentials.
+    /// The identity that signs the request for the credentials of this one.
     fn base(&self) -> Option<Self> {
         match self {
-            Self::Aws(persona) => persona.base().map(Self::Aws),
+            Self::Aws(identity) => identity.base().map(Self::Aws),
             Self::Azure(_) | Self::Gcp(_) => None,
         }
     }
 }
 
-/// What proves an identity.
+/// What authenticates an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Credential {
     Bearer(Secret),
     Aws(aws::Credentials),
 }
 
-/// The identities in use.
+/// The signers in use.
 #[derive(Debug, Default)]
-pub(crate) struct Identities {
-    known: Mutex<HashMap<Persona, Arc<Identity>>>,
-    means: OnceLock<Means>,
+pub(crate) struct Signers {
+    known: Mutex<HashMap<CloudIdentity, Arc<Signer>>>,
+    token_client: OnceLock<TokenClient>,
 }
 
 impl HttpClients {
-    /// The identity of a persona: the one in use, or a new one. Nobody is asked yet.
-    pub(crate) fn identity(&self, persona: &Persona) -> Result<Arc<Identity>, FieldError> {
-        let base = persona.base().map(|base| self.identity(&base)).transpose()?;
-        let means = self.means()?;
-        let mut known = self.identities.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(identity) = known.get(persona) {
-            return Ok(Arc::clone(identity));
+    /// The signer for an identity: the one in use, or a new one. No request is sent yet.
+    pub(crate) fn signer(&self, identity: &CloudIdentity) -> Result<Arc<Signer>, FieldError> {
+        let base = identity.base().map(|base| self.signer(&base)).transpose()?;
+        let client = self.token_client()?;
+        let mut known = self.signers.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(signer) = known.get(identity) {
+            return Ok(Arc::clone(signer));
         }
-        // Credentials come and go: what no scaler holds any more is let go when new ones arrive.
-        known.retain(|_, identity| Arc::strong_count(identity) > 1);
-        let identity = Arc::new(Identity { persona: persona.clone(), base, means, held: Renewing::default() });
-        known.insert(persona.clone(), Arc::clone(&identity));
-        Ok(identity)
+        // Credentials change: signers that no scaler holds any more are dropped when a new one is added.
+        known.retain(|_, signer| Arc::strong_count(signer) > 1);
+        let signer = Arc::new(Signer { identity: identity.clone(), base, client, credential: Renewing::default() });
+        known.insert(identity.clone(), Arc::clone(&signer));
+        Ok(signer)
     }
 
-    fn means(&self) -> Result<Means, FieldError> {
-        if let Some(means) = self.identities.means.get() {
-            return Ok(means.clone());
+    fn token_client(&self) -> Result<TokenClient, FieldError> {
+        if let Some(client) = self.signers.token_client.get() {
+            return Ok(client.clone());
         }
-        let made = Means::new(self)?;
-        Ok(self.identities.means.get_or_init(|| made).clone())
+        let client = TokenClient::new(self)?;
+        Ok(self.signers.token_client.get_or_init(|| client).clone())
     }
 }
 
-/// Somebody whom a cloud knows, with what proves it.
+/// Signs requests as one identity, with credentials that are renewed before they expire.
 #[derive(Debug)]
-pub(crate) struct Identity {
-    persona: Persona,
-    base: Option<Arc<Identity>>,
-    means: Means,
-    held: Renewing<Credential>,
+pub(crate) struct Signer {
+    identity: CloudIdentity,
+    base: Option<Arc<Signer>>,
+    client: TokenClient,
+    credential: Renewing<Credential>,
 }
 
-impl Identity {
-    /// Makes the call one of this identity.
+impl Signer {
+    /// Signs the call.
     pub(crate) async fn sign(&self, call: &mut Call, now: DateTime<Utc>) -> Result<(), ReadError> {
-        let signed = match (self.credential(now).await?, &self.persona) {
+        let signed = match (self.credential(now).await?, &self.identity) {
             (Credential::Bearer(token), _) => sign_with_token(call, &token),
-            (Credential::Aws(credentials), Persona::Aws(persona)) => persona.sign(call, &credentials, now),
+            (Credential::Aws(credentials), CloudIdentity::Aws(identity)) => identity.sign(call, &credentials, now),
             (Credential::Aws(_), _) => Err("these credentials are of another cloud".to_owned()),
         };
         signed.map_err(|problem| self.failure(problem))
     }
 
-    /// What proves the identity now: what is held, or something new. One deadline is over all of it, waiting included.
+    /// The cached credential while it is fresh, else a new one. One deadline covers fetching and waiting for others to fetch.
     async fn credential(&self, now: DateTime<Utc>) -> Result<Credential, ReadError> {
-        let limit = self.means.limit;
-        match tokio::time::timeout(limit, self.held.get(now, self.fetch(now))).await {
+        let limit = self.client.limit;
+        match tokio::time::timeout(limit, self.credential.get(now, self.fetch(now))).await {
             Ok(outcome) => outcome.map_err(|problem| self.failure(problem)),
-            Err(_) => Err(self.failure(format!("nobody gave credentials within {limit:?}"))),
+            Err(_) => Err(self.failure(format!("no credentials were given within {limit:?}"))),
         }
     }
 
-    /// Boxed, because an identity may stand on another one.
-    fn fetch(&self, now: DateTime<Utc>) -> BoxFuture<'_, Result<Lease<Credential>, String>> {
+    /// Boxed, because an identity may depend on another one.
+    fn fetch(&self, now: DateTime<Utc>) -> BoxFuture<'_, Result<Expiring<Credential>, String>> {
         Box::pin(async move {
-            match &self.persona {
-                Persona::Azure(persona) => Ok(persona.fetch(&self.means, now).await?.map(Credential::Bearer)),
-                Persona::Gcp(persona) => Ok(persona.fetch(&self.means, now).await?.map(Credential::Bearer)),
-                Persona::Aws(persona) => {
-                    Ok(persona.fetch(&self.means, self.fetch_base(now), now).await?.map(Credential::Aws))
+            match &self.identity {
+                CloudIdentity::Azure(identity) => Ok(identity.fetch(&self.client, now).await?.map(Credential::Bearer)),
+                CloudIdentity::Gcp(identity) => Ok(identity.fetch(&self.client, now).await?.map(Credential::Bearer)),
+                CloudIdentity::Aws(identity) => {
+                    Ok(identity.fetch(&self.client, self.fetch_base(now), now).await?.map(Credential::Aws))
                 }
             }
         })
     }
 
     async fn fetch_base(&self, now: DateTime<Utc>) -> Result<aws::Credentials, String> {
-        let base = self.base.as_ref().ok_or("there is nobody who could assume the role")?;
-        match base.held.get(now, base.fetch(now)).await? {
+        let base = self.base.as_ref().ok_or("there is no identity that could assume the role")?;
+        match base.credential.get(now, base.fetch(now)).await? {
             Credential::Aws(credentials) => Ok(credentials),
             Credential::Bearer(_) => Err("these credentials are of another cloud".to_owned()),
         }
     }
 
     fn failure(&self, problem: String) -> ReadError {
-        ReadError::NoCredentials { identity: self.persona.name(), problem }
+        ReadError::NoCredentials { identity: self.identity.name(), problem }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `kubernetes-workload`: how many pods of the namespace a label selector finds, or on how many nodes they are.
+//! `kubernetes-workload`: the number of pods that a label selector matches, or of their nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<WorkloadScaler,
 impl WorkloadScaler {
     async fn count(&self) -> Result<Known, ReadError> {
         let answer = self.cluster.pods(&self.namespace, &self.selector);
-        let PodCount { pods, nodes } = cluster::within(self.limit, cluster::PODS, answer).await?;
+        let PodCount { pods, nodes } = cluster::with_timeout(self.limit, cluster::PODS, answer).await?;
         let count = match self.counted {
             Counted::Pods => pods,
             Counted::Nodes => nodes,

@@ -1,23 +1,36 @@
-//! The trigger types: how each reads its part of a manifest, asks its source, and reads the answer.
+//! The trigger types: the description of each, its typed configuration, its client, and its readings.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`scaler`] | what every trigger type offers: its metrics, and readings of them |
-//! | [`registry`] | the trigger types by name |
-//! | [`trigger`] | what a scaler is built from, and all that can be wrong with it |
+//! | [`trigger_type`] | the descriptor of a type: class, parameters, activation, RBAC needs |
+//! | [`registry`] | the descriptors of all types; builds scalers |
+//! | [`scaler`] | the interface of a built trigger: its metrics, and readings of them |
+//! | [`trigger`] | what a scaler is built from, and the errors in it |
 //! | [`error`] | why a reading is unknown |
-//! | [`metadata`] | typed parameters: where they may stand, what their text means |
-//! | [`metric_name`], [`target`] | how external metrics are named and what they are compared with |
-//! | [`http`] | shared clients, and the [`http::connector`] through which every connection is made |
-//! | [`identity`] | signing in as somebody that a cloud knows: AWS, Azure, Google Cloud |
-//! | `grpc` | shared channels, which go the same way out |
-//! | `auth` | the parameters by which triggers that speak HTTP sign in |
-//! | [`external`] | `external` and `external-push`, and the client by which their scalers are called |
+//! | [`metadata`] | reads parameters from their sources, and converts them |
+//! | [`metric_name`], [`target`] | the names and targets of external metrics |
+//! | [`http`] | shared clients, and the [`http::connector`] that opens every connection |
+//! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
+//! | `grpc` | shared gRPC channels over the same connector |
+//! | `auth` | the authentication parameters that HTTP triggers share |
+//! | [`external`] | `external` and `external-push`, and the client of their servers |
 //! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `resource` | the other trigger types |
-//! | [`cluster`] | what triggers may ask about the cluster, answered by the caller |
+//! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
+//! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
-//! A new trigger type is a new file and a line in [`registry`]. Everything is resolved before it comes here: secrets,
-//! environment and pod identity are the caller's work, and `now` is given; deadlines follow tokio's clock.
+//! Everything is resolved before it comes here: the caller resolves secrets, environment and pod identity, and gives `now`;
+//! deadlines follow tokio's clock.
+//!
+//! # Add a trigger type
+//!
+//! 1. Write a module with the parameters as `const` [`Field`](trigger_type::Field)s, a `static TRIGGER:` [`TriggerType`] that
+//!    lists them, and a scaler that reads them with [`metadata::Reader`] by the same constants.
+//! 2. Add `&module::TRIGGER` to [`registry::TRIGGER_TYPES`].
+//! 3. Write its page in `docs/scalers`, which the descriptor names.
+//! 4. Run `cargo xtask generate`, which adds the type to `docs/reference/triggers.md`.
+//!
+//! Lint, admission, simulate, telemetry and `kedge rbac` read the descriptor. A test fails while the parameters that the
+//! scaler reads and the ones that the descriptor lists differ.
 
 mod auth;
 pub mod cluster;
@@ -45,8 +58,8 @@ pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, provider, read_ca_dirs};
-pub use identity::Ambient;
-pub use registry::Registry;
+pub use identity::CloudEnvironment;
+pub use registry::{Registry, UnexpectedParameters};
 pub use resource::CONTAINER_NAME;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};

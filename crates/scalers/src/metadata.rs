@@ -147,12 +147,12 @@ impl<'a> Reader<'a> {
     fn convert<T>(&mut self, field: Field, found: &Found<'_>, convert: impl FnOnce(&str) -> Converted<T>) -> Option<T> {
         match convert(found.text) {
             Ok(value) => Some(value),
-            Err(flaw) => {
+            Err(error) => {
                 let problem = match (field.sensitivity, found.source) {
-                    (Sensitivity::Public, Source::Metadata) => format!("{} {}", quote(found.text), flaw.problem),
-                    _ => flaw.problem,
+                    (Sensitivity::Public, Source::Metadata) => format!("{} {}", quote(found.text), error.problem),
+                    _ => error.problem,
                 };
-                self.error(FieldError::new(field.name, problem, flaw.remedy));
+                self.error(FieldError::new(field.name, problem, error.remedy));
                 None
             }
         }

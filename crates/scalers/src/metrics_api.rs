@@ -1,6 +1,6 @@
-//! `metrics-api`: a number in the answer of any HTTP server. `config` reads the trigger, `request` asks, `service` finds all
-//! pods behind a Service where each of them is to be asked; `location` knows where in an answer the number is, with one file
-//! a format.
+//! `metrics-api`: a number in the response of any HTTP server. `config` parses the trigger, `request` makes requests, `service`
+//! finds the pods behind a Service where each of them is queried; `location` finds the number in a response, with one file for
+//! each format.
 
 mod config;
 mod json;
@@ -59,9 +59,9 @@ fn service_namespace(metadata: &BTreeMap<String, String>) -> Option<String> {
     Service::from_address(&address).ok().map(|service| service.namespace)
 }
 
-/// How many endpoints of a Service are asked at once.
+/// How many endpoints of a Service are queried at once.
 // KEDA: as many.
-const ASKED_AT_ONCE: usize = 5;
+const QUERIED_AT_ONCE: usize = 5;
 
 /// One number in one document, or in those of all pods behind a Service.
 #[derive(Debug)]
@@ -79,9 +79,9 @@ fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<MetricsApiScale
 
 impl MetricsApiScaler {
     async fn fetch(&self) -> Result<Known, ReadError> {
-        let question = &self.config.question;
+        let query_request = &self.config.query_request;
         let value = match &self.config.service {
-            None => self.fetch_from(&question.address).await?,
+            None => self.fetch_from(&query_request.address).await?,
             Some((service, aggregation)) => self.fetch_from_all(service, *aggregation).await?,
         };
         Ok(Known::above(self.config.activation, value))
@@ -89,18 +89,18 @@ impl MetricsApiScaler {
 
     /// The number at one address.
     async fn fetch_from(&self, address: &Address) -> Result<f64, ReadError> {
-        let call = self.config.question.call(address)?;
-        let body = self.config.client.ask(&call).await?;
+        let call = self.config.query_request.call(address)?;
+        let body = self.config.client.fetch(&call).await?;
         self.config.location.find(&body).map_err(|unusable| explain(unusable, call.endpoint()))
     }
 
     /// The numbers of all pods behind the Service, made one.
     async fn fetch_from_all(&self, service: &Service, aggregation: Aggregation) -> Result<f64, ReadError> {
         let answer = self.cluster.endpoints(&service.namespace, &service.name);
-        let endpoints = cluster::within(self.cluster_limit, cluster::ENDPOINTS, answer).await?;
-        let addresses = service::addresses(&self.config.question.address, &endpoints);
-        let ask = |address: Address| async move { self.fetch_from(&address).await };
-        let answers = stream::iter(addresses).map(ask).buffer_unordered(ASKED_AT_ONCE);
+        let endpoints = cluster::with_timeout(self.cluster_limit, cluster::ENDPOINTS, answer).await?;
+        let addresses = service::addresses(&self.config.query_request.address, &endpoints);
+        let query = |address: Address| async move { self.fetch_from(&address).await };
+        let answers = stream::iter(addresses).map(query).buffer_unordered(QUERIED_AT_ONCE);
         // KEDA: those that fail do not count, as long as one answers.
         let (mut values, mut failure) = (Vec::new(), None);
         let mut answers = std::pin::pin!(answers);

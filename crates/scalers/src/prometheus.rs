@@ -1,5 +1,5 @@
-//! `prometheus`: the number that a query gives. `config` reads the trigger, `identity` as
-//! whom to ask; `request` asks, `response` reads the answer.
+//! `prometheus`: the number that a query returns. `config` parses the trigger, `identity` the cloud identity of its requests;
+//! `request` makes requests, `response` parses responses.
 
 mod config;
 mod identity;
@@ -57,18 +57,18 @@ fn build(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<Prometheu
 
 impl PrometheusScaler {
     async fn fetch(&self, now: DateTime<Utc>) -> Result<Known, ReadError> {
-        let url = request::url(&self.config.question, now);
+        let url = request::url(&self.config.query_request, now);
         let address = Address::parse(&url).map_err(|problem| ReadError::Config {
             field: "serverAddress",
             problem: problem.to_owned(),
             remedy: "write where Prometheus is, as in http://prometheus.monitoring:9090",
         })?;
         let mut call = Call::get(address, self.config.headers.clone(), self.limit);
-        if let Some(identity) = &self.config.identity {
-            identity.sign(&mut call, now).await?;
+        if let Some(signer) = &self.config.signer {
+            signer.sign(&mut call, now).await?;
         }
-        let body = self.config.client.ask(&call).await?;
-        let value = response::parse(&body, self.config.nothing).map_err(|unusable| match unusable {
+        let body = self.config.client.fetch(&call).await?;
+        let value = response::parse(&body, self.config.empty_result).map_err(|unusable| match unusable {
             Unusable::Malformed(problem) => ReadError::Malformed { endpoint: call.endpoint(), problem },
             Unusable::NoValue(problem) => ReadError::NoValue { endpoint: call.endpoint(), problem: problem.to_owned() },
         })?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kedge_api::trigger::Trigger;
 use kedge_core::trigger_class::TriggerClass;
 
 use crate::cluster::ClusterReads;
@@ -47,6 +48,16 @@ pub fn names() -> String {
 #[derive(Clone, Debug)]
 pub struct Registry {
     shared: Arc<Shared>,
+    unexpected_parameters: UnexpectedParameters,
+}
+
+/// What happens to parameters that a trigger has and its type does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnexpectedParameters {
+    #[default]
+    Ignored,
+    /// The operator publishes an event for each.
+    Reported,
 }
 
 /// What scalers share: clients and connections.
@@ -65,7 +76,24 @@ impl Shared {
 
 impl Registry {
     pub fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
-        Self { shared: Arc::new(Shared::new(settings, connector, cluster)) }
+        let shared = Arc::new(Shared::new(settings, connector, cluster));
+        Self { shared, unexpected_parameters: UnexpectedParameters::default() }
+    }
+
+    /// The same registry with another treatment of unexpected parameters.
+    pub fn with_unexpected_parameters(self, unexpected_parameters: UnexpectedParameters) -> Self {
+        Self { unexpected_parameters, ..self }
+    }
+
+    /// A message for each parameter of a trigger that its type does not know, where these are to be reported.
+    // KEDA: its words.
+    pub fn report_unexpected_parameters(&self, trigger: &Trigger) -> Vec<String> {
+        let known = find(&trigger.r#type).filter(|_| self.unexpected_parameters == UnexpectedParameters::Reported);
+        let Some(known) = known else { return Vec::new() };
+        let name = trigger.name.as_ref().filter(|name| !name.is_empty());
+        let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+        let unexpected = trigger.metadata.keys().filter(|key| !known.expects(key));
+        unexpected.map(|key| format!("Unmatched input property {key} in scaler {}{name}", known.name)).collect()
     }
 
     /// A scaler for the trigger, or every error in the trigger. No source is queried yet.
@@ -108,6 +136,7 @@ mod tests {
     use proptest::collection::btree_map;
     use proptest::prelude::*;
     use proptest::sample::select;
+    use serde_json::json;
 
     use super::*;
     use crate::cluster::NoCluster;
@@ -153,6 +182,43 @@ mod tests {
             let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
             assert_eq!(fields, expected, "{name}: {errors:?}");
         }
+    }
+
+    #[test]
+    fn unexpected_parameters_are_reported_only_where_it_is_configured() {
+        let trigger = |trigger_type: &str, name: Option<&str>| -> Trigger {
+            let metadata = json!({ "start": "0 8 * * *", "begin": "8", "endFromEnv": "END", "colorFromEnv": "C" });
+            serde_json::from_value(json!({ "type": trigger_type, "name": name, "metadata": metadata })).unwrap()
+        };
+        let reporting = registry().with_unexpected_parameters(UnexpectedParameters::Reported);
+        let rows: [(&str, Option<&str>, &[&str]); 4] = [
+            (
+                "cron",
+                None,
+                &[
+                    "Unmatched input property begin in scaler cron",
+                    "Unmatched input property colorFromEnv in scaler cron",
+                ],
+            ),
+            (
+                "cron",
+                Some("day"),
+                &[
+                    "Unmatched input property begin in scaler cron (day)",
+                    "Unmatched input property colorFromEnv in scaler cron (day)",
+                ],
+            ),
+            ("external", None, &[]),
+            ("unknown", None, &[]),
+        ];
+        for (trigger_type, name, expected) in rows {
+            assert_eq!(
+                reporting.report_unexpected_parameters(&trigger(trigger_type, name)),
+                expected,
+                "{trigger_type}"
+            );
+        }
+        assert!(registry().report_unexpected_parameters(&trigger("cron", None)).is_empty());
     }
 
     /// Keys that mean something to some trigger type.

@@ -1,4 +1,4 @@
-//! `cpu` and `memory`: metrics that the HPA controller reads by itself. There is nothing to ask; only the target is ours.
+//! `cpu` and `memory`: metrics that the HPA controller reads by itself. The operator only sets the target.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use kedge_core::trigger_class::{Resource, TriggerClass};
 
 use crate::error::ReadError;
 use crate::metadata::Reader;
-use crate::metadata::convert::{self, Converted, Flaw};
+use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::scaler::{Activity, BoxFuture, Known, Scaler};
 use crate::trigger::{BuildError, FieldError, TriggerConfig};
 use crate::trigger_type::{Field, FieldGroup, MetricsOrigin, OtherParameters, TriggerType};
@@ -86,7 +86,9 @@ fn unknown_metric_type(given: &str) -> FieldError {
 }
 
 fn parse_percent(value: &str) -> Converted<i32> {
-    value.parse().map_err(|_| Flaw::new("is not a whole percentage", "write plain digits, as in 60, without %"))
+    value
+        .parse()
+        .map_err(|_| ConversionError::new("is not a whole percentage", "write plain digits, as in 60, without %"))
 }
 
 /// The quantity in the spelling that the API server would give it.
@@ -94,7 +96,7 @@ fn parse_quantity(value: &str) -> Converted<String> {
     let quantity = kedge_core::quantity::Quantity::parse(value);
     quantity
         .map(|quantity| quantity.canonical())
-        .map_err(|error| Flaw::new(format!("is not a quantity: {error}"), "write it as in 500m or 200Mi"))
+        .map_err(|error| ConversionError::new(format!("is not a quantity: {error}"), "write it as in 500m or 200Mi"))
 }
 
 impl ResourceScaler {
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_a_remedy() {
+    fn errors_come_with_a_remedy() {
         let rows: [(&str, Sample, &[&str]); 7] = [
             ("no metric type", Sample::new("cpu").with("value", "60"), &["unknown metric type: ,"]),
             ("Value", Sample::new("cpu").metric_type("Value").with("value", "1"), &["unknown metric type: Value,"]),

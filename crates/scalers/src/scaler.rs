@@ -1,4 +1,4 @@
-//! What every trigger type offers once it is built: its metrics for the HPA, and readings of them.
+//! The interface of a built trigger: its metrics for the HPA, and readings of them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,22 +16,22 @@ pub trait Scaler: Send + Sync + std::fmt::Debug {
     /// The metrics it has, as the HPA wants them, without selector. External names carry the `s<index>-` prefix.
     fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>>;
 
-    /// The present values of one External metric, and whether it asks for the target to be awake.
+    /// The present values of one External metric, and whether it is active.
     fn read<'a>(&'a self, metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>>;
 
-    /// What its source tells unasked, for those that do. The stream ends only when it is dropped; each call begins another.
+    /// What its source pushes, for sources that do. The stream ends only when it is dropped; each call begins another.
     fn push(&self) -> Option<BoxStream<'static, PushEvent>> {
         None
     }
 }
 
-/// Something that a source told unasked.
+/// Something that a source pushed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PushEvent {
     Activity(Activity),
     /// The metrics are now these, and [`Scaler::describe`] says so too.
     Specs(Vec<MetricSpec>),
-    /// What was told is lost or of no use. The source is listened to again by itself, after a while.
+    /// A message is lost or invalid, or the stream failed. The scaler opens the stream again after a delay.
     Failed(ReadError),
 }
 
@@ -52,7 +52,7 @@ impl Known {
     }
 }
 
-/// Whether one reading asks for the target to be awake.
+/// Whether one reading activates the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     Active,

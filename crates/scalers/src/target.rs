@@ -1,4 +1,4 @@
-//! The metric as the HPA wants it: what `metricType` means for external metrics, and how targets are written.
+//! The metric as the HPA takes it: what `metricType` means for external metrics, and how targets are written.
 
 use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricIdentifier, MetricSpec, MetricTarget};
 use k8s_openapi::apimachinery::pkg::api::resource;

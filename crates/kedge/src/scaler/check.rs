@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use kedge_api::trigger::Trigger;
-use kedge_scalers::external::ExternalClient;
+use kedge_scalers::external::{self, ExternalClient};
 use kedge_scalers::metadata::convert;
 use kedge_scalers::{AuthParams, Connector, Owner, Registry, Role, Settings, TriggerConfig};
 
@@ -137,21 +137,23 @@ fn check(args: &Args) -> anyhow::Result<Verdict> {
 /// The client that the operator would have for a trigger with these parameters.
 fn client(args: &Args) -> anyhow::Result<ExternalClient> {
     let mut metadata: BTreeMap<String, String> = args.metadata.iter().cloned().collect();
-    metadata.insert("scalerAddress".to_owned(), args.address.clone());
+    metadata.insert(external::SCALER_ADDRESS.name.to_owned(), args.address.clone());
     if args.tls || args.insecure {
-        metadata.insert("enableTLS".to_owned(), "true".to_owned());
+        metadata.insert(external::ENABLE_TLS.name.to_owned(), "true".to_owned());
     }
     if args.insecure {
-        metadata.insert("unsafeSsl".to_owned(), "true".to_owned());
+        metadata.insert(external::UNSAFE_SSL.name.to_owned(), "true".to_owned());
     }
     let mut auth = Vec::new();
-    for (parameter, file) in [("caCert", &args.ca), ("tlsClientCert", &args.cert), ("tlsClientKey", &args.key)] {
+    for (parameter, file) in
+        [(external::CA_CERT, &args.ca), (external::TLS_CLIENT_CERT, &args.cert), (external::TLS_CLIENT_KEY, &args.key)]
+    {
         if let Some(file) = file {
-            auth.push((parameter, read(file)?));
+            auth.push((parameter.name, read(file)?));
         }
     }
     let trigger = Trigger {
-        r#type: if args.push { "external-push" } else { "external" }.to_owned(),
+        r#type: if args.push { external::EXTERNAL_PUSH.name } else { external::EXTERNAL.name }.to_owned(),
         name: None,
         metadata,
         authentication_ref: None,
@@ -192,6 +194,6 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     match convert::duration(text) {
         Ok(timeout) if timeout.is_zero() => Err("must be above zero; write 3s or 500ms".to_owned()),
         Ok(timeout) => Ok(timeout),
-        Err(flaw) => Err(format!("{}; {}", flaw.problem, flaw.remedy)),
+        Err(error) => Err(format!("{}; {}", error.problem, error.remedy)),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-use kedge_scalers::metadata::convert::{Converted, Flaw};
+use kedge_scalers::metadata::convert::{ConversionError, Converted};
 
 /// A listen address.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +22,10 @@ pub(crate) enum Host {
 
 /// Parses `host:port`, `[ipv6]:port` or `:port`.
 pub(super) fn parse(text: &str) -> Converted<Address> {
-    let flaw = |problem: &str| Flaw::new(problem, "write host:port, or :port for every interface");
-    let (host, port) = text.rsplit_once(':').ok_or_else(|| flaw("has no port"))?;
-    let port = port.parse().map_err(|_| flaw("has no port from 0 to 65535"))?;
-    Ok(Address { host: parse_host(host).ok_or_else(|| flaw("has no usable host"))?, port })
+    let error = |problem: &str| ConversionError::new(problem, "write host:port, or :port for every interface");
+    let (host, port) = text.rsplit_once(':').ok_or_else(|| error("has no port"))?;
+    let port = port.parse().map_err(|_| error("has no port from 0 to 65535"))?;
+    Ok(Address { host: parse_host(host).ok_or_else(|| error("has no usable host"))?, port })
 }
 
 /// As `parse`; none for `0`, which disables the server in KEDA's libraries.
@@ -35,8 +35,8 @@ pub(super) fn parse_or_disabled(text: &str) -> Converted<Option<Address>> {
 
 /// Parses an IP address. KEDA: `::` listens on IPv4 too.
 pub(super) fn parse_ip(text: &str) -> Converted<Host> {
-    let flaw = |_| Flaw::new("is not an IP address", "write it as in 0.0.0.0 or ::");
-    text.parse().map(host_of).map_err(flaw)
+    let error = |_| ConversionError::new("is not an IP address", "write it as in 0.0.0.0 or ::");
+    text.parse().map(host_of).map_err(error)
 }
 
 fn parse_host(text: &str) -> Option<Host> {

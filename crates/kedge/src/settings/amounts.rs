@@ -2,33 +2,33 @@
 
 use std::time::Duration;
 
-use kedge_scalers::metadata::convert::{self, Converted, Flaw};
+use kedge_scalers::metadata::convert::{self, ConversionError, Converted};
 
 /// A duration in Go's format. Unlike in a trigger, a number other than zero needs its unit.
 pub(super) fn duration(text: &str) -> Converted<Duration> {
-    let flaw = |problem: &str| Flaw::new(problem, "write a number with its unit, as in 90s or 1m30s");
+    let error = |problem: &str| ConversionError::new(problem, "write a number with its unit, as in 90s or 1m30s");
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if unsigned != "0" && !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(flaw("has no unit"));
+        return Err(error("has no unit"));
     }
-    convert::duration(text).map_err(|found| flaw(&found.problem))
+    convert::duration(text).map_err(|found| error(&found.problem))
 }
 
 pub(super) fn positive_duration(text: &str) -> Converted<Duration> {
     match duration(text)? {
-        Duration::ZERO => Err(Flaw::new("is not above zero", "give a longer time, such as 90s")),
+        Duration::ZERO => Err(ConversionError::new("is not above zero", "give a longer time, such as 90s")),
         positive => Ok(positive),
     }
 }
 
 pub(super) fn count(text: &str) -> Converted<usize> {
     let whole = convert::integer(text)?;
-    usize::try_from(whole).map_err(|_| Flaw::new("is below zero", "give 0 or more"))
+    usize::try_from(whole).map_err(|_| ConversionError::new("is below zero", "give 0 or more"))
 }
 
 pub(super) fn positive_count(text: &str) -> Converted<usize> {
     match count(text) {
-        Ok(0) => Err(Flaw::new("is not above zero", "give 1 or more")),
+        Ok(0) => Err(ConversionError::new("is not above zero", "give 1 or more")),
         other => other,
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn milliseconds(text: &str) -> Converted<Duration> {
 pub(super) fn port(text: &str) -> Converted<u16> {
     match text.parse() {
         Ok(port @ 1..) => Ok(port),
-        _ => Err(Flaw::new("is not a port", "give a number from 1 to 65535")),
+        _ => Err(ConversionError::new("is not a port", "give a number from 1 to 65535")),
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn duration_within(text: &str, least: Duration, most: Duration) -> Co
     if (least..=most).contains(&given) {
         return Ok(given);
     }
-    Err(Flaw::new("is out of range", format!("give {}h to {}h", hours(least), hours(most))))
+    Err(ConversionError::new("is out of range", format!("give {}h to {}h", hours(least), hours(most))))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use kedge_certificates::bundles::EXTERNAL_METRICS;
 use kedge_certificates::files::Files;
 use kedge_certificates::wanted::service_names;
 use kedge_certificates::{Lifetimes, Part, Target, Wanted};
-use kedge_scalers::metadata::convert::{self, Converted, Flaw};
+use kedge_scalers::metadata::convert::{self, ConversionError, Converted};
 
 use super::amounts;
 use super::environment::NAMESPACE_DEFAULT;
@@ -88,7 +88,7 @@ fn dns_name(text: &str) -> Converted<String> {
     };
     match text.split('.').all(part) {
         true => Ok(text.to_owned()),
-        false => Err(Flaw::new("is not a DNS name", "write a-z, 0-9, - and ., as in keda-operator")),
+        false => Err(ConversionError::new("is not a DNS name", "write a-z, 0-9, - and ., as in keda-operator")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kedge_scalers::Ambient;
+use kedge_scalers::CloudEnvironment;
 
 /// The namespace of a pod without `POD_NAMESPACE`.
 // KEDA: its default.
@@ -41,9 +41,9 @@ impl Environment {
     }
 
     /// The variables that hold the cloud identity of this process.
-    pub(super) fn ambient(&self) -> Ambient {
-        let named = self.variables.iter().filter(|(name, _)| Ambient::NAMES.contains(&name.as_str()));
-        Ambient { variables: named.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    pub(super) fn cloud_environment(&self) -> CloudEnvironment {
+        let named = self.variables.iter().filter(|(name, _)| CloudEnvironment::NAMES.contains(&name.as_str()));
+        CloudEnvironment { variables: named.map(|(name, value)| (name.clone(), value.clone())).collect() }
     }
 
     #[cfg(test)]

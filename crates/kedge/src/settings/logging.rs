@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::UNIX_EPOCH;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use kedge_scalers::metadata::convert::{self, Converted, Flaw};
+use kedge_scalers::metadata::convert::{self, ConversionError, Converted};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -66,7 +66,7 @@ impl Optional<'_, '_> {
 }
 
 fn level(text: &str) -> Converted<LevelFilter> {
-    text.parse().map_err(|_| Flaw::new("is not a level", "use error, warn, info, debug or trace"))
+    text.parse().map_err(|_| ConversionError::new("is not a level", "use error, warn, info, debug or trace"))
 }
 
 fn zap_level(text: &str) -> Converted<LevelFilter> {
@@ -76,7 +76,10 @@ fn zap_level(text: &str) -> Converted<LevelFilter> {
         "info" | "0" => Ok(LevelFilter::INFO),
         "debug" | "1" => Ok(LevelFilter::DEBUG),
         number if number.parse::<u32>().is_ok() => Ok(LevelFilter::TRACE),
-        _ => Err(Flaw::new("is not a level", "use error, info, debug, or a number: 0 is info, 1 debug, more is all")),
+        _ => Err(ConversionError::new(
+            "is not a level",
+            "use error, info, debug, or a number: 0 is info, 1 debug, more is all",
+        )),
     }
 }
 
@@ -103,7 +106,7 @@ fn time(text: &str) -> Converted<Time> {
         "iso8601" => Ok(Time::Iso8601),
         "rfc3339" => Ok(Time::Rfc3339),
         "rfc3339nano" => Ok(Time::Rfc3339Nanos),
-        _ => Err(Flaw::new(
+        _ => Err(ConversionError::new(
             "is not among the allowed values",
             "use epoch, millis, nano, iso8601, rfc3339 or rfc3339nano",
         )),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kedge_cluster::{LeaderElection, LeaseTiming};
 use kedge_operator::credentials::{SecretAccess, vault};
-use kedge_scalers::{Ambient, KeepAlive, Proxies};
+use kedge_scalers::{CloudEnvironment, KeepAlive, Proxies, UnexpectedParameters};
 
 use super::addresses::Address;
 use super::certificates::Source;
@@ -73,7 +73,7 @@ pub(crate) struct Http {
     /// Folders of CA certificates that are trusted in addition to those of the system.
     pub(crate) ca_dirs: Vec<PathBuf>,
     /// The cloud identity of this process.
-    pub(crate) ambient: Ambient,
+    pub(crate) cloud_environment: CloudEnvironment,
 }
 
 /// The Lease of the leader, and its timing.
@@ -113,12 +113,6 @@ pub(crate) struct Credentials {
     /// The lifetime of requested service account tokens.
     pub(crate) token_lifetime: Duration,
     pub(crate) vault: vault::Settings,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum UnexpectedParameters {
-    Ignored,
-    Reported,
 }
 
 /// The log lines about the settings themselves.
@@ -165,7 +159,7 @@ impl Settings {
             proxies: self.http.proxies.clone(),
             tls_min: self.http.tls.min_version,
             ciphers: self.http.tls.suites.clone(),
-            ambient: self.http.ambient.clone(),
+            cloud_environment: self.http.cloud_environment.clone(),
             extra_roots,
         };
         (settings, warnings)

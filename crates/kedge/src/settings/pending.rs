@@ -1,4 +1,4 @@
 //! Flags and variables that are validated and have no effect yet: the reference marks them.
 
 /// The flags and variables that are read and have no effect yet.
-pub(crate) const PENDING: &[&str] = &["http-max-idle-conns", "KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS"];
+pub(crate) const PENDING: &[&str] = &["http-max-idle-conns"];

@@ -1,7 +1,7 @@
 //! One flag or variable: its text becomes a value, or its error is recorded and reading continues.
 
-use kedge_scalers::Ambient;
-use kedge_scalers::metadata::convert::{Converted, Flaw};
+use kedge_scalers::CloudEnvironment;
+use kedge_scalers::metadata::convert::{ConversionError, Converted};
 
 use super::environment::Environment;
 
@@ -13,8 +13,8 @@ pub(super) struct SettingsReader<'a> {
 }
 
 /// The error message of an invalid value.
-fn describe(name: &str, text: &str, flaw: &Flaw) -> String {
-    format!("{name} `{text}` {}; {}", flaw.problem, flaw.remedy)
+fn describe(name: &str, text: &str, error: &ConversionError) -> String {
+    format!("{name} `{text}` {}; {}", error.problem, error.remedy)
 }
 
 impl<'a> SettingsReader<'a> {
@@ -38,8 +38,8 @@ impl<'a> SettingsReader<'a> {
         let text = self.text(name)?;
         match convert(&text) {
             Ok(value) => Some(value),
-            Err(flaw) => {
-                self.warn(describe(name, &text, &flaw));
+            Err(error) => {
+                self.warn(describe(name, &text, &error));
                 None
             }
         }
@@ -51,8 +51,8 @@ impl<'a> SettingsReader<'a> {
     }
 
     /// The cloud identity of this process.
-    pub(super) fn ambient(&self) -> Ambient {
-        self.environment.ambient()
+    pub(super) fn cloud_environment(&self) -> CloudEnvironment {
+        self.environment.cloud_environment()
     }
 
     /// The watched namespaces; empty means all.
@@ -82,8 +82,8 @@ impl<'a> SettingsReader<'a> {
     fn convert<T>(&mut self, name: &str, text: &str, convert: impl Fn(&str) -> Converted<T>) -> Option<T> {
         match convert(text) {
             Ok(value) => Some(value),
-            Err(flaw) => {
-                self.error(describe(name, text, &flaw));
+            Err(error) => {
+                self.error(describe(name, text, &error));
                 None
             }
         }

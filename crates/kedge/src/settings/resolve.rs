@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use kedge_operator::credentials::{SecretAccess, vault};
-use kedge_scalers::metadata::convert::{self, Flaw};
-use kedge_scalers::{KeepAlive, Secret};
+use kedge_scalers::metadata::convert::{self, ConversionError};
+use kedge_scalers::{KeepAlive, Secret, UnexpectedParameters};
 
 use super::addresses::{self, Address, Host};
 use super::environment::{Environment, NAMESPACE_DEFAULT};
 use super::flags::Flags;
-use super::operator::{Credentials, Http, Leadership, Notices, Scope, Serving, Settings, UnexpectedParameters};
+use super::operator::{Credentials, Http, Leadership, Notices, Scope, Serving, Settings};
 use super::reader::SettingsReader;
 use super::{amounts, certificates, logging, proxies, tls};
 use crate::connect::Compression;
@@ -112,7 +112,7 @@ fn http(flags: &Flags, read: &mut SettingsReader<'_>) -> Http {
         tls: tls::for_scalers(read),
         proxies: proxies::resolve(read),
         ca_dirs: flags.ca_dir.clone(),
-        ambient: read.ambient(),
+        cloud_environment: read.cloud_environment(),
     }
 }
 
@@ -148,7 +148,7 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsRead
     let restricted = read.lenient("KEDA_RESTRICT_SECRET_ACCESS", |text| match text.to_ascii_lowercase().as_str() {
         "true" => Ok(SecretAccess::ClusterObjectNamespaceOnly),
         "false" => Ok(SecretAccess::EveryNamespace),
-        _ => Err(Flaw::new("is neither true nor false, and restricts nothing", "write true or false")),
+        _ => Err(ConversionError::new("is neither true nor false, and restricts nothing", "write true or false")),
     });
     let namespace = read.text("KEDA_CLUSTER_OBJECT_NAMESPACE").or_else(|| read.text("POD_NAMESPACE"));
     let namespace = namespace.or_else(|| environment.pod_namespace.clone());

@@ -182,7 +182,7 @@ fn explain(kind: &str, object: &Value, problem: &FieldError, base: FieldPath) ->
 fn path_and_message(problem: &FieldError) -> (&str, String) {
     let checked = problem.message.strip_prefix("Invalid value: \"\": Checked value ");
     match checked.and_then(|rest| rest.rsplit_once(" in ")) {
-        Some((flaw, field)) => (field, format!("Invalid value: {flaw}")),
+        Some((error, field)) => (field, format!("Invalid value: {error}")),
         None => (&problem.field, problem.message.clone()),
     }
 }

@@ -26,7 +26,7 @@ impl Scaler for Slow {
         Box::pin(async {
             self.asked.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(SLOW).await;
-            let endpoint = Endpoint::of(&"http://source/".parse().unwrap());
+            let endpoint = Endpoint::from_uri(&"http://source/".parse().unwrap());
             if self.works { Ok(Known::above(0.0, 7.0)) } else { Err(ReadError::Timeout { endpoint, limit: SLOW }) }
         })
     }

@@ -167,12 +167,12 @@ impl Server<'_> {
             Err(ExchangeError::Address(problem)) => {
                 return Err(wrong(format!("names an address that, with {path:?}, {problem}"), "correct it"));
             }
-            Err(ExchangeError::Answer(ReadError::Status { code: 404, .. })) => {
+            Err(ExchangeError::Request(ReadError::Status { code: 404, .. })) => {
                 let remedy =
                     "correct the path; for version 2 of the key-value engine it contains data/ after the mount";
                 return Err(wrong(format!("asks for {path}, which Vault does not have"), remedy));
             }
-            Err(ExchangeError::Answer(ReadError::Status { code: code @ 400..500, .. })) if code != 429 => {
+            Err(ExchangeError::Request(ReadError::Status { code: code @ 400..500, .. })) if code != 429 => {
                 let remedy = "check the credential, and the policies that it has in Vault";
                 return Err(wrong(format!("is refused by Vault at {path} with status {code}"), remedy));
             }

@@ -12,7 +12,7 @@ pub(super) const PROVEN_AFTER: Duration = Duration::from_secs(60);
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// By the server's will, or after it had been of use.
+    /// Closed by the server, or after it had delivered messages.
     InOrder,
     Failed,
 }

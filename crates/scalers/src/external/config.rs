@@ -1,4 +1,4 @@
-//! What an `external` or `external-push` trigger says, read and checked.
+//! The parameters of an `external` or `external-push` trigger, parsed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,15 +18,16 @@ pub(super) const FIELDS: FieldGroup = FieldGroup {
     fields: &[SCALER_ADDRESS, ENABLE_TLS, UNSAFE_SSL, CA_CERT, TLS_CLIENT_CERT, TLS_CLIENT_KEY],
 };
 
-const SCALER_ADDRESS: Field = Field::required("scalerAddress").help("The address of the gRPC server: `host:port`");
-const ENABLE_TLS: Field =
+pub const SCALER_ADDRESS: Field = Field::required("scalerAddress").help("The address of the gRPC server: `host:port`");
+pub const ENABLE_TLS: Field =
     Field::optional("enableTLS").default("false").help("`true`: connects with TLS, also without a CA or a certificate");
-const UNSAFE_SSL: Field =
+pub const UNSAFE_SSL: Field =
     Field::optional("unsafeSsl").default("false").help("`true`: does not verify the server's certificate");
-const CA_CERT: Field = Field::authentication("caCert").help("A CA that is trusted in addition, as PEM; turns TLS on");
-const TLS_CLIENT_CERT: Field = Field::authentication("tlsClientCert")
+pub const CA_CERT: Field =
+    Field::authentication("caCert").help("A CA that is trusted in addition, as PEM; turns TLS on");
+pub const TLS_CLIENT_CERT: Field = Field::authentication("tlsClientCert")
     .help("The client certificate, as PEM; turns TLS on, and has an effect only with its key");
-const TLS_CLIENT_KEY: Field = Field::secret("tlsClientKey").help("The key of the client certificate, as PEM");
+pub const TLS_CLIENT_KEY: Field = Field::secret("tlsClientKey").help("The key of the client certificate, as PEM");
 
 /// A checked trigger.
 pub(super) struct Config {
@@ -72,7 +73,7 @@ fn rename(problem: FieldError) -> FieldError {
     FieldError::new(field, problem.problem.replace("`cert`", "`tlsClientCert`"), problem.remedy)
 }
 
-/// What the server is told about the trigger.
+/// What is sent to the server about the trigger.
 fn reference(trigger: &TriggerConfig<'_>) -> ScaledObjectRef {
     let metadata: HashMap<String, String> = trigger
         .metadata
@@ -111,11 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_told_the_whole_metadata_with_values_from_the_environment_and_no_credentials() {
+    fn all_metadata_is_sent_with_values_from_the_environment_and_no_credentials() {
         let sample = sample()
             .with("colour", " blue ")
             .with("queueFromEnv", "QUEUE")
-            .with("missingFromEnv", "NOBODY")
+            .with("missingFromEnv", "UNSET")
             .with("emptyFromEnv", "EMPTY")
             .auth("token", "hunter2");
         let environment: crate::Environment = [("QUEUE", "orders"), ("EMPTY", "")]
@@ -125,9 +126,9 @@ mod tests {
         let trigger = TriggerConfig { environment: &environment, ..sample.trigger() };
         let reference = parse(&trigger, &shared()).unwrap().reference;
         assert_eq!((reference.name.as_str(), reference.namespace.as_str()), ("web", "default"));
-        let told: BTreeMap<_, _> = reference.scaler_metadata.into_iter().collect();
+        let sent: BTreeMap<_, _> = reference.scaler_metadata.into_iter().collect();
         let expected = [("colour", " blue "), ("queueFromEnv", "orders"), ("scalerAddress", "scaler.queues:9090")];
-        assert_eq!(told, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+        assert_eq!(sent, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     }
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_by_the_parameters_that_are_written() {
+    fn errors_name_the_parameters_that_are_written() {
         let tls = || sample().with("enableTLS", "true");
         let rows: [(&str, Sample, &[&str]); 7] = [
             ("no address", Sample::new("external"), &["`scalerAddress` is missing; give it in the trigger's metadata"]),

@@ -1,4 +1,4 @@
-//! What an `external-push` server tells unasked: two streams, opened again whenever they end.
+//! What an `external-push` server pushes: two streams, opened again whenever they end.
 
 use std::time::Duration;
 
@@ -7,18 +7,19 @@ use futures::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::time::Instant;
 
 use super::backoff::{Backoff, Ending, PROVEN_AFTER};
-use super::{ExternalScaler, Told, activity, answer};
+use super::response::ServerMetricSpec;
+use super::{ExternalScaler, LastSpecs, activity};
 use crate::error::ReadError;
 use crate::scaler::PushEvent;
 
-/// Everything that the server tells, for as long as somebody listens. All work is done while the stream is polled.
+/// Everything that the server pushes. All work is done while the stream is polled.
 pub(super) fn events(scaler: &ExternalScaler) -> BoxStream<'static, PushEvent> {
     stream::select(activities(scaler.clone()), metrics(scaler.clone())).boxed()
 }
 
 fn activities(scaler: ExternalScaler) -> impl Stream<Item = PushEvent> + Send + 'static {
     let open = move || scaler.client.stream_is_active();
-    Reopened::new(open, |_| After::OpenAgain).events().map(|told| match told {
+    Reopened::new(open, |_| After::OpenAgain).events().map(|message| match message {
         Ok(is_active) => PushEvent::Activity(activity(is_active)),
         Err(error) => PushEvent::Failed(error),
     })
@@ -29,14 +30,14 @@ fn metrics(scaler: ExternalScaler) -> impl Stream<Item = PushEvent> + Send + 'st
     let open = move || newest(client.stream_metric_spec()).boxed();
     Reopened::new(open, |error| if is_unimplemented(error) { After::Stop } else { After::OpenAgain })
         .events()
-        .filter_map(move |told| ready(metrics_event(&scaler, told)))
+        .filter_map(move |received| ready(metrics_event(&scaler, received)))
 }
 
-/// Servers need not have this stream; that one has not is nothing to tell.
-fn metrics_event(scaler: &ExternalScaler, told: Result<Vec<answer::Told>, ReadError>) -> Option<PushEvent> {
-    match told.and_then(|told| scaler.read_specs(&told)) {
+/// Servers need not have this stream; its absence is no event.
+fn metrics_event(scaler: &ExternalScaler, received: Result<Vec<ServerMetricSpec>, ReadError>) -> Option<PushEvent> {
+    match received.and_then(|received| scaler.parse_specs(&received)) {
         Ok(specs) => {
-            scaler.memory.keep(Told::Unasked(specs.clone()));
+            scaler.specs.store(LastSpecs::Pushed(specs.clone()));
             Some(PushEvent::Specs(specs))
         }
         Err(error) if is_unimplemented(&error) => None,
@@ -48,7 +49,7 @@ fn is_unimplemented(error: &ReadError) -> bool {
     matches!(error, ReadError::Rpc { code: "UNIMPLEMENTED", .. })
 }
 
-/// Of several messages that wait, the last: each replaces those before it.
+/// The last of several waiting messages: each replaces those before it.
 fn newest<T: Send + 'static>(
     messages: BoxStream<'static, Result<T, ReadError>>,
 ) -> impl Stream<Item = Result<T, ReadError>> + Send + 'static {
@@ -67,25 +68,25 @@ enum After {
     Stop,
 }
 
-/// A stream that is opened again after each end, and later each time if it is of no use.
+/// A stream that is opened again after each end, with a growing delay while it fails.
 struct Reopened<T, O> {
     open: O,
-    judge: fn(&ReadError) -> After,
+    after_error: fn(&ReadError) -> After,
     state: State<T>,
     backoff: Backoff,
 }
 
 enum State<T> {
-    Open { messages: BoxStream<'static, Result<T, ReadError>>, since: Instant, use_: Use },
+    Open { messages: BoxStream<'static, Result<T, ReadError>>, since: Instant, received: Received },
     Waiting(Duration),
     Stopped,
 }
 
-/// Whether a stream brought anything.
+/// Whether a stream brought a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
-    None,
-    Some,
+enum Received {
+    Nothing,
+    Something,
 }
 
 impl<T, O> Reopened<T, O>
@@ -93,14 +94,14 @@ where
     T: Send + 'static,
     O: Fn() -> BoxStream<'static, Result<T, ReadError>> + Send + 'static,
 {
-    fn new(open: O, judge: fn(&ReadError) -> After) -> Self {
-        Self { open, judge, state: State::Waiting(Duration::ZERO), backoff: Backoff::new() }
+    fn new(open: O, after_error: fn(&ReadError) -> After) -> Self {
+        Self { open, after_error, state: State::Waiting(Duration::ZERO), backoff: Backoff::new() }
     }
 
     fn events(self) -> impl Stream<Item = Result<T, ReadError>> + Send + 'static {
         stream::unfold(self, |mut reopened| async move {
-            let told = reopened.next().await?;
-            Some((told, reopened))
+            let message = reopened.next().await?;
+            Some((message, reopened))
         })
     }
 
@@ -110,19 +111,20 @@ where
                 State::Stopped => return None,
                 State::Waiting(wait) => {
                     tokio::time::sleep(*wait).await;
-                    self.state = State::Open { messages: (self.open)(), since: Instant::now(), use_: Use::None };
+                    self.state =
+                        State::Open { messages: (self.open)(), since: Instant::now(), received: Received::Nothing };
                 }
-                State::Open { messages, since, use_ } => match messages.next().await {
+                State::Open { messages, since, received } => match messages.next().await {
                     Some(Ok(message)) => {
-                        *use_ = Use::Some;
+                        *received = Received::Something;
                         return Some(Ok(message));
                     }
-                    Some(Err(error)) if (self.judge)(&error) == After::Stop => {
+                    Some(Err(error)) if (self.after_error)(&error) == After::Stop => {
                         self.state = State::Stopped;
                         return Some(Err(error));
                     }
                     Some(Err(error)) => {
-                        let proven = *use_ == Use::Some || since.elapsed() >= PROVEN_AFTER;
+                        let proven = *received == Received::Something || since.elapsed() >= PROVEN_AFTER;
                         let ending = if proven { Ending::InOrder } else { Ending::Failed };
                         self.state = State::Waiting(self.backoff.wait(ending));
                         return Some(Err(error));

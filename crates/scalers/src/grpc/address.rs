@@ -5,7 +5,7 @@ use std::fmt;
 use http::Uri;
 
 use crate::error::Endpoint;
-use crate::metadata::convert::{Converted, Flaw};
+use crate::metadata::convert::{ConversionError, Converted};
 
 const REMEDY: &str = "write host:port, as in scaler.queues:9090";
 
@@ -20,34 +20,40 @@ pub(crate) struct Address {
 impl Address {
     /// Reads `host:port`, alone or behind one of the resolvers that gRPC libraries know by default.
     pub(crate) fn parse(text: &str) -> Converted<Self> {
-        let flaw = |problem: &str| Flaw::new(problem, REMEDY);
+        let error = |problem: &str| ConversionError::new(problem, REMEDY);
         if text.starts_with("unix:") || text.starts_with("unix-abstract:") {
-            return Err(flaw("is a socket on one machine, which the operator does not share with the scaler"));
+            return Err(error("is a socket on one machine, which the operator does not share with the scaler"));
         }
         if text.starts_with("http://") || text.starts_with("https://") {
-            return Err(Flaw::new("is a URL", "write host:port, and enableTLS: \"true\" where the server speaks TLS"));
+            return Err(ConversionError::new(
+                "is a URL",
+                "write host:port, and enableTLS: \"true\" where the server speaks TLS",
+            ));
         }
         let rest = without_resolver(text).ok_or_else(|| {
-            Flaw::new("names a DNS server of its own, which cannot be asked", "write dns:///host:port, or host:port")
+            ConversionError::new(
+                "names a DNS server of its own, which cannot be asked",
+                "write dns:///host:port, or host:port",
+            )
         })?;
         // An IPv6 address without brackets has colons, and still no port.
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if host.starts_with('[') == host.ends_with(']') => (host, port),
-            _ => return Err(flaw("has no port")),
+            _ => return Err(error("has no port")),
         };
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         if bare.is_none() && host.contains(':') {
-            return Err(flaw("has no port, or is an IPv6 address without brackets"));
+            return Err(error("has no port, or is an IPv6 address without brackets"));
         }
-        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| flaw("has no usable port"))?;
+        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| error("has no usable port"))?;
         let address = Self { host: bare.unwrap_or(host).to_owned(), port };
         if address.host.is_empty() {
-            return Err(flaw("has no host"));
+            return Err(error("has no host"));
         }
         match address.uri("http") {
             // A `@` or `/` would make another host of it.
             Some(uri) if uri.host() == Some(host) && uri.path() == "/" => Ok(address),
-            _ => Err(flaw("has no usable host")),
+            _ => Err(error("has no usable host")),
         }
     }
 
@@ -57,7 +63,7 @@ impl Address {
     }
 
     pub(super) fn endpoint(&self) -> Endpoint {
-        Endpoint::of_host(self.to_string())
+        Endpoint::from_host(self.to_string())
     }
 }
 
@@ -70,7 +76,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What stands behind `dns:` or `passthrough:`, with or without slashes; nothing if a DNS server is named between them.
+/// The address after `dns:` or `passthrough:`, with or without slashes; none if a DNS server is named between them.
 fn without_resolver(text: &str) -> Option<&str> {
     let Some(rest) = text.strip_prefix("dns:").or_else(|| text.strip_prefix("passthrough:")) else { return Some(text) };
     match rest.strip_prefix("//") {
@@ -118,7 +124,7 @@ mod tests {
         ];
         for (text, expected) in rows {
             let read = Address::parse(text).map(|address| address.to_string());
-            assert_eq!(read.as_deref().map_err(|flaw| flaw.problem.as_str()), expected, "{text}");
+            assert_eq!(read.as_deref().map_err(|error| error.problem.as_str()), expected, "{text}");
         }
     }
 

@@ -1,8 +1,8 @@
-//! Calls to one peer over one connection, which is made when it is needed and made anew when nothing is heard from it.
+//! Calls to one peer over one connection, which is opened when it is needed and replaced when it is silent.
 //!
-//! A peer whose machine vanished says nothing, and TCP waits for a quarter of an hour. Pings would tell sooner, but servers
-//! hang up on those who ping more often than every five minutes. So the calls themselves tell: one that gets no answer in
-//! time, while nothing else came either, is a reason to begin a new connection, also for the streams on the old one.
+//! A peer whose machine vanished sends nothing, and TCP waits for a quarter of an hour. Pings would detect it sooner, but
+//! servers close connections that ping more often than every five minutes. So the calls detect it: when one times out and
+//! nothing else was received meanwhile, the channel opens a new connection, also for the streams on the old one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,42 +18,43 @@ use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::address::Address;
-use super::dial::Dial;
-use super::explain::{explain, is_an_answer};
-use super::listening::Listening;
+use super::connector::GrpcConnector;
+use super::explain::{explain, is_from_server};
+use super::streaming::StreamingCall;
 use crate::error::{Endpoint, ReadError};
+use crate::http::connector::HyperConnector;
 
 /// Above the five minutes that gRPC servers ask for between pings; pings are sent only while a stream is open.
 const PING_EVERY: Duration = Duration::from_secs(310);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
-/// What generated clients are made of, together with an [`Origin`].
-pub(crate) type Client = legacy::Client<Dial, tonic::body::Body>;
+/// The transport of generated clients, together with an [`Origin`].
+pub(crate) type Client = legacy::Client<HyperConnector<GrpcConnector>, tonic::body::Body>;
 
 /// What requests name as their server.
 pub(crate) type Origin = Uri;
 
-/// The way to one peer.
+/// The shared connection to one peer.
 pub(crate) struct Channel {
-    dial: Dial,
+    connector: GrpcConnector,
     origin: Origin,
     endpoint: Endpoint,
     limit: Duration,
-    line: watch::Sender<Arc<Line>>,
+    connection: watch::Sender<Arc<Connection>>,
 }
 
-/// One connection, or the promise of one.
-pub(super) struct Line {
+/// One connection, which is opened by the first call.
+pub(super) struct Connection {
     client: Client,
-    heard_at: Mutex<Option<Instant>>,
+    active_at: Mutex<Option<Instant>>,
 }
 
 impl Channel {
-    pub(super) fn new(peer: &Address, dial: Dial, limit: Duration) -> Self {
-        let origin = peer.uri(dial.scheme()).expect("an address is read only if it is a URI");
-        let line = watch::Sender::new(Arc::new(Line::new(dial.clone())));
-        Self { dial, origin, endpoint: peer.endpoint(), limit, line }
+    pub(super) fn new(peer: &Address, connector: GrpcConnector, limit: Duration) -> Self {
+        let origin = peer.uri(connector.scheme()).expect("an address is read only if it is a URI");
+        let connection = watch::Sender::new(Arc::new(Connection::new(connector.clone())));
+        Self { connector, origin, endpoint: peer.endpoint(), limit, connection }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
@@ -74,15 +75,15 @@ impl Channel {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let (line, started_at) = (self.line(), Instant::now());
-        match tokio::time::timeout(self.limit, call(line.client.clone(), self.origin.clone())).await {
+        let (connection, started_at) = (self.connection(), Instant::now());
+        match tokio::time::timeout(self.limit, call(connection.client.clone(), self.origin.clone())).await {
             Ok(Ok(response)) => {
-                line.heard();
+                connection.record_activity();
                 Ok(response.into_inner())
             }
-            Ok(Err(status)) => Err(self.failed(&line, &status, method)),
+            Ok(Err(status)) => Err(self.failed(&connection, &status, method)),
             Err(_) => {
-                self.begin_anew_if_silent(&line, started_at);
+                self.reconnect_if_silent(&connection, started_at);
                 Err(ReadError::Timeout { endpoint: self.endpoint(), limit: self.limit })
             }
         }
@@ -90,7 +91,7 @@ impl Channel {
 
     /// The messages of a streaming call. An error is the last of them.
     ///
-    /// There is no limit: many servers say nothing, not even that they are there, before the first message.
+    /// There is no limit: many servers send nothing, not even headers, before the first message.
     pub(crate) fn stream<T, F>(
         self: Arc<Self>,
         method: &'static str,
@@ -100,27 +101,27 @@ impl Channel {
         T: Send + 'static,
         F: Future<Output = Result<Response<Streaming<T>>, Status>> + Send + 'static,
     {
-        let (line, lines) = (self.line(), self.line.subscribe());
-        let opening = open(line.client.clone(), self.origin.clone());
-        Listening::new(self, method, line, lines, opening).messages()
+        let (connection, connections) = (self.connection(), self.connection.subscribe());
+        let opening = open(connection.client.clone(), self.origin.clone());
+        StreamingCall::new(self, method, connection, connections, opening).messages()
     }
 
-    fn line(&self) -> Arc<Line> {
-        Arc::clone(&self.line.borrow())
+    fn connection(&self) -> Arc<Connection> {
+        Arc::clone(&self.connection.borrow())
     }
 
-    pub(super) fn failed(&self, line: &Line, status: &Status, method: &'static str) -> ReadError {
-        if is_an_answer(status) {
-            line.heard();
+    pub(super) fn failed(&self, connection: &Connection, status: &Status, method: &'static str) -> ReadError {
+        if is_from_server(status) {
+            connection.record_activity();
         }
         explain(status, method, self.endpoint(), self.limit)
     }
 
-    fn begin_anew_if_silent(&self, line: &Arc<Line>, since: Instant) {
-        self.line.send_if_modified(|current| {
-            let silent = Arc::ptr_eq(current, line) && !line.heard_since(since);
+    fn reconnect_if_silent(&self, connection: &Arc<Connection>, since: Instant) {
+        self.connection.send_if_modified(|current| {
+            let silent = Arc::ptr_eq(current, connection) && !connection.was_active_since(since);
             if silent {
-                *current = Arc::new(Line::new(self.dial.clone()));
+                *current = Arc::new(Connection::new(self.connector.clone()));
             }
             silent
         });
@@ -133,8 +134,8 @@ impl fmt::Debug for Channel {
     }
 }
 
-impl Line {
-    fn new(dial: Dial) -> Self {
+impl Connection {
+    fn new(connector: GrpcConnector) -> Self {
         let client = legacy::Client::builder(TokioExecutor::new())
             .http2_only(true)
             .timer(TokioTimer::new())
@@ -142,20 +143,20 @@ impl Line {
             .pool_idle_timeout(None)
             .http2_keep_alive_interval(PING_EVERY)
             .http2_keep_alive_timeout(PING_TIMEOUT)
-            .build(dial);
-        Self { client, heard_at: Mutex::new(None) }
+            .build(HyperConnector(connector));
+        Self { client, active_at: Mutex::new(None) }
     }
 
-    pub(super) fn heard(&self) {
-        *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    pub(super) fn record_activity(&self) {
+        *self.active_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    fn heard_since(&self, since: Instant) -> bool {
-        self.heard_at.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|heard_at| heard_at >= since)
+    fn was_active_since(&self, since: Instant) -> bool {
+        self.active_at.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|active_at| active_at >= since)
     }
 }
 
-/// A request that says who asks, and how long the answer is waited for.
+/// A request with the user agent and the deadline.
 pub(crate) fn request<T>(message: T, limit: Option<Duration>) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("user-agent", MetadataValue::from_static(USER_AGENT));

@@ -1,4 +1,4 @@
-//! What a failed call means to whoever reads it.
+//! The meaning of a failed call.
 
 use std::error::Error;
 use std::io;
@@ -10,10 +10,10 @@ use tonic::{Code, Status};
 use crate::error::{Endpoint, ReadError};
 use crate::http::{find, innermost};
 
-/// How much of a server's own words is repeated.
+/// How much of a server's message is repeated.
 const WORDS_MAX: usize = 200;
 
-/// Why a call failed. A status that has a source was made on this side: the server has not said anything.
+/// Why a call failed. A status with a source was made on this side: the server sent no status.
 pub(super) fn explain(status: &Status, method: &'static str, endpoint: Endpoint, limit: Duration) -> ReadError {
     let Some(source) = status.source() else {
         let message = cut(status.message());
@@ -27,7 +27,7 @@ pub(super) fn explain(status: &Status, method: &'static str, endpoint: Endpoint,
         return ReadError::Timeout { endpoint, limit };
     }
     let problem = innermost(source);
-    // HTTP/2 keeps only the words of what TLS told it, as when a server refuses a certificate after the handshake.
+    // HTTP/2 keeps only the text of a TLS error, as when a server rejects a certificate after the handshake.
     if problem.starts_with("received fatal alert") {
         return ReadError::Untrusted { endpoint, problem };
     }
@@ -37,8 +37,8 @@ pub(super) fn explain(status: &Status, method: &'static str, endpoint: Endpoint,
     }
 }
 
-/// Whether the server said it, and so is there.
-pub(super) fn is_an_answer(status: &Status) -> bool {
+/// Whether the server sent the status, which proves that it is reachable.
+pub(super) fn is_from_server(status: &Status) -> bool {
     status.source().is_none()
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn said(status: &Status) -> String {
-        explain(status, "GetMetrics", Endpoint::of_host("s:1".to_owned()), Duration::from_secs(3)).to_string()
+        explain(status, "GetMetrics", Endpoint::from_host("s:1".to_owned()), Duration::from_secs(3)).to_string()
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_status_made_on_this_side_is_not_an_answer() {
         let refused = Status::from_error(Box::new(io::Error::from(io::ErrorKind::ConnectionRefused)));
-        assert!(!is_an_answer(&refused) && is_an_answer(&Status::unavailable("x")));
+        assert!(!is_from_server(&refused) && is_from_server(&Status::unavailable("x")));
         let late = Status::from_error(Box::new(io::Error::from(io::ErrorKind::TimedOut)));
         assert_eq!(said(&late), "s:1 gave no answer within 3s");
     }

@@ -20,7 +20,7 @@ const REDIRECTS_MAX: usize = 10;
 const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
 const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
-/// A question to a source, or to whoever gives credentials for it.
+/// A request to a source, or to a service that gives credentials for it.
 #[derive(Clone)]
 pub(crate) struct Call {
     method: Method,
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     accepted: Accepted,
 }
 
-/// Which answers are answers.
+/// Which statuses are a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     /// All of 2xx.
@@ -51,13 +51,13 @@ impl Call {
         Self { method, address, headers, body, limit, accepted: Accepted::Successes }
     }
 
-    /// The same question, to which only status 200 is an answer.
+    /// The same request, for which only status 200 is a success.
     pub(crate) fn only_ok(self) -> Self {
         Self { accepted: Accepted::Ok, ..self }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
-        Endpoint::of(&self.address.uri)
+        Endpoint::from_uri(&self.address.uri)
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -77,12 +77,12 @@ impl Call {
         self.headers.insert(name, value);
     }
 
-    /// Asks with another query, which must be escaped already.
+    /// Replaces the query by one that is escaped already.
     pub(crate) fn set_query(&mut self, query: &str) -> Result<(), &'static str> {
         self.address.set_query(query)
     }
 
-    /// The same question at the address that a redirect named.
+    /// The same request at the address that a redirect named.
     fn redirected(&self, address: Address) -> Self {
         let headers = match self.address.may_hand_credentials_to(&address) {
             true => self.headers.clone(),
@@ -104,7 +104,7 @@ impl Call {
 
 impl HttpClient {
     /// The body of a successful answer.
-    pub(crate) async fn ask(&self, call: &Call) -> Result<Bytes, ReadError> {
+    pub(crate) async fn fetch(&self, call: &Call) -> Result<Bytes, ReadError> {
         let endpoint = call.endpoint();
         match tokio::time::timeout(call.limit, self.follow(call, &endpoint)).await {
             Ok(outcome) => outcome,
@@ -130,7 +130,7 @@ impl HttpClient {
 
     async fn send(&self, call: &Call) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
         match self.client.request(self.request(call)).await {
-            // A kept connection may have been closed by the source just now; a question can be asked twice.
+            // A kept connection may have been closed by the source just now; a request can be sent twice.
             Err(error) if !error.is_connect() && !is_garbled(&error) => self.client.request(self.request(call)).await,
             outcome => outcome,
         }
@@ -142,9 +142,9 @@ impl HttpClient {
         if self.keep_alive == KeepAlive::Off {
             request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        // In a tunnel, the proxy sees no request: there it signs in when it opens it.
+        // In a tunnel, the proxy sees no request: its credentials are sent with `CONNECT`.
         let is_seen = request.uri().scheme() == Some(&Scheme::HTTP);
-        let proxy = self.proxies.of(request.uri()).filter(|_| is_seen);
+        let proxy = self.proxies.for_uri(request.uri()).filter(|_| is_seen);
         if let Some(credentials) = proxy.and_then(Proxy::credentials) {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, credentials.clone());
         }
@@ -182,7 +182,7 @@ fn malformed(endpoint: &Endpoint, problem: String) -> ReadError {
     ReadError::Malformed { endpoint: endpoint.clone(), problem }
 }
 
-/// What a failure before the answer means to whoever reads it.
+/// The meaning of a failure before the response.
 fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> ReadError {
     let endpoint = endpoint.clone();
     if let Some(problem) = tls::failure::find(error) {
@@ -199,7 +199,7 @@ fn is_garbled(error: &hyper_util::client::legacy::Error) -> bool {
     find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse)
 }
 
-/// The error that began it: the others only say on whose way it was met.
+/// The root cause: the other errors only wrap it.
 pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
@@ -208,7 +208,7 @@ pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
     chain(error).find_map(|error| error.downcast_ref())
 }
 
-/// An error and its sources. An `io::Error` hides the one it was made from, so that one is asked for by name.
+/// An error and its sources. An `io::Error` hides the one it was made from, so that one is looked up separately.
 pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner as &(dyn Error + 'static)),

@@ -1,7 +1,8 @@
-//! The one way out: every connection of every scaler is made by a [`Connector`], so that a process in virtual time can
-//! bring its own network.
+//! Every connection of every scaler is opened by a [`Connector`], so that a process in virtual time can supply its own
+//! network. [`HyperConnector`] makes connectors usable by hyper's clients.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -76,65 +77,79 @@ impl Connect for Tcp {
     }
 }
 
-/// A [`Connector`] as hyper takes it.
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Conduit>;
+/// Opens the connections of one kind of client.
+pub(crate) trait OpenStream: Clone + Send + 'static {
+    fn open(self, uri: Uri) -> impl Future<Output = io::Result<HttpStream>> + Send + 'static;
+}
+
+impl OpenStream for Connector {
+    async fn open(self, uri: Uri) -> io::Result<HttpStream> {
+        Ok(HttpStream::direct(self.connect(uri).await?))
+    }
+}
+
+/// The service that hyper's clients take, over any [`OpenStream`].
+#[derive(Clone, Debug)]
+pub(crate) struct HyperConnector<C>(pub(crate) C);
+
+impl<C: OpenStream> Service<Uri> for HyperConnector<C> {
+    type Response = TokioIo<HttpStream>;
     type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<TokioIo<Conduit>>>;
+    type Future = BoxFuture<'static, io::Result<TokioIo<HttpStream>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.connect(uri);
-        Box::pin(async move { Ok(TokioIo::new(Conduit::straight(connecting.await?))) })
+        let opening = self.0.clone().open(uri);
+        Box::pin(async move { Ok(TokioIo::new(opening.await?)) })
     }
 }
 
 /// A stream, and what hyper must know of it.
-pub struct Conduit {
+pub(crate) struct HttpStream {
     stream: BoxStream,
-    end: End,
+    peer: Peer,
 }
 
-/// Who is at the other end.
+/// The server at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum Peer {
     Source,
-    /// A proxy, which wants to be told in every request whom it is for.
+    /// A proxy, which needs the absolute URL in every request.
     Proxy,
 }
 
-impl Conduit {
-    pub(crate) fn straight(stream: BoxStream) -> Self {
-        Self { stream, end: End::Source }
+impl HttpStream {
+    pub(crate) fn direct(stream: BoxStream) -> Self {
+        Self { stream, peer: Peer::Source }
     }
 
     pub(super) fn to_proxy(stream: BoxStream) -> Self {
-        Self { stream, end: End::Proxy }
+        Self { stream, peer: Peer::Proxy }
     }
 }
 
-impl fmt::Debug for Conduit {
+impl fmt::Debug for HttpStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Conduit")
+        f.write_str("HttpStream")
     }
 }
 
-impl Connection for Conduit {
+impl Connection for HttpStream {
     fn connected(&self) -> Connected {
-        Connected::new().proxy(self.end == End::Proxy)
+        Connected::new().proxy(self.peer == Peer::Proxy)
     }
 }
 
-impl AsyncRead for Conduit {
+impl AsyncRead for HttpStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Conduit {
+impl AsyncWrite for HttpStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

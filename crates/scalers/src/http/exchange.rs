@@ -1,5 +1,4 @@
-//! Requests that are not questions to a source: to the stores that credentials are taken from. They go the same way out, with
-//! the same trust and the same limits.
+//! Requests that are not queries of a source: to the stores of credentials. They use the same connections, trust and limits.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use http::{HeaderMap, Method};
 use super::{Address, Call, HttpClients, TlsProfile};
 use crate::error::ReadError;
 
-/// Makes such requests. Clones share connections.
+/// Sends such requests. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     clients: Arc<HttpClients>,
@@ -23,7 +22,7 @@ pub enum ExchangeError {
     #[error("no connection can be made: {0}")]
     Trust(String),
     #[error(transparent)]
-    Answer(#[from] ReadError),
+    Request(#[from] ReadError),
 }
 
 impl Exchange {
@@ -43,6 +42,6 @@ impl Exchange {
         let client = self.clients.client(&TlsProfile::default());
         let client = client.map_err(|problem| ExchangeError::Trust(problem.to_string()))?;
         let limit = self.clients.settings().limit(None);
-        Ok(client.ask(&Call::new(method, address, headers, body, limit)).await?)
+        Ok(client.fetch(&Call::new(method, address, headers, body, limit)).await?)
     }
 }

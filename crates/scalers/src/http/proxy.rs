@@ -1,5 +1,5 @@
 //! Which requests go through a proxy, by the rules of Go's HTTP client, after which `HTTP_PROXY`, `HTTPS_PROXY` and
-//! `NO_PROXY` are written for KEDA. How a proxy is spoken to stands in `route`.
+//! `NO_PROXY` are written for KEDA. `proxy_connector` connects through them.
 
 mod exempt;
 
@@ -13,7 +13,7 @@ use super::address::Address;
 use crate::trigger::FieldError;
 use exempt::Exempt;
 
-/// The proxies of this process, and who is asked without them. By default there are none.
+/// The proxies of this process, and the hosts that are connected to directly. By default there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<Proxy>,
@@ -21,7 +21,7 @@ pub struct Proxies {
     none_for: Exempt,
 }
 
-/// One proxy: where it is, and how to sign in there.
+/// One proxy: its address and credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Proxy {
     uri: Uri,
@@ -38,8 +38,8 @@ impl Proxies {
         })
     }
 
-    /// The proxy through which to ask.
-    pub(crate) fn of(&self, uri: &Uri) -> Option<&Proxy> {
+    /// The proxy for requests to this URI.
+    pub(crate) fn for_uri(&self, uri: &Uri) -> Option<&Proxy> {
         let secure = uri.scheme() == Some(&Scheme::HTTPS);
         let proxy = if secure { self.https.as_ref() } else { self.http.as_ref() }?;
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn used(proxies: &Proxies, url: &str) -> Option<String> {
-        proxies.of(&url.parse().unwrap()).map(Proxy::name)
+        proxies.for_uri(&url.parse().unwrap()).map(Proxy::name)
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_user_signs_in_and_is_never_shown() {
         let proxies = Proxies::parse(Some("http://user:hunt%40er2@p:1"), None, None).unwrap();
-        let proxy = proxies.of(&"http://x/".parse().unwrap()).unwrap();
+        let proxy = proxies.for_uri(&"http://x/".parse().unwrap()).unwrap();
         assert_eq!(proxy.credentials().unwrap(), "Basic dXNlcjpodW50QGVyMg==");
         assert!(!format!("{proxies:?} {}", proxy.name()).contains("hunt"), "{proxies:?}");
     }

@@ -1,4 +1,4 @@
-//! What TLS is spoken with: which authorities are trusted, which certificate is shown, which versions are allowed.
+//! TLS settings: trusted CAs, client certificates, allowed versions.
 
 pub(crate) mod failure;
 mod policy;
@@ -16,19 +16,19 @@ use rustls::{ClientConfig, RootCertStore};
 use super::Settings;
 use crate::trigger::{FieldError, Secret};
 pub use policy::{TlsVersion, parse_ciphers, provider};
-use verify::{Trust, TrustAlike, TrustAsGiven};
+use verify::{FixedTrust, Trust, TrustGivenCertificates};
 
 /// What sets one client apart from another. Triggers with the same profile share connections and TLS sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TlsProfile {
     pub(crate) verification: Verification,
-    /// Authorities that are trusted beside the usual ones, PEM.
+    /// CAs that are trusted in addition, PEM.
     pub(crate) ca: Option<Secret>,
     /// Client certificate and key, PEM.
     pub(crate) identity: Option<(Secret, Secret)>,
 }
 
-/// Whether the source must prove who it is.
+/// Whether the certificate of the source is verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Verification {
     #[default]
@@ -43,8 +43,8 @@ impl TlsProfile {
     }
 }
 
-/// The authorities of the machine. Reading them takes milliseconds, and they are the same for all of a process.
-static OF_THE_MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
+/// The CAs of the machine. Reading them takes milliseconds, and they do not change while a process runs.
+static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     let native = rustls_native_certs::load_native_certs();
     for error in &native.errors {
         tracing::warn!(%error, "some certificate authorities of this machine cannot be read");
@@ -54,7 +54,7 @@ static OF_THE_MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
     store
 });
 
-/// The usual authorities.
+/// The trusted CAs.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots {
     store: RootCertStore,
@@ -65,7 +65,7 @@ pub(crate) struct Roots {
 impl Roots {
     /// Those of the machine, and the given ones.
     pub(crate) fn load(extra: &[CertificateDer<'static>]) -> Self {
-        let mut store = OF_THE_MACHINE.clone();
+        let mut store = SYSTEM_ROOTS.clone();
         store.add_parsable_certificates(extra.iter().cloned());
         Self { store, given: extra.to_vec() }
     }
@@ -120,12 +120,12 @@ fn verifier(
         None => roots.clone(),
     };
     if profile.verification == Verification::Off {
-        return Ok(Arc::new(TrustAlike::new(Trust::Everybody, provider)));
+        return Ok(Arc::new(FixedTrust::new(Trust::All, provider)));
     }
     match WebPkiServerVerifier::builder_with_provider(Arc::new(roots.store), Arc::clone(provider)).build() {
-        Ok(usual) => Ok(Arc::new(TrustAsGiven::new(usual, roots.given))),
-        // It refuses to be built without authorities; a machine that has none trusts nobody.
-        Err(_) => Ok(Arc::new(TrustAlike::new(Trust::Nobody, provider))),
+        Ok(usual) => Ok(Arc::new(TrustGivenCertificates::new(usual, roots.given))),
+        // It cannot be built without CAs; a machine that has none trusts no server.
+        Err(_) => Ok(Arc::new(FixedTrust::new(Trust::None, provider))),
     }
 }
 

@@ -1,5 +1,5 @@
-//! AWS: whose keys sign a request, and where they come from. `sign` does the signing, `sts` assumes roles, `operator`
-//! finds the keys of the operator itself.
+//! AWS: the keys that sign a request, and where they come from. `sign` signs, `sts` assumes roles, `operator` finds the keys
+//! of the operator itself.
 
 mod operator;
 mod sign;
@@ -12,9 +12,9 @@ use chrono::{DateTime, Utc};
 use http::header::{HeaderName, HeaderValue};
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use super::Ambient;
-use super::means::{Means, read_file};
-use super::token::Lease;
+use super::CloudEnvironment;
+use super::token::Expiring;
+use super::token_client::{TokenClient, read_file};
 use crate::http::Call;
 use crate::metadata::{Reader, convert};
 use crate::trigger::{FieldError, Secret, TriggerConfig};
@@ -66,53 +66,54 @@ pub(crate) struct Credentials {
     pub(super) session_token: Option<Secret>,
 }
 
-/// Whom to be at AWS, and for which service.
+/// An identity at AWS, and the service that requests are signed for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Persona {
-    proof: Proof,
+pub(crate) struct AwsIdentity {
+    source: CredentialSource,
     region: String,
     service: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Proof {
+enum CredentialSource {
     Keys(Credentials),
-    /// Whoever the operator is.
+    /// The operator's own credentials.
     Operator,
     Role {
         arn: String,
         external_id: Option<String>,
-        entrance: Entrance,
+        method: AssumeRoleMethod,
     },
 }
 
-/// How a role is taken on.
+/// How a role is assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Entrance {
+enum AssumeRoleMethod {
     /// With the token of the operator's service account, else as `Assume`.
     WebIdentityFirst,
     /// By the operator's identity.
     Assume,
 }
 
-/// The identity that a trigger asks for, if it asks for one of AWS.
+/// The identity that a trigger configures, if it configures one of AWS.
 pub(crate) fn parse(
     read: &mut Reader<'_>,
     trigger: &TriggerConfig<'_>,
-    ambient: &Ambient,
+    cloud_environment: &CloudEnvironment,
     service: &'static str,
-) -> Option<Persona> {
-    let proof = parse_proof(read, trigger)?;
+) -> Option<AwsIdentity> {
+    let source = parse_credential_source(read, trigger)?;
     let given = read.text(REGION);
-    let region = given.or_else(|| ambient.get("AWS_REGION")).or_else(|| ambient.get("AWS_DEFAULT_REGION"));
+    let region =
+        given.or_else(|| cloud_environment.get("AWS_REGION")).or_else(|| cloud_environment.get("AWS_DEFAULT_REGION"));
     if region.is_none() {
         let remedy = "give the region of the service, as in eu-central-1";
         read.error(FieldError::new("awsRegion", "is missing, and requests to AWS are signed for a region", remedy));
     }
-    Some(Persona { proof, region: region?.to_owned(), service })
+    Some(AwsIdentity { source, region: region?.to_owned(), service })
 }
 
-fn parse_proof(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<Proof> {
+fn parse_credential_source(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<CredentialSource> {
     let provider = trigger.pod_identity.map(|identity| identity.provider);
     if let Some(identity) = trigger.pod_identity.filter(|identity| identity.provider == PodIdentityProvider::Aws) {
         return Some(parse_pod_identity(read, identity));
@@ -120,7 +121,7 @@ fn parse_proof(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<Pro
     let found = match read.text(IDENTITY_OWNER) {
         None | Some("pod") => parse_own(read),
         // KEDA: any other owner is the operator.
-        Some(_) => return Some(Proof::Operator),
+        Some(_) => return Some(CredentialSource::Operator),
     };
     if provider == Some(PodIdentityProvider::AwsEks) && found.is_none() {
         read.error(FieldError::new(
@@ -132,21 +133,25 @@ fn parse_proof(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<Pro
     found
 }
 
-fn parse_pod_identity(read: &Reader<'_>, identity: &PodIdentity) -> Proof {
+fn parse_pod_identity(read: &Reader<'_>, identity: &PodIdentity) -> CredentialSource {
     let given = |own: &Option<String>| own.as_deref().map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned);
     let (named, of_workload) = (given(&identity.role_arn), read.text(ROLE_ARN));
     // KEDA: the external id belongs to the role that is named beside it.
     let external_id = named.as_ref().and_then(|_| given(&identity.external_id));
     match named.or(of_workload.map(str::to_owned)) {
-        Some(arn) => Proof::Role { arn, external_id, entrance: Entrance::WebIdentityFirst },
-        None => Proof::Operator,
+        Some(arn) => CredentialSource::Role { arn, external_id, method: AssumeRoleMethod::WebIdentityFirst },
+        None => CredentialSource::Operator,
     }
 }
 
-/// What the trigger itself brings: a role, keys, or nothing.
-fn parse_own(read: &mut Reader<'_>) -> Option<Proof> {
+/// What the trigger itself configures: a role, keys, or nothing.
+fn parse_own(read: &mut Reader<'_>) -> Option<CredentialSource> {
     if let Some(arn) = read.text(ROLE_ARN) {
-        return Some(Proof::Role { arn: arn.to_owned(), external_id: None, entrance: Entrance::Assume });
+        return Some(CredentialSource::Role {
+            arn: arn.to_owned(),
+            external_id: None,
+            method: AssumeRoleMethod::Assume,
+        });
     }
     if read.text(AUTH_ACCESS_KEY_ID).is_some() || read.text(AUTH_SECRET_ACCESS_KEY).is_some() {
         let token = read.text(SESSION_TOKEN).map(Secret::new);
@@ -156,50 +161,51 @@ fn parse_own(read: &mut Reader<'_>) -> Option<Proof> {
     if is_mentioned { parse_keys(read, ACCESS_KEY_ID, SECRET_ACCESS_KEY, None) } else { None }
 }
 
-fn parse_keys(read: &mut Reader<'_>, id: Field, key: Field, session_token: Option<Secret>) -> Option<Proof> {
+fn parse_keys(read: &mut Reader<'_>, id: Field, key: Field, session_token: Option<Secret>) -> Option<CredentialSource> {
     let (id, key) = (read.required(id, convert::text), read.required(key, convert::text));
     let credentials = Credentials { access_key: Secret::new(id?), secret_key: Secret::new(key?), session_token };
-    Some(Proof::Keys(credentials))
+    Some(CredentialSource::Keys(credentials))
 }
 
-impl Persona {
-    /// Whoever assumes the role, where there is one.
+impl AwsIdentity {
+    /// The identity that assumes the role, where there is one.
     pub(super) fn base(&self) -> Option<Self> {
-        matches!(self.proof, Proof::Role { .. }).then(|| Self { proof: Proof::Operator, ..self.clone() })
+        matches!(self.source, CredentialSource::Role { .. })
+            .then(|| Self { source: CredentialSource::Operator, ..self.clone() })
     }
 
-    /// Keys to sign with. `base` gives those of whoever assumes the role.
+    /// Keys to sign with. `base` gives those of the identity that assumes the role.
     pub(super) async fn fetch(
         &self,
-        means: &Means,
+        client: &TokenClient,
         base: impl Future<Output = Result<Credentials, String>>,
         now: DateTime<Utc>,
-    ) -> Result<Lease<Credentials>, String> {
-        match &self.proof {
-            Proof::Keys(credentials) => Ok(Lease::forever(credentials.clone())),
-            Proof::Operator => operator::fetch(means, &self.region).await,
-            Proof::Role { arn, external_id, entrance } => {
-                if *entrance == Entrance::WebIdentityFirst
-                    && let Some(lease) = self.enter_with_token(means, arn).await
+    ) -> Result<Expiring<Credentials>, String> {
+        match &self.source {
+            CredentialSource::Keys(credentials) => Ok(Expiring::forever(credentials.clone())),
+            CredentialSource::Operator => operator::fetch(client, &self.region).await,
+            CredentialSource::Role { arn, external_id, method } => {
+                if *method == AssumeRoleMethod::WebIdentityFirst
+                    && let Some(expiring) = self.assume_with_web_identity(client, arn).await
                 {
-                    return Ok(lease);
+                    return Ok(expiring);
                 }
-                sts::assume(means, &self.region, arn, external_id.as_deref(), &base.await?, now).await
+                sts::assume(client, &self.region, arn, external_id.as_deref(), &base.await?, now).await
             }
         }
     }
 
-    /// Takes on the role with the operator's token, if it has one and if that is enough.
-    async fn enter_with_token(&self, means: &Means, arn: &str) -> Option<Lease<Credentials>> {
-        let file = means.ambient.get("AWS_WEB_IDENTITY_TOKEN_FILE")?;
-        // KEDA: five seconds; half of the time there is leaves the other half for the other way.
-        let limit = (means.limit / 2).min(Duration::from_secs(5));
-        let entering = async {
+    /// Assumes the role with the operator's web identity token, if there is one and the role trusts it.
+    async fn assume_with_web_identity(&self, client: &TokenClient, arn: &str) -> Option<Expiring<Credentials>> {
+        let file = client.cloud_environment.get("AWS_WEB_IDENTITY_TOKEN_FILE")?;
+        // KEDA: five seconds. Half of the limit leaves the other half for assuming the role directly.
+        let limit = (client.limit / 2).min(Duration::from_secs(5));
+        let assuming = async {
             let token = read_file(file.as_ref())?;
-            sts::assume_with_token(means, &self.region, arn, sts::SESSION, token.trim()).await
+            sts::assume_with_token(client, &self.region, arn, sts::SESSION, token.trim()).await
         };
-        match tokio::time::timeout(limit, entering).await {
-            Ok(Ok(lease)) => Some(lease),
+        match tokio::time::timeout(limit, assuming).await {
+            Ok(Ok(expiring)) => Some(expiring),
             Ok(Err(problem)) => {
                 tracing::debug!(problem, "the web identity token does not open the role; it is assumed instead");
                 None
@@ -208,7 +214,7 @@ impl Persona {
         }
     }
 
-    /// Signs the call. Its query is sent in the form in which it is signed, so that nobody can read it differently.
+    /// Signs the call. Its query is sent in the form in which it is signed, so that no server can parse it differently.
     pub(super) fn sign(&self, call: &mut Call, credentials: &Credentials, now: DateTime<Utc>) -> Result<(), String> {
         sign_call(call, credentials, &self.region, self.service, now)
     }

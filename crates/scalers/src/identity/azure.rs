@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 
-use super::Ambient;
-use super::means::{Means, read_file};
-use super::token::{self, Lease};
+use super::CloudEnvironment;
+use super::token::{self, Expiring};
+use super::token_client::{TokenClient, read_file};
 use crate::trigger::{FieldError, Secret};
 
 // What Azure's own libraries assume.
 const AUTHORITY: &str = "https://login.microsoftonline.com/";
 
-/// Whom to be at Azure, and for what.
+/// An identity at Azure, and the scope of its tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Persona {
+pub(crate) struct AzureIdentity {
     client_id: String,
     tenant_id: String,
     authority: String,
@@ -23,18 +23,22 @@ pub(crate) struct Persona {
     scope: String,
 }
 
-/// The identity that pod identity `azure-workload` means.
-pub(crate) fn parse(identity: &PodIdentity, ambient: &Ambient, scope: String) -> Result<Persona, FieldError> {
+/// The identity of pod identity `azure-workload`.
+pub(crate) fn parse(
+    identity: &PodIdentity,
+    cloud_environment: &CloudEnvironment,
+    scope: String,
+) -> Result<AzureIdentity, FieldError> {
     if identity.identity_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
         return Err(FieldError::new("podIdentity", "has an empty identityId", "give a client id, or drop identityId"));
     }
     let given = |own: &Option<String>| own.as_deref().map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned);
-    let of = |variable| ambient.get(variable).map(str::to_owned).ok_or_else(|| missing(variable));
-    Ok(Persona {
+    let of = |variable| cloud_environment.get(variable).map(str::to_owned).ok_or_else(|| missing(variable));
+    Ok(AzureIdentity {
         client_id: given(&identity.identity_id).map_or_else(|| of("AZURE_CLIENT_ID"), Ok)?,
         tenant_id: given(&identity.identity_tenant_id).map_or_else(|| of("AZURE_TENANT_ID"), Ok)?,
         // KEDA: identityAuthorityHost is not passed on.
-        authority: ambient.get("AZURE_AUTHORITY_HOST").unwrap_or(AUTHORITY).to_owned(),
+        authority: cloud_environment.get("AZURE_AUTHORITY_HOST").unwrap_or(AUTHORITY).to_owned(),
         token_file: PathBuf::from(of("AZURE_FEDERATED_TOKEN_FILE")?),
         scope,
     })
@@ -48,8 +52,8 @@ fn missing(variable: &str) -> FieldError {
     )
 }
 
-impl Persona {
-    pub(super) async fn fetch(&self, means: &Means, now: DateTime<Utc>) -> Result<Lease<Secret>, String> {
+impl AzureIdentity {
+    pub(super) async fn fetch(&self, client: &TokenClient, now: DateTime<Utc>) -> Result<Expiring<Secret>, String> {
         // The file is replaced every hour or so.
         let assertion = read_file(&self.token_file)?;
         let url = format!("{}/{}/oauth2/v2.0/token", self.authority.trim_end_matches('/'), self.tenant_id);
@@ -60,8 +64,8 @@ impl Persona {
             ("client_assertion", assertion.trim()),
             ("scope", &self.scope),
         ];
-        let body = means.ask(&means.form(&url, &fields)?).await?;
-        token::parse_answer(&body, now)
+        let body = client.send(&client.form(&url, &fields)?).await?;
+        token::parse_token_response(&body, now)
     }
 }
 
@@ -72,7 +76,7 @@ mod tests {
     use super::*;
     use crate::sample::pod_identity;
 
-    fn ambient() -> Ambient {
+    fn cloud_environment() -> CloudEnvironment {
         let all = [("AZURE_CLIENT_ID", "own"), ("AZURE_TENANT_ID", "home"), ("AZURE_FEDERATED_TOKEN_FILE", "/token")];
         all.into_iter().collect()
     }
@@ -86,19 +90,19 @@ mod tests {
             ..own.clone()
         };
         for (identity, expected) in [(own, ("own", "home")), (other, ("other", "abroad"))] {
-            let persona = parse(&identity, &ambient(), "s".to_owned()).unwrap();
-            assert_eq!((persona.client_id.as_str(), persona.tenant_id.as_str()), expected);
-            assert_eq!(persona.authority, AUTHORITY);
+            let identity = parse(&identity, &cloud_environment(), "s".to_owned()).unwrap();
+            assert_eq!((identity.client_id.as_str(), identity.tenant_id.as_str()), expected);
+            assert_eq!(identity.authority, AUTHORITY);
         }
     }
 
     #[test]
     fn what_is_missing_is_named() {
         let own = pod_identity(PodIdentityProvider::AzureWorkload);
-        let problem = parse(&own, &Ambient::default(), String::new()).unwrap_err().to_string();
+        let problem = parse(&own, &CloudEnvironment::default(), String::new()).unwrap_err().to_string();
         assert!(problem.contains("AZURE_CLIENT_ID"), "{problem}");
         let empty = PodIdentity { identity_id: Some(String::new()), ..own };
-        let problem = parse(&empty, &ambient(), String::new()).unwrap_err().to_string();
+        let problem = parse(&empty, &cloud_environment(), String::new()).unwrap_err().to_string();
         assert!(problem.contains("identityId"), "{problem}");
     }
 }

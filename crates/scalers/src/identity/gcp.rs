@@ -1,4 +1,4 @@
-//! Google Cloud: a service account, proved by its key or by the machine that runs under it.
+//! Google Cloud: a service account, authenticated by its key or by the metadata server of the machine.
 
 mod key;
 
@@ -9,10 +9,10 @@ use http::Method;
 use http::header::HeaderName;
 use kedge_api::authentication::PodIdentityProvider;
 
-use super::means::{Means, read_file};
-use super::token::{self, Lease};
+use super::token::{self, Expiring};
+use super::token_client::{TokenClient, read_file};
 use crate::metadata::Reader;
-use crate::metadata::convert::{Converted, Flaw};
+use crate::metadata::convert::{ConversionError, Converted};
 use crate::trigger::{FieldError, Secret, TriggerConfig};
 use crate::trigger_type::{Field, FieldGroup, Source};
 use key::ServiceAccount;
@@ -31,16 +31,16 @@ const CREDENTIALS_FILE: Field = Field::optional("credentialsFromEnvFile")
 // Where every machine of Google's finds its own metadata.
 const METADATA_HOST: &str = "169.254.169.254";
 
-/// Whom to be at Google Cloud, and for what.
+/// An identity at Google Cloud, and the scope of its tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Persona {
-    proof: Proof,
+pub(crate) struct GcpIdentity {
+    source: CredentialSource,
     scope: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Proof {
-    /// Whoever the operator is.
+enum CredentialSource {
+    /// The operator's own credentials.
     Operator,
     /// The key of a service account, JSON.
     Key(Secret),
@@ -48,10 +48,10 @@ enum Proof {
     KeyFile(PathBuf),
 }
 
-/// The identity that a trigger asks for, if it asks for one of Google Cloud.
-pub(crate) fn parse(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, scope: &'static str) -> Option<Persona> {
-    let proof = if trigger.pod_identity.is_some_and(|identity| identity.provider == PodIdentityProvider::Gcp) {
-        Some(Proof::Operator)
+/// The identity that a trigger configures, if it configures one of Google Cloud.
+pub(crate) fn parse(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, scope: &'static str) -> Option<GcpIdentity> {
+    let source = if trigger.pod_identity.is_some_and(|identity| identity.provider == PodIdentityProvider::Gcp) {
+        Some(CredentialSource::Operator)
     } else if read.text(APPLICATION_CREDENTIALS).is_some() {
         read.required(APPLICATION_CREDENTIALS, parse_key)
     } else if read.is_mentioned(CREDENTIALS) {
@@ -61,20 +61,20 @@ pub(crate) fn parse(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>, scope: &
     } else {
         None
     };
-    proof.map(|proof| Persona { proof, scope })
+    source.map(|source| GcpIdentity { source, scope })
 }
 
-fn parse_key(text: &str) -> Converted<Proof> {
+fn parse_key(text: &str) -> Converted<CredentialSource> {
     match ServiceAccount::parse(text) {
-        Ok(_) => Ok(Proof::Key(Secret::new(text))),
-        Err(problem) => Err(Flaw::new(problem, "give the JSON key of a service account")),
+        Ok(_) => Ok(CredentialSource::Key(Secret::new(text))),
+        Err(problem) => Err(ConversionError::new(problem, "give the JSON key of a service account")),
     }
 }
 
 /// The variable holds the path of a file, and not what is in it.
-fn parse_key_file(trigger: &TriggerConfig<'_>, variable: &str) -> Result<Proof, FieldError> {
+fn parse_key_file(trigger: &TriggerConfig<'_>, variable: &str) -> Result<CredentialSource, FieldError> {
     match trigger.environment.get(variable).map(|path| path.trim()).filter(|path| !path.is_empty()) {
-        Some(path) => Ok(Proof::KeyFile(PathBuf::from(path))),
+        Some(path) => Ok(CredentialSource::KeyFile(PathBuf::from(path))),
         None => Err(FieldError::new(
             CREDENTIALS_FILE.name,
             format!("is missing: the target's container has no value for the variable {variable}"),
@@ -83,34 +83,41 @@ fn parse_key_file(trigger: &TriggerConfig<'_>, variable: &str) -> Result<Proof, 
     }
 }
 
-impl Persona {
-    pub(super) async fn fetch(&self, means: &Means, now: DateTime<Utc>) -> Result<Lease<Secret>, String> {
-        let file = match &self.proof {
-            Proof::Key(key) => return self.fetch_with_key(key.reveal(), means, now).await,
-            Proof::KeyFile(path) => Some(path.clone()),
-            Proof::Operator => means.ambient.get("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from),
+impl GcpIdentity {
+    pub(super) async fn fetch(&self, client: &TokenClient, now: DateTime<Utc>) -> Result<Expiring<Secret>, String> {
+        let file = match &self.source {
+            CredentialSource::Key(key) => return self.fetch_with_key(key.reveal(), client, now).await,
+            CredentialSource::KeyFile(path) => Some(path.clone()),
+            CredentialSource::Operator => {
+                client.cloud_environment.get("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from)
+            }
         };
         match file {
-            Some(path) => self.fetch_with_key(&read_file(&path)?, means, now).await,
-            None => self.fetch_from_machine(means, now).await,
+            Some(path) => self.fetch_with_key(&read_file(&path)?, client, now).await,
+            None => self.fetch_from_machine(client, now).await,
         }
     }
 
-    async fn fetch_with_key(&self, key: &str, means: &Means, now: DateTime<Utc>) -> Result<Lease<Secret>, String> {
+    async fn fetch_with_key(
+        &self,
+        key: &str,
+        client: &TokenClient,
+        now: DateTime<Utc>,
+    ) -> Result<Expiring<Secret>, String> {
         let account =
             ServiceAccount::parse(key).map_err(|problem| format!("the key of the service account {problem}"))?;
         let assertion = account.assertion(self.scope, now)?;
         let fields = [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &assertion)];
-        let body = means.ask(&means.form(account.token_uri(), &fields)?).await?;
-        token::parse_answer(&body, now)
+        let body = client.send(&client.form(account.token_uri(), &fields)?).await?;
+        token::parse_token_response(&body, now)
     }
 
-    async fn fetch_from_machine(&self, means: &Means, now: DateTime<Utc>) -> Result<Lease<Secret>, String> {
-        let host = means.ambient.get("GCE_METADATA_HOST").unwrap_or(METADATA_HOST);
+    async fn fetch_from_machine(&self, client: &TokenClient, now: DateTime<Utc>) -> Result<Expiring<Secret>, String> {
+        let host = client.cloud_environment.get("GCE_METADATA_HOST").unwrap_or(METADATA_HOST);
         let scope: String = form_urlencoded::byte_serialize(self.scope.as_bytes()).collect();
         let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token?scopes={scope}");
         let flavor = (HeaderName::from_static("metadata-flavor"), "Google");
-        token::parse_answer(&means.ask_nearby(Method::GET, &url, flavor).await?, now)
+        token::parse_token_response(&client.send_direct(Method::GET, &url, flavor).await?, now)
     }
 }
 
@@ -121,21 +128,25 @@ mod tests {
 
     const KEY: &str = r#"{"type":"service_account"}"#;
 
-    fn parsed(sample: &Sample) -> Result<Option<Proof>, String> {
+    fn parsed(sample: &Sample) -> Result<Option<CredentialSource>, String> {
         let trigger = sample.trigger();
         let mut read = Reader::new(&trigger);
-        let persona = parse(&mut read, &trigger, "scope");
-        read.finish(Some(persona.map(|persona| persona.proof))).map_err(|error| error.to_string())
+        let identity = parse(&mut read, &trigger, "scope");
+        read.finish(Some(identity.map(|identity| identity.source))).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn the_first_way_that_is_given_counts() {
+    fn the_first_source_that_is_given_counts() {
         let plain = || Sample::new("prometheus");
         let file = plain().with("credentialsFromEnvFile", "PATH").environment("PATH", "/key.json");
         let rows = [
             ("none", plain(), Ok(None)),
-            ("the operator's", file.clone().pod_identity(PodIdentityProvider::Gcp), Ok(Some(Proof::Operator))),
-            ("a file", file, Ok(Some(Proof::KeyFile(PathBuf::from("/key.json"))))),
+            (
+                "the operator's",
+                file.clone().pod_identity(PodIdentityProvider::Gcp),
+                Ok(Some(CredentialSource::Operator)),
+            ),
+            ("a file", file, Ok(Some(CredentialSource::KeyFile(PathBuf::from("/key.json"))))),
             ("no such variable", plain().with("credentialsFromEnvFile", "PATH"), Err("the variable PATH")),
             ("no such variable", plain().with("credentialsFromEnv", "KEY"), Err("the variable KEY")),
             ("no key", plain().with("credentialsFromEnv", "KEY").environment("KEY", KEY), Err("`credentials`")),

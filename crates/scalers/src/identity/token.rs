@@ -1,4 +1,4 @@
-//! What is good for a while: held, shared, and renewed before it ends.
+//! Values that expire: cached, shared, and renewed before they do.
 
 use std::future::Future;
 
@@ -8,35 +8,35 @@ use tokio::sync::Mutex;
 
 use crate::trigger::Secret;
 
-/// How long before its end something is renewed, at most; what does not last twice as long is renewed at half time.
+/// How long before it expires a value is renewed, at most; one that does not last twice as long is renewed at half time.
 const AHEAD_MAX: TimeDelta = TimeDelta::minutes(5);
-/// No token lasts longer; a larger number is a mistake of whoever gave it.
+/// No token lasts longer; a larger number is an error of the server.
 const LIFETIME_MAX: TimeDelta = TimeDelta::days(30);
 
-/// Something, and when it ends.
+/// A value, and when it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lease<T> {
+pub(super) struct Expiring<T> {
     pub(super) value: T,
     pub(super) expires_at: Option<DateTime<Utc>>,
 }
 
-impl<T> Lease<T> {
+impl<T> Expiring<T> {
     pub(super) fn forever(value: T) -> Self {
         Self { value, expires_at: None }
     }
 
-    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Lease<U> {
-        Lease { value: change(self.value), expires_at: self.expires_at }
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Expiring<U> {
+        Expiring { value: change(self.value), expires_at: self.expires_at }
     }
 }
 
-/// A place for one lease. Whoever finds none that is good fetches one; the others wait for it.
+/// A cache for one value. The first caller that finds none fetches one; the others wait for it.
 #[derive(Debug)]
 pub(super) struct Renewing<T>(Mutex<Option<Held<T>>>);
 
 #[derive(Debug)]
 struct Held<T> {
-    lease: Lease<T>,
+    expiring: Expiring<T>,
     renew_at: Option<DateTime<Utc>>,
 }
 
@@ -47,27 +47,27 @@ impl<T> Default for Renewing<T> {
 }
 
 impl<T: Clone> Renewing<T> {
-    /// What is held while it is fresh, else what `fetch` gives. If that fails, the old is good until it ends.
+    /// The cached value while it is fresh, else what `fetch` gives. If that fails, the old one is used until it expires.
     pub(super) async fn get(
         &self,
         now: DateTime<Utc>,
-        fetch: impl Future<Output = Result<Lease<T>, String>>,
+        fetch: impl Future<Output = Result<Expiring<T>, String>>,
     ) -> Result<T, String> {
         let mut held = self.0.lock().await;
         let is_before = |limit: Option<DateTime<Utc>>| limit.is_none_or(|limit| now < limit);
         if let Some(held) = held.as_ref().filter(|held| is_before(held.renew_at)) {
-            return Ok(held.lease.value.clone());
+            return Ok(held.expiring.value.clone());
         }
         match fetch.await {
-            Ok(lease) => {
-                let value = lease.value.clone();
-                *held = Some(Held { renew_at: lease.expires_at.map(|end| renew_at(now, end)), lease });
+            Ok(expiring) => {
+                let value = expiring.value.clone();
+                *held = Some(Held { renew_at: expiring.expires_at.map(|end| renew_at(now, end)), expiring });
                 Ok(value)
             }
-            Err(problem) => match held.as_ref().filter(|held| is_before(held.lease.expires_at)) {
+            Err(problem) => match held.as_ref().filter(|held| is_before(held.expiring.expires_at)) {
                 Some(old) => {
                     tracing::warn!(problem, "credentials cannot be renewed; the old ones are used until they end");
-                    Ok(old.lease.value.clone())
+                    Ok(old.expiring.value.clone())
                 }
                 None => Err(problem),
             },
@@ -81,7 +81,7 @@ fn renew_at(now: DateTime<Utc>, expires_at: DateTime<Utc>) -> DateTime<Utc> {
 }
 
 /// The answer of an OAuth token endpoint.
-pub(super) fn parse_answer(body: &[u8], now: DateTime<Utc>) -> Result<Lease<Secret>, String> {
+pub(super) fn parse_token_response(body: &[u8], now: DateTime<Utc>) -> Result<Expiring<Secret>, String> {
     let answer: Value = serde_json::from_slice(body).map_err(|_| "the answer with the token is not JSON".to_owned())?;
     let token = answer["access_token"].as_str().filter(|token| !token.is_empty());
     let token = token.ok_or("the answer has no access_token")?;
@@ -89,7 +89,7 @@ pub(super) fn parse_answer(body: &[u8], now: DateTime<Utc>) -> Result<Lease<Secr
     let seconds = answer["expires_in"].as_i64().or_else(|| answer["expires_in"].as_str()?.parse().ok());
     let seconds = seconds.ok_or("the answer does not say when the token ends")?;
     let lifetime = TimeDelta::try_seconds(seconds.max(0)).unwrap_or(LIFETIME_MAX).min(LIFETIME_MAX);
-    Ok(Lease { value: Secret::new(token), expires_at: now.checked_add_signed(lifetime) })
+    Ok(Expiring { value: Secret::new(token), expires_at: now.checked_add_signed(lifetime) })
 }
 
 #[cfg(test)]
@@ -104,23 +104,23 @@ mod tests {
         DateTime::from_timestamp(1_800_000_000 + seconds, 0).unwrap()
     }
 
-    fn lease(value: u32, ends: i64) -> Result<Lease<u32>, String> {
-        Ok(Lease { value, expires_at: Some(at(ends)) })
+    fn expiring(value: u32, ends: i64) -> Result<Expiring<u32>, String> {
+        Ok(Expiring { value, expires_at: Some(at(ends)) })
     }
 
     #[tokio::test]
     async fn what_is_held_is_renewed_before_it_ends() {
         let held = Renewing::default();
         let rows = [
-            ("the first is fetched", 0, lease(1, 3600), Ok(1)),
-            ("it is kept", 3299, lease(2, 9000), Ok(1)),
-            ("five minutes before its end it is renewed", 3300, lease(3, 3900), Ok(3)),
-            ("what lasts ten minutes is kept for five", 3599, lease(4, 9000), Ok(3)),
+            ("the first is fetched", 0, expiring(1, 3600), Ok(1)),
+            ("it is kept", 3299, expiring(2, 9000), Ok(1)),
+            ("five minutes before its end it is renewed", 3300, expiring(3, 3900), Ok(3)),
+            ("what lasts ten minutes is kept for five", 3599, expiring(4, 9000), Ok(3)),
             ("a failure leaves the old one", 3600, Err("down".to_owned()), Ok(3)),
             ("as long as it lasts", 3900, Err("down".to_owned()), Err("down".to_owned())),
             ("and then there is none", 3901, Err("down".to_owned()), Err("down".to_owned())),
-            ("until one is given again", 3902, lease(5, 3904), Ok(5)),
-            ("half of a short life", 3903, lease(6, 9000), Ok(6)),
+            ("until one is given again", 3902, expiring(5, 3904), Ok(5)),
+            ("half of a short life", 3903, expiring(6, 9000), Ok(6)),
         ];
         for (name, now, given, expected) in rows {
             assert_eq!(held.get(at(now), async { given }).await, expected, "{name}");
@@ -134,7 +134,7 @@ mod tests {
             held.get(at(0), async {
                 fetched.fetch_add(1, Ordering::SeqCst);
                 tokio::task::yield_now().await;
-                lease(1, 3600)
+                expiring(1, 3600)
             })
         };
         assert_eq!(tokio::join!(want(), want(), want()), (Ok(1), Ok(1), Ok(1)));
@@ -155,8 +155,8 @@ mod tests {
             ("<html>", None),
         ];
         for (body, expected) in rows {
-            let lease = parse_answer(body.as_bytes(), at(0)).ok();
-            assert_eq!(lease.map(|lease| lease.expires_at), expected, "{body}");
+            let expiring = parse_token_response(body.as_bytes(), at(0)).ok();
+            assert_eq!(expiring.map(|expiring| expiring.expires_at), expected, "{body}");
         }
     }
 

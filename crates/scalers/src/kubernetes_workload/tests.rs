@@ -8,21 +8,21 @@ use crate::sample::Sample;
 use crate::scaler::Activity;
 use crate::trigger::Role;
 
-/// A cluster with pods, which remembers what it was asked.
+/// A cluster with pods, which records its queries.
 #[derive(Debug)]
 struct Pods {
     count: Result<PodCount, ReadError>,
-    asked: Mutex<Vec<(String, String)>>,
+    queries: Mutex<Vec<(String, String)>>,
 }
 
 impl ClusterReads for Pods {
     fn pods<'a>(&'a self, namespace: &'a str, selector: &'a str) -> BoxFuture<'a, Result<PodCount, ReadError>> {
-        self.asked.lock().unwrap().push((namespace.to_owned(), selector.to_owned()));
+        self.queries.lock().unwrap().push((namespace.to_owned(), selector.to_owned()));
         Box::pin(async { self.count.clone() })
     }
 
     fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
-        unreachable!("no Service is asked for")
+        unreachable!("no Service is read")
     }
 }
 
@@ -49,7 +49,7 @@ fn sample() -> Sample {
 }
 
 fn pods(pods: u64, nodes: u64) -> Arc<Pods> {
-    Arc::new(Pods { count: Ok(PodCount { pods, nodes }), asked: Mutex::default() })
+    Arc::new(Pods { count: Ok(PodCount { pods, nodes }), queries: Mutex::default() })
 }
 
 async fn read(sample: &Sample, cluster: Arc<dyn ClusterReads>) -> Result<Known, ReadError> {
@@ -72,8 +72,8 @@ async fn pods_or_nodes_are_counted_and_compared_with_the_activation_value() {
     for (name, sample, value, activity) in rows {
         let cluster = pods(7, 3);
         assert_eq!(read(&sample, cluster.clone()).await, Ok(Known { values: vec![value], activity }), "{name}");
-        let asked = cluster.asked.lock().unwrap().clone();
-        assert_eq!(asked, [("default".to_owned(), "app=web,tier in (a, b)".to_owned())], "{name}");
+        let queries = cluster.queries.lock().unwrap().clone();
+        assert_eq!(queries, [("default".to_owned(), "app=web,tier in (a, b)".to_owned())], "{name}");
     }
 }
 
@@ -113,7 +113,7 @@ fn mistakes_are_named() {
 #[tokio::test(start_paused = true)]
 async fn no_answer_is_an_error_and_never_zero() {
     let refused = ReadError::Cluster { what: cluster::PODS, problem: "forbidden".to_owned() };
-    let failing = Arc::new(Pods { count: Err(refused.clone()), asked: Mutex::default() });
+    let failing = Arc::new(Pods { count: Err(refused.clone()), queries: Mutex::default() });
     assert_eq!(read(&sample(), failing).await, Err(refused));
     let nowhere = read(&sample(), Arc::new(NoCluster)).await.unwrap_err();
     assert!(nowhere.to_string().contains("run the operator"), "{nowhere}");

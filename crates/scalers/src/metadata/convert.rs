@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use kedge_core::selector::{self, LabelSelector, SelectorError};
 
-/// Why a text is not the value that was asked for, and what to write instead.
+/// Why a text is not a value of the wanted type, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
+pub struct ConversionError {
     pub problem: String,
     pub remedy: String,
 }
 
-impl Flaw {
+impl ConversionError {
     pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { problem: problem.into(), remedy: remedy.into() }
     }
 }
 
-pub type Converted<T> = Result<T, Flaw>;
+pub type Converted<T> = Result<T, ConversionError>;
 
 pub fn text(value: &str) -> Converted<String> {
     Ok(value.to_owned())
@@ -26,19 +26,21 @@ pub fn text(value: &str) -> Converted<String> {
 
 /// A JSON number without fraction and exponent that fits 64 bits.
 pub fn integer(value: &str) -> Converted<i64> {
-    let flaw = || Flaw::new("is not an integer", "write plain digits, as in 5 or -3");
+    let error = || ConversionError::new("is not an integer", "write plain digits, as in 5 or -3");
     match json_number(value) {
-        Some(Number::Integer) => value.parse().map_err(|_| Flaw::new("does not fit 64 bits", "use a smaller number")),
-        _ => Err(flaw()),
+        Some(Number::Integer) => {
+            value.parse().map_err(|_| ConversionError::new("does not fit 64 bits", "use a smaller number"))
+        }
+        _ => Err(error()),
     }
 }
 
 /// A JSON number.
 pub fn float(value: &str) -> Converted<f64> {
-    let flaw = || Flaw::new("is not a number", "write it as in JSON: 5, -3, 0.5 or 1e3");
-    json_number(value).ok_or_else(flaw)?;
-    let number: f64 = value.parse().map_err(|_| flaw())?;
-    if number.is_finite() { Ok(number) } else { Err(Flaw::new("is out of range", "use a smaller number")) }
+    let error = || ConversionError::new("is not a number", "write it as in JSON: 5, -3, 0.5 or 1e3");
+    json_number(value).ok_or_else(error)?;
+    let number: f64 = value.parse().map_err(|_| error())?;
+    if number.is_finite() { Ok(number) } else { Err(ConversionError::new("is out of range", "use a smaller number")) }
 }
 
 enum Number {
@@ -73,26 +75,27 @@ pub fn boolean(value: &str) -> Converted<bool> {
     match value {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
         "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
-        _ => Err(Flaw::new("is neither true nor false", "write \"true\" or \"false\"")),
+        _ => Err(ConversionError::new("is neither true nor false", "write \"true\" or \"false\"")),
     }
 }
 
 /// Go's duration text, or a plain number of milliseconds.
 pub fn duration(value: &str) -> Converted<Duration> {
-    let flaw = || Flaw::new("is not a duration", "write it as 30s, 5m or 1h30m, or as a number of milliseconds");
+    let error =
+        || ConversionError::new("is not a duration", "write it as 30s, 5m or 1h30m, or as a number of milliseconds");
     let (negative, unsigned) = match value.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, value.strip_prefix('+').unwrap_or(value)),
     };
     let nanos = if is_digits(unsigned) { unit_nanos(unsigned, "ms") } else { go_duration_nanos(unsigned) };
-    let nanos = nanos.ok_or_else(flaw)?;
+    let nanos = nanos.ok_or_else(error)?;
     if negative && nanos > 0 {
-        return Err(Flaw::new("is negative", "use a duration of zero or more"));
+        return Err(ConversionError::new("is negative", "use a duration of zero or more"));
     }
     // Go counts nanoseconds in 63 bits, some 292 years.
     match i64::try_from(nanos) {
         Ok(nanos) => Ok(Duration::from_nanos(nanos.unsigned_abs())),
-        Err(_) => Err(Flaw::new("is out of range", "use a shorter duration")),
+        Err(_) => Err(ConversionError::new("is out of range", "use a shorter duration")),
     }
 }
 
@@ -139,7 +142,7 @@ pub fn list<T>(value: &str, separator: char, convert: impl Fn(&str) -> Converted
     value.split(separator).map(|element| convert(element.trim())).collect()
 }
 
-/// A list of integers, in which `a-b` stands for all from a to b.
+/// A list of integers, in which `a-b` means all from a to b.
 pub fn integer_ranges(value: &str) -> Converted<Vec<i64>> {
     const LENGTH_MAX: i64 = 100_000; // more would be a slip of the pen, and cost memory
     let mut numbers = Vec::new();
@@ -150,7 +153,10 @@ pub fn integer_ranges(value: &str) -> Converted<Vec<i64>> {
             Some((at, _)) => {
                 let (first, last) = (integer(element[..at].trim())?, integer(element[at + 1..].trim())?);
                 if first > last || last.saturating_sub(first) >= LENGTH_MAX {
-                    return Err(Flaw::new("has a range that is reversed or too long", "write the lower end first"));
+                    return Err(ConversionError::new(
+                        "has a range that is reversed or too long",
+                        "write the lower end first",
+                    ));
                 }
                 numbers.extend(first..=last);
             }
@@ -163,7 +169,7 @@ pub fn integer_ranges(value: &str) -> Converted<Vec<i64>> {
 pub fn map(value: &str) -> Converted<Vec<(String, String)>> {
     list(value, ',', |element| match element.split('=').collect::<Vec<_>>()[..] {
         [key, value] => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(Flaw::new(
+        _ => Err(ConversionError::new(
             "is not a list of key=value",
             "write name=value,other=value; neither `=` nor `,` can be part of a value",
         )),
@@ -178,7 +184,7 @@ pub fn url_values(value: &str) -> Converted<Vec<(String, String)>> {
         .all(|after| after.len() >= 2 && after.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
     // Go refuses the semicolon, which once was a separator too.
     if !escapes_are_whole || value.contains(';') {
-        return Err(Flaw::new("is not a query string", "write a=1&b=2, and other characters as %XX"));
+        return Err(ConversionError::new("is not a query string", "write a=1&b=2, and other characters as %XX"));
     }
     Ok(form_urlencoded::parse(value.as_bytes()).map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
 }
@@ -191,15 +197,16 @@ pub fn members(value: &str, members: &[&'static str]) -> Converted<Vec<&'static 
 /// Exactly one of `members`.
 pub fn one_of(value: &str, members: &[&'static str]) -> Converted<&'static str> {
     let found = members.iter().copied().find(|member| *member == value);
-    found.ok_or_else(|| Flaw::new("is not among the allowed values", format!("use {}", members.join(", "))))
+    found.ok_or_else(|| ConversionError::new("is not among the allowed values", format!("use {}", members.join(", "))))
 }
 
 /// A label selector, which stays a text: it is the API server that selects.
 pub fn selector(value: &str) -> Converted<String> {
-    let invalid = |error: SelectorError| Flaw::new(format!("is not a label selector: {error}"), selector::REMEDY);
+    let invalid =
+        |error: SelectorError| ConversionError::new(format!("is not a label selector: {error}"), selector::REMEDY);
     match LabelSelector::parse(value).map_err(invalid)? {
         // It would select every object.
-        all if all.is_empty() => Err(Flaw::new("is an empty label selector", selector::REMEDY)),
+        all if all.is_empty() => Err(ConversionError::new("is an empty label selector", selector::REMEDY)),
         _ => Ok(value.to_owned()),
     }
 }
@@ -208,7 +215,10 @@ pub fn selector(value: &str) -> Converted<String> {
 pub fn exclusive<'a>(elements: Vec<&'a str>, set: &[&str]) -> Converted<Vec<&'a str>> {
     match elements.iter().filter(|element| set.contains(element)).count() {
         0 | 1 => Ok(elements),
-        _ => Err(Flaw::new("has values that exclude each other", format!("keep at most one of {}", set.join(", ")))),
+        _ => Err(ConversionError::new(
+            "has values that exclude each other",
+            format!("keep at most one of {}", set.join(", ")),
+        )),
     }
 }
 

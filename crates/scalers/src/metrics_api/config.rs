@@ -1,14 +1,14 @@
-//! What a `metrics-api` trigger says, read and checked.
+//! The parameters of a `metrics-api` trigger, parsed.
 
 use std::sync::Arc;
 
 use super::location::{Format, Location};
-use super::request::Question;
+use super::request::QueryRequest;
 use super::service::{Aggregation, Service};
 use crate::auth::{self, Auth};
 use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
 use crate::metadata::Reader;
-use crate::metadata::convert::{self, Converted, Flaw};
+use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::metric_name;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
@@ -55,9 +55,9 @@ const AGGREGATION_TYPE: Field = Field::optional("aggregationType")
 /// A checked trigger.
 #[derive(Debug)]
 pub(super) struct Config {
-    pub(super) question: Question,
+    pub(super) query_request: QueryRequest,
     pub(super) location: Location,
-    /// The Service whose pods are all asked, and what is made of their answers.
+    /// The Service whose pods are all queried, and how their values are combined.
     pub(super) service: Option<(Service, Aggregation)>,
     pub(super) activation: f64,
     pub(super) client: Arc<HttpClient>,
@@ -76,20 +76,28 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let timeout = read.optional(TIMEOUT, convert::duration);
     let service = parse_service(&mut read, address.as_ref());
     let auth = auth::parse(&mut read);
-    let question = address.and_then(|address| {
+    let query_request = address.and_then(|address| {
         let limit = clients.settings().limit(timeout);
-        read.take(Question::new(address, auth.as_ref(), limit))
+        read.take(QueryRequest::new(address, auth.as_ref(), limit))
     });
     let profile = parse_tls(&mut read, auth);
     let client = read.make(|| clients.client(&profile));
     let made = (|| {
-        Some(Config { question: question?, location: location?, service, activation, client: client?, metric: metric? })
+        Some(Config {
+            query_request: query_request?,
+            location: location?,
+            service,
+            activation,
+            client: client?,
+            metric: metric?,
+        })
     })();
     read.finish(made)
 }
 
 fn parse_address(url: &str) -> Converted<Address> {
-    Address::parse(url).map_err(|problem| Flaw::new(problem, "write a whole URL, as in http://api.shop:8080/queue"))
+    Address::parse(url)
+        .map_err(|problem| ConversionError::new(problem, "write a whole URL, as in http://api.shop:8080/queue"))
 }
 
 fn parse_service(read: &mut Reader<'_>, address: Option<&Address>) -> Option<(Service, Aggregation)> {

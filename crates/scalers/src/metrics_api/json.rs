@@ -10,7 +10,7 @@ mod path;
 
 use super::location::{Unusable, quantity};
 use crate::metadata::convert::Converted;
-use document::{Document, Kind, Node};
+use document::{Document, JsonType, Node};
 use path::Path;
 
 /// A checked path.
@@ -28,9 +28,9 @@ impl JsonPath {
             None => Err(Unusable::leads_to("nothing")),
             Some(Node::Count(count)) => Ok(count as f64),
             Some(Node::Many(_)) => Err(Unusable::leads_to("a list")),
-            Some(Node::One(value)) => match value.kind() {
-                Kind::Number => value.number().ok_or_else(|| Unusable::leads_to("a number out of range")),
-                Kind::Text => quantity(&value.text().unwrap_or_default()),
+            Some(Node::One(value)) => match value.json_type() {
+                JsonType::Number => value.number().ok_or_else(|| Unusable::leads_to("a number out of range")),
+                JsonType::Text => quantity(&value.text().unwrap_or_default()),
                 other => Err(Unusable::leads_to(other.name())),
             },
         }

@@ -1,13 +1,13 @@
-//! Where in an answer the number is, by format. No error here repeats a part of the answer, which may be secret.
+//! The location of the number in a response, by format. No error repeats a part of the response, which may be secret.
 
 use kedge_core::quantity::Quantity;
 
 use super::json::JsonPath;
 use super::prometheus_text::Selector;
 use super::yaml::YamlPath;
-use crate::metadata::convert::{self, Converted, Flaw};
+use crate::metadata::convert::{self, ConversionError, Converted};
 
-/// How answers are written.
+/// The format of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -21,9 +21,10 @@ impl Format {
             "prometheus" => Ok(Self::Prometheus),
             "yaml" => Ok(Self::Yaml),
             // KEDA takes it, and fails at each reading: its decoder finds no value.
-            "xml" => {
-                Err(Flaw::new("cannot be read, in KEDA neither", "let the source answer in json, yaml or prometheus"))
-            }
+            "xml" => Err(ConversionError::new(
+                "cannot be read, in KEDA neither",
+                "let the source answer in json, yaml or prometheus",
+            )),
             _ => Ok(Self::Json),
         }
     }
@@ -46,7 +47,7 @@ impl Location {
         }
     }
 
-    /// The number that stands there.
+    /// The number at the location.
     pub(super) fn find(&self, body: &[u8]) -> Result<f64, Unusable> {
         let body = std::str::from_utf8(body).map_err(|_| Unusable::malformed("it is not UTF-8"))?;
         let number = match self {
@@ -62,7 +63,7 @@ impl Location {
     }
 }
 
-/// An answer without the number.
+/// A response without the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     /// It is not what the format says.
@@ -80,7 +81,7 @@ impl Unusable {
         Self::NoValue(problem.into())
     }
 
-    /// Something stands there, or nothing, but no number.
+    /// The location holds something else than a number, or nothing.
     pub(super) fn leads_to(what: &str) -> Self {
         Self::no_value(format!("`valueLocation` leads to {what}, not to a number or a quantity"))
     }

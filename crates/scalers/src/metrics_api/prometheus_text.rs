@@ -4,7 +4,7 @@
 mod text;
 
 use super::location::Unusable;
-use crate::metadata::convert::{Converted, Flaw};
+use crate::metadata::convert::{ConversionError, Converted};
 use text::{Labels, Line};
 
 /// A metric, and labels that its sample must have.
@@ -16,9 +16,9 @@ pub(super) struct Selector {
 
 impl Selector {
     pub(super) fn parse(selector: &str) -> Converted<Self> {
-        let flaw = |problem: &str| Flaw::new(problem, "write it as in queue_length{queue=\"orders\"}");
-        let (name, labels) = text::parse_selector(selector).ok_or_else(|| flaw("is not a metric selector"))?;
-        let name = name.ok_or_else(|| flaw("names no metric"))?;
+        let error = |problem: &str| ConversionError::new(problem, "write it as in queue_length{queue=\"orders\"}");
+        let (name, labels) = text::parse_selector(selector).ok_or_else(|| error("is not a metric selector"))?;
+        let name = name.ok_or_else(|| error("names no metric"))?;
         Ok(Self { name, labels })
     }
 
@@ -44,7 +44,7 @@ impl Selector {
         }
     }
 
-    // KEDA: a label must have the value, whatever operator stands between them.
+    // KEDA: a label must have the value, whatever the operator is.
     fn fits(&self, name: &str, labels: &Labels) -> bool {
         name == self.name && self.labels.iter().all(|label| labels.contains(label))
     }

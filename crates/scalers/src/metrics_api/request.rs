@@ -16,9 +16,9 @@ use crate::trigger::{FieldError, Secret};
 const KEY_HEADER: &str = "X-API-KEY";
 const KEY_PARAMETER: &str = "api_key";
 
-/// What is asked, and of whom. Users put credentials in the URL too.
+/// The request. Users put credentials in the URL too.
 #[derive(Clone)]
-pub(super) struct Question {
+pub(super) struct QueryRequest {
     pub(super) address: Address,
     headers: HeaderMap,
     /// A parameter of the query that signs in.
@@ -26,30 +26,30 @@ pub(super) struct Question {
     limit: Duration,
 }
 
-impl fmt::Debug for Question {
+impl fmt::Debug for QueryRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").finish_non_exhaustive()
+        f.debug_struct("QueryRequest").finish_non_exhaustive()
     }
 }
 
-impl Question {
+impl QueryRequest {
     pub(super) fn new(address: Address, auth: Option<&Auth>, limit: Duration) -> Result<Self, FieldError> {
         let headers = auth.map(headers).transpose()?.unwrap_or_default();
         let key = auth.and_then(|auth| auth.api_key.as_ref()).filter(|key| key.place == KeyPlace::Query);
         let parameter = key.map(|key| (key.name.clone().unwrap_or_else(|| KEY_PARAMETER.to_owned()), key.key.clone()));
-        let question = Self { address, headers, parameter, limit };
-        match question.with_parameter(&question.address) {
-            Ok(_) => Ok(question),
-            Err(problem) => Err(FieldError::new("url", problem, "look at its query, or send the key as a header")),
+        let query_request = Self { address, headers, parameter, limit };
+        match query_request.with_parameter(&query_request.address) {
+            Ok(_) => Ok(query_request),
+            Err(problem) => Err(FieldError::new("url", problem, "check its query, or send the key as a header")),
         }
     }
 
-    /// The question, put to an address.
+    /// The query_request, put to an address.
     pub(super) fn call(&self, address: &Address) -> Result<Call, ReadError> {
         let address = self.with_parameter(address).map_err(|problem| ReadError::Config {
             field: "url",
             problem: problem.to_owned(),
-            remedy: "look at its query, or send the key as a header",
+            remedy: "check its query, or send the key as a header",
         })?;
         Ok(Call::get(address, self.headers.clone(), self.limit).only_ok())
     }
@@ -65,7 +65,7 @@ impl Question {
 }
 
 /// A query in which the parameter is set.
-// KEDA: the whole query is written anew, ordered by name.
+// KEDA: the query is rewritten, ordered by name.
 fn with_parameter(query: &str, name: &str, value: &str) -> String {
     let mut pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).filter(|(known, _)| known != name).collect();
     pairs.push((name.into(), value.into()));

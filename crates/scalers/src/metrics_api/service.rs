@@ -1,5 +1,5 @@
-//! All pods behind a Service instead of one of them: which Service a URL means, the URL of each pod, and the one number
-//! that is made of theirs.
+//! All pods behind a Service instead of one of them: the Service that a URL names, the URL of each pod, and the aggregation
+//! of their values.
 
 use std::collections::HashSet;
 use std::net::Ipv6Addr;
@@ -22,14 +22,14 @@ pub(super) struct Service {
 impl Service {
     /// The Service that a URL names: `<service>.<namespace>`, and whatever follows.
     pub(super) fn from_address(address: &Address) -> Result<Self, FieldError> {
-        let flaw = || {
+        let error = || {
             let problem = "does not name a Service, which aggregateFromKubeServiceEndpoints needs";
             FieldError::new("url", problem, "write its host as SERVICE.NAMESPACE or SERVICE.NAMESPACE.svc")
         };
         let mut labels = address.uri.host().unwrap_or_default().split('.');
         let mut label = || labels.next().filter(|label| is_label(label)).map(str::to_owned);
         let (name, namespace) = (label(), label());
-        Ok(Self { name: name.ok_or_else(flaw)?, namespace: namespace.ok_or_else(flaw)? })
+        Ok(Self { name: name.ok_or_else(error)?, namespace: namespace.ok_or_else(error)? })
     }
 
     pub(super) fn without_endpoints(&self) -> ReadError {
@@ -54,7 +54,7 @@ pub(super) fn addresses(url: &Address, endpoints: &[ServiceEndpoint]) -> Vec<Add
 fn address(url: &Address, endpoint: &ServiceEndpoint) -> Option<Address> {
     let scheme = url.uri.scheme()?;
     let port = url.uri.port_u16().unwrap_or(if *scheme == Scheme::HTTPS { 443 } else { 80 });
-    // KEDA: a port that pods do not have is left out, and the scheme's own is asked.
+    // KEDA: a port that pods do not have is left out, and the scheme's own is used.
     let port = if endpoint.ports.contains(&port) { format!(":{port}") } else { String::new() };
     let host = match endpoint.address.parse::<Ipv6Addr>() {
         Ok(address) => format!("[{address}]"),
@@ -63,7 +63,7 @@ fn address(url: &Address, endpoint: &ServiceEndpoint) -> Option<Address> {
     Address::parse(&format!("{scheme}://{host}{port}{}", url.uri.path())).ok()
 }
 
-/// What is made of several numbers.
+/// How several values become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aggregation {
     Average,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_names_a_service_or_is_refused() {
+    fn a_url_names_a_service_or_is_invalid() {
         let rows = [
             ("http://web.shop/x", Some(("web", "shop"))),
             ("http://web.shop.svc.cluster.local:8080/x?y=1", Some(("web", "shop"))),

@@ -49,7 +49,7 @@ fn options() -> Options {
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: NODES_MAX,
         },
-        // One that is not asked for harms nobody, and a text is no number.
+        // A value outside of the path does not matter, and a text is no number.
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
         // `n` and `on` are names.
         strict_booleans: true,

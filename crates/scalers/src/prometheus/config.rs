@@ -1,4 +1,4 @@
-//! What a `prometheus` trigger says, read and checked.
+//! The parameters of a `prometheus` trigger, parsed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use chrono::DateTime;
 use super::{identity, request};
 use crate::auth::{self, Auth};
 use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
-use crate::identity::Identity;
+use crate::identity::Signer;
 use crate::metadata::{Reader, convert};
 use crate::target::{LEAST_TARGET, TargetType};
 use crate::trigger::{BuildError, FieldError, Role, TriggerConfig};
@@ -54,42 +54,42 @@ const UNSAFE_SSL: Field =
 /// A checked trigger.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
-    pub(super) question: Question,
+    pub(super) query_request: QueryRequest,
     pub(super) headers: http::HeaderMap,
     pub(super) threshold: f64,
     pub(super) activation: f64,
-    pub(super) nothing: Nothing,
+    pub(super) empty_result: EmptyResult,
     pub(super) timeout: Option<Duration>,
     pub(super) client: Arc<HttpClient>,
-    pub(super) identity: Option<Arc<Identity>>,
+    pub(super) signer: Option<Arc<Signer>>,
     pub(super) target_type: TargetType,
 }
 
 /// The parts of the URL. Users put credentials in all of them.
 #[derive(Clone)]
-pub(super) struct Question {
+pub(super) struct QueryRequest {
     pub(super) server: String,
     pub(super) query: String,
     pub(super) namespace: Option<String>,
     pub(super) parameters: Vec<(String, String)>,
 }
 
-impl fmt::Debug for Question {
+impl fmt::Debug for QueryRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").finish_non_exhaustive()
+        f.debug_struct("QueryRequest").finish_non_exhaustive()
     }
 }
 
-/// What an answer without a number means: `ignoreNullValues`.
+/// What a response without a number means: `ignoreNullValues`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nothing {
+pub(super) enum EmptyResult {
     IsZero,
     IsAnError,
 }
 
 pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<Config, BuildError> {
     let mut read = Reader::new(trigger);
-    let question = parse_question(&mut read);
+    let query_request = parse_query_request(&mut read);
     let threshold = read.required(THRESHOLD, convert::float);
     // KEDA: takes it, and then no HPA can be made. One that is stored can still wake its target.
     if !read.is_building()
@@ -100,46 +100,47 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
         read.error(FieldError::new("threshold", problem, "write how much one replica can take, as in \"100\""));
     }
     let activation = read.or_default(ACTIVATION_THRESHOLD, convert::float);
-    let ignore_nothing = read.or_default(IGNORE_NULL_VALUES, convert::boolean);
+    let ignore_null_values = read.or_default(IGNORE_NULL_VALUES, convert::boolean);
     let timeout = read.optional(TIMEOUT, convert::duration);
     let custom_headers = read.optional(CUSTOM_HEADERS, convert::map).unwrap_or_default();
     let auth = auth::parse(&mut read);
-    // Whom to be is for authentication and the operator's own environment to say.
-    let persona =
-        read.is_building().then(|| identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().ambient));
-    let identity = persona.flatten().and_then(|persona| read.take(clients.identity(&persona)));
+    // The identity depends on authentication and on the operator's own environment, which a check does not know.
+    let identity = read
+        .is_building()
+        .then(|| identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().cloud_environment));
+    let signer = identity.flatten().and_then(|identity| read.take(clients.signer(&identity)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let profile = parse_tls(&mut read, auth);
     let client = read.make(|| clients.client(&profile));
     let target_type = read.take(TargetType::parse(trigger));
     let made = (|| {
         Some(Config {
-            question: question?,
+            query_request: query_request?,
             headers: headers?,
             threshold: threshold?,
             activation,
-            nothing: if ignore_nothing { Nothing::IsZero } else { Nothing::IsAnError },
+            empty_result: if ignore_null_values { EmptyResult::IsZero } else { EmptyResult::IsAnError },
             timeout,
             client: client?,
-            identity,
+            signer,
             target_type: target_type?,
         })
     })();
     read.finish(made)
 }
 
-fn parse_question(read: &mut Reader<'_>) -> Option<Question> {
+fn parse_query_request(read: &mut Reader<'_>) -> Option<QueryRequest> {
     let server = read.required(SERVER_ADDRESS, convert::text);
     let query = read.required(QUERY, convert::text);
     let namespace = read.optional(NAMESPACE, convert::text);
     let parameters = read.optional(QUERY_PARAMETERS, convert::map).unwrap_or_default();
-    let question = Question { server: server?, query: query.unwrap_or_default(), namespace, parameters };
-    // Any moment will do: it is the rest of the URL that can be wrong.
-    if let Err(problem) = Address::parse(&request::url(&question, DateTime::UNIX_EPOCH)) {
+    let query_request = QueryRequest { server: server?, query: query.unwrap_or_default(), namespace, parameters };
+    // The time does not matter: only the rest of the URL can be invalid.
+    if let Err(problem) = Address::parse(&request::url(&query_request, DateTime::UNIX_EPOCH)) {
         let remedy = "write where Prometheus is, as in http://prometheus.monitoring:9090";
         read.error(FieldError::new("serverAddress", problem, remedy));
     }
-    Some(question)
+    Some(query_request)
 }
 
 pub(super) fn parse_tls(read: &mut Reader<'_>, auth: Option<Auth>) -> TlsProfile {

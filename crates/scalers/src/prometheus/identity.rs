@@ -1,9 +1,10 @@
-//! As whom a managed Prometheus is asked: Amazon's wants a signature, Azure's and Google's want a token.
+//! The cloud identity that signs requests to a managed Prometheus: a signature for Amazon, a token for Azure and Google.
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
 use crate::auth::Auth;
-use crate::identity::{Ambient, Persona, aws, azure, gcp};
+use crate::identity::azure::AzureIdentity;
+use crate::identity::{CloudEnvironment, CloudIdentity, aws, azure, gcp};
 use crate::metadata::{Reader, convert};
 use crate::trigger::{FieldError, TriggerConfig};
 use crate::trigger_type::{Field, FieldGroup};
@@ -27,10 +28,10 @@ pub(super) fn parse(
     read: &mut Reader<'_>,
     trigger: &TriggerConfig<'_>,
     auth: Option<&Auth>,
-    ambient: &Ambient,
-) -> Option<Persona> {
+    cloud_environment: &CloudEnvironment,
+) -> Option<CloudIdentity> {
     let identity = trigger.pod_identity.filter(|identity| identity.provider != PodIdentityProvider::None);
-    // KEDA: with authModes, no cloud is asked.
+    // KEDA: with authModes, no cloud identity is used.
     if auth.is_some() {
         if let Some(identity) = identity {
             let problem = format!("cannot be used together with pod identity {}", name(identity.provider));
@@ -38,17 +39,21 @@ pub(super) fn parse(
         }
         return None;
     }
-    // KEDA: AWS, where it is asked for, replaces the others.
-    if let Some(persona) = aws::parse(read, trigger, ambient, AWS_SERVICE) {
-        return Some(Persona::Aws(persona));
+    // KEDA: AWS, where it is configured, replaces the others.
+    if let Some(identity) = aws::parse(read, trigger, cloud_environment, AWS_SERVICE) {
+        return Some(CloudIdentity::Aws(identity));
     }
     if let Some(identity) = identity.filter(|identity| identity.provider == PodIdentityProvider::AzureWorkload) {
-        return parse_azure(read, identity, ambient).map(Persona::Azure);
+        return parse_azure(read, identity, cloud_environment).map(CloudIdentity::Azure);
     }
-    gcp::parse(read, trigger, GCP_SCOPE).map(Persona::Gcp)
+    gcp::parse(read, trigger, GCP_SCOPE).map(CloudIdentity::Gcp)
 }
 
-fn parse_azure(read: &mut Reader<'_>, identity: &PodIdentity, ambient: &Ambient) -> Option<azure::Persona> {
+fn parse_azure(
+    read: &mut Reader<'_>,
+    identity: &PodIdentity,
+    cloud_environment: &CloudEnvironment,
+) -> Option<AzureIdentity> {
     let cloud = read.text(CLOUD).unwrap_or_default();
     let scope = match cloud.to_ascii_lowercase().as_str() {
         "" | "azurepubliccloud" | "azurecloud" => "https://prometheus.monitor.azure.com/.default".to_owned(),
@@ -61,8 +66,8 @@ fn parse_azure(read: &mut Reader<'_>, identity: &PodIdentity, ambient: &Ambient)
             return None;
         }
     };
-    let persona = azure::parse(identity, ambient, scope);
-    read.take(persona)
+    let identity = azure::parse(identity, cloud_environment, scope);
+    read.take(identity)
 }
 
 /// How a provider is written in a TriggerAuthentication.

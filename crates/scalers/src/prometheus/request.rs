@@ -5,21 +5,21 @@ use form_urlencoded::byte_serialize;
 use http::HeaderMap;
 use http::header::{self, HeaderName, HeaderValue};
 
-use super::config::Question;
+use super::config::QueryRequest;
 use crate::auth::Auth;
 use crate::http::basic;
 use crate::trigger::FieldError;
 
-/// The instant query. What stands in `serverAddress` and `namespace` is taken as it is.
-pub(super) fn url(question: &Question, now: DateTime<Utc>) -> String {
+/// The instant query. `serverAddress` and `namespace` are used as they are.
+pub(super) fn url(query_request: &QueryRequest, now: DateTime<Utc>) -> String {
     let time = now.to_rfc3339_opts(SecondsFormat::Secs, true);
-    let mut url = format!("{}/api/v1/query?query={}&time={time}", question.server, escape(&question.query));
-    if let Some(namespace) = &question.namespace {
+    let mut url = format!("{}/api/v1/query?query={}&time={time}", query_request.server, escape(&query_request.query));
+    if let Some(namespace) = &query_request.namespace {
         // KEDA: not escaped, so that further parameters can follow.
         url.push_str("&namespace=");
         url.push_str(namespace);
     }
-    for (name, value) in &question.parameters {
+    for (name, value) in &query_request.parameters {
         url.push_str(&format!("&{}={}", escape(name), escape(value)));
     }
     url
@@ -33,14 +33,14 @@ fn escape(text: &str) -> String {
 pub(super) fn headers(custom: &[(String, String)], auth: Option<&Auth>) -> Result<HeaderMap, FieldError> {
     let mut headers = HeaderMap::new();
     for (name, value) in custom {
-        let flaw = || {
+        let error = || {
             FieldError::new(
                 "customHeaders",
                 "has a name or value that no header can have",
                 "use visible ASCII characters",
             )
         };
-        let (name, value) = header(name, value).ok_or_else(flaw)?;
+        let (name, value) = header(name, value).ok_or_else(error)?;
         if !is_ours(&name) {
             headers.append(name, value);
         }
@@ -88,8 +88,8 @@ mod tests {
     use crate::auth::{Basic, Custom};
     use crate::trigger::Secret;
 
-    fn question(server: &str, query: &str) -> Question {
-        Question { server: server.to_owned(), query: query.to_owned(), namespace: None, parameters: Vec::new() }
+    fn query_request(server: &str, query: &str) -> QueryRequest {
+        QueryRequest { server: server.to_owned(), query: query.to_owned(), namespace: None, parameters: Vec::new() }
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn urls_are_those_of_keda() {
-        let plain = question("http://p:9090", "sum(rate(x{a=\"b c\"}[2m])) + 1");
+        let plain = query_request("http://p:9090", "sum(rate(x{a=\"b c\"}[2m])) + 1");
         let rows = [
             (
                 "the query is escaped as a form, the time has whole seconds",
@@ -112,21 +112,21 @@ mod tests {
             ),
             (
                 "the server stays as it is",
-                question("http://p/", "up"),
+                query_request("http://p/", "up"),
                 "http://p//api/v1/query?query=up&time=2026-08-20T10:11:12Z",
             ),
             (
                 "the namespace is not escaped, parameters are",
-                Question {
+                QueryRequest {
                     namespace: Some("a&b=c".to_owned()),
                     parameters: pairs(&[("x y", "1/2"), ("z", "")]),
-                    ..question("http://p", "up")
+                    ..query_request("http://p", "up")
                 },
                 "http://p/api/v1/query?query=up&time=2026-08-20T10:11:12Z&namespace=a&b=c&x+y=1%2F2&z=",
             ),
         ];
-        for (name, question, expected) in rows {
-            assert_eq!(url(&question, now()), expected, "{name}");
+        for (name, query_request, expected) in rows {
+            assert_eq!(url(&query_request, now()), expected, "{name}");
         }
     }
 

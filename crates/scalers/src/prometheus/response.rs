@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::config::Nothing;
+use super::config::EmptyResult;
 
 /// Why an answer has no number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
-    /// It is not an answer to this kind of question.
+    /// It is not an answer to this kind of query_request.
     Malformed(String),
     /// It is one, but there is nothing in it, and nothing is an error.
     NoValue(&'static str),
 }
 
 /// The number in the answer to an instant query.
-pub(super) fn parse(body: &[u8], nothing: Nothing) -> Result<f64, Unusable> {
+pub(super) fn parse(body: &[u8], nothing: EmptyResult) -> Result<f64, Unusable> {
     let answer: Value = serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
     match find_sample(&answer)? {
         Some(sample) => parse_sample(sample, nothing),
@@ -23,7 +23,7 @@ pub(super) fn parse(body: &[u8], nothing: Nothing) -> Result<f64, Unusable> {
 }
 
 /// The one element's `value`, if there is an element and it has one.
-// KEDA: `status` is not looked at.
+// KEDA: `status` is not read.
 fn find_sample(answer: &Value) -> Result<Option<&Vec<Value>>, Unusable> {
     // A list that is null is an empty one to Go, in which servers of this API are written.
     let elements = match answer.pointer("/data/result") {
@@ -47,7 +47,7 @@ fn find_sample(answer: &Value) -> Result<Option<&Vec<Value>>, Unusable> {
     }
 }
 
-fn parse_sample(sample: &[Value], nothing: Nothing) -> Result<f64, Unusable> {
+fn parse_sample(sample: &[Value], nothing: EmptyResult) -> Result<f64, Unusable> {
     match sample.get(1) {
         None => Err(malformed("the sample has a time and no number")),
         // KEDA: published as 0, and active only under a threshold below it.
@@ -68,7 +68,7 @@ fn parse_number(text: &str) -> Option<f64> {
     (!too_large).then_some(number)
 }
 
-impl Nothing {
+impl EmptyResult {
     fn value(self, problem: &'static str) -> Result<f64, Unusable> {
         match self {
             Self::IsZero => Ok(0.0),
@@ -91,10 +91,10 @@ mod tests {
     enum Expected {
         Number(f64),
         /// 0 if nothing is zero, else an error.
-        Nothing,
+        EmptyResult,
         Error,
     }
-    use Expected::{Error, Nothing as Empty, Number};
+    use Expected::{EmptyResult as Empty, Error, Number};
 
     fn one(value: &str) -> String {
         format!(
@@ -137,14 +137,14 @@ mod tests {
             ("-Inf", one(r#"[1,"-Inf"]"#), Empty),
             ("too large", one(r#"[1,"1e999"]"#), Error),
             (
-                "the status is not looked at",
+                "the status is not read",
                 r#"{"status":"error","data":{"result":[{"value":[1,"3"]}]}}"#.to_owned(),
                 Number(3.0),
             ),
         ];
         for (name, body, expected) in rows {
-            let ignored = parse(body.as_bytes(), Nothing::IsZero);
-            let strict = parse(body.as_bytes(), Nothing::IsAnError);
+            let ignored = parse(body.as_bytes(), EmptyResult::IsZero);
+            let strict = parse(body.as_bytes(), EmptyResult::IsAnError);
             match expected {
                 Number(number) => assert_eq!((ignored, strict), (Ok(number), Ok(number)), "{name}"),
                 Empty => {
@@ -163,7 +163,7 @@ mod tests {
         #[test]
         fn no_answer_makes_it_panic_or_gives_more_than_a_finite_number(body in ".*", sample in ".*") {
             for body in [body.clone(), with_result(&body), one(&body), one(&format!("[1,{sample:?}]"))] {
-                if let Ok(number) = parse(body.as_bytes(), Nothing::IsZero) {
+                if let Ok(number) = parse(body.as_bytes(), EmptyResult::IsZero) {
                     prop_assert!(number.is_finite());
                 }
             }
@@ -172,7 +172,7 @@ mod tests {
         #[test]
         fn every_number_that_prometheus_can_write_is_read(number: f64) {
             prop_assume!(number.is_finite());
-            prop_assert_eq!(parse(one(&format!("[1,\"{number:e}\"]")).as_bytes(), Nothing::IsAnError), Ok(number));
+            prop_assert_eq!(parse(one(&format!("[1,\"{number:e}\"]")).as_bytes(), EmptyResult::IsAnError), Ok(number));
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::http::connector::Connector;
 use crate::http::{Settings, TlsProfile, Verification};
-use crate::identity::Ambient;
+use crate::identity::CloudEnvironment;
 use crate::metadata::Reader;
 use crate::sample::Sample;
 use crate::target::TargetType;
@@ -45,7 +45,7 @@ async fn its_metric_has_the_threshold_as_target() {
 fn defaults_are_those_of_keda() {
     let scaler = built(&requests()).unwrap();
     assert_eq!(scaler.config.activation, 0.0);
-    assert_eq!(scaler.config.nothing, config::Nothing::IsZero);
+    assert_eq!(scaler.config.empty_result, config::EmptyResult::IsZero);
     assert_eq!(tls_profile(&requests()), TlsProfile::default());
     assert_eq!(scaler.config.target_type, TargetType::AverageValue);
     assert_eq!(scaler.limit, Duration::from_secs(3));
@@ -148,18 +148,18 @@ fn mistakes_are_named() {
     }
 }
 
-/// As whom Prometheus is asked, as text, or what is wrong.
-fn persona(sample: &Sample, ambient: &Ambient) -> Result<String, String> {
+/// The identity that signs, as text, or the errors.
+fn identity(sample: &Sample, cloud_environment: &CloudEnvironment) -> Result<String, String> {
     let trigger = sample.trigger();
     let mut read = Reader::new(&trigger);
     let auth = crate::auth::parse(&mut read);
-    let persona = identity::parse(&mut read, &trigger, auth.as_ref(), ambient);
-    read.finish(Some(persona)).map(|persona| format!("{persona:?}")).map_err(|error| error.to_string())
+    let identity = identity::parse(&mut read, &trigger, auth.as_ref(), cloud_environment);
+    read.finish(Some(identity)).map(|identity| format!("{identity:?}")).map_err(|error| error.to_string())
 }
 
 #[test]
 fn the_cloud_that_is_asked_for_counts() {
-    let ambient: Ambient =
+    let cloud_environment: CloudEnvironment =
         [("AZURE_CLIENT_ID", "c"), ("AZURE_TENANT_ID", "t"), ("AZURE_FEDERATED_TOKEN_FILE", "/f"), ("AWS_REGION", "r")]
             .into_iter()
             .collect();
@@ -167,8 +167,8 @@ fn the_cloud_that_is_asked_for_counts() {
     let private = azure().with("cloud", "private");
     let bearer = requests().with("authModes", "bearer").auth("token", "t");
     let rows = [
-        ("nobody", requests(), Ok("None")),
-        ("none is nobody", requests().pod_identity(PodIdentityProvider::None), Ok("None")),
+        ("no identity", requests(), Ok("None")),
+        ("none is no identity", requests().pod_identity(PodIdentityProvider::None), Ok("None")),
         ("the public cloud", azure(), Ok("https://prometheus.monitor.azure.com/.default")),
         ("of the US", azure().with("cloud", "azureUSGovernmentCloud"), Ok("https://prometheus.monitor.azure.us/")),
         ("of China", azure().with("cloud", "AzureChinaCloud"), Ok("https://prometheus.monitor.azure.cn/")),
@@ -182,7 +182,7 @@ fn the_cloud_that_is_asked_for_counts() {
         ("modes and an identity", bearer.pod_identity(PodIdentityProvider::Gcp), Err("with pod identity gcp")),
     ];
     for (name, sample, expected) in rows {
-        match (persona(&sample, &ambient), expected) {
+        match (identity(&sample, &cloud_environment), expected) {
             (Ok(found), Ok(part)) => assert!(found.contains(part), "{name}: {found}"),
             (Err(error), Err(part)) => assert!(error.contains(part), "{name}: {error}"),
             (found, _) => panic!("{name}: {found:?}"),

@@ -1,4 +1,4 @@
-//! External scalers: real gRPC servers, what they are told, what they are believed, and what their silence means.
+//! External scalers: real gRPC servers, the requests they get, their valid and invalid responses, and timeouts.
 
 mod fake;
 mod push;
@@ -16,16 +16,16 @@ use super::*;
 
 /// An `external` trigger, which says only what matters.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ExternalTrigger {
     trigger_type: &'static str,
     metadata: BTreeMap<String, String>,
     auth: Vec<(String, String)>,
 }
 
-impl Told {
+impl ExternalTrigger {
     fn at(address: impl std::fmt::Display) -> Self {
-        let told = Self { trigger_type: "external", metadata: BTreeMap::new(), auth: Vec::new() };
-        told.with("scalerAddress", &address.to_string())
+        let trigger = Self { trigger_type: "external", metadata: BTreeMap::new(), auth: Vec::new() };
+        trigger.with("scalerAddress", &address.to_string())
     }
 
     fn push(self) -> Self {
@@ -90,20 +90,20 @@ fn pair(name: &str, target: &str) -> (String, String) {
 async fn a_healthy_scaler_names_its_metrics_and_gives_their_values() {
     let specs = Ok(vec![spec("jobs", 10, 0.0), spec("MB.waiting", 7, 2.5)]);
     let fake = Fake::new(Answers { specs, values: Ok(vec![value(35, 0.0), value(1, 2.5)]), ..Answers::default() });
-    let told = Told::at(fake.listen().await).with("queueFromEnv", "WHICH").with("noneFromEnv", "NOBODY");
-    let scaler = told.auth("token", "hunter2").build(&registry());
+    let trigger = ExternalTrigger::at(fake.listen().await).with("queueFromEnv", "WHICH").with("noneFromEnv", "UNSET");
+    let scaler = trigger.auth("token", "hunter2").build(&registry());
     assert_eq!(short(&scaler.describe().await.unwrap()), [pair("s1-jobs", "10"), pair("s1-MB.waiting", "2.500")]);
     let known = scaler.read("s1-MB.waiting", now()).await.unwrap();
     assert_eq!(known, Known { values: vec![35.0, 2.5], activity: Activity::Active });
 
     assert_eq!((fake.count("GetMetricSpec"), fake.count("GetMetrics"), fake.count("IsActive")), (1, 1, 1));
     for asked in fake.asked() {
-        let told: BTreeMap<_, _> = asked.reference.scaler_metadata.iter().collect();
+        let sent: BTreeMap<_, _> = asked.reference.scaler_metadata.iter().collect();
         assert_eq!((asked.reference.namespace.as_str(), asked.reference.name.as_str()), ("shop", "worker"));
-        assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["queueFromEnv", "scalerAddress"], "and no credentials");
-        assert_eq!(told[&"queueFromEnv".to_owned()], "orders");
+        assert_eq!(sent.keys().copied().collect::<Vec<_>>(), ["queueFromEnv", "scalerAddress"], "and no credentials");
+        assert_eq!(sent[&"queueFromEnv".to_owned()], "orders");
         assert!(asked.headers.get("user-agent").unwrap().to_str().unwrap().starts_with("kedge/"));
-        assert!(asked.headers.contains_key("grpc-timeout"), "the deadline is told");
+        assert!(asked.headers.contains_key("grpc-timeout"), "the deadline is sent");
     }
     let metrics: Vec<_> = fake.asked().into_iter().filter_map(|asked| asked.metric).collect();
     assert_eq!(metrics, ["MB.waiting"], "the name is the scaler's own");
@@ -128,9 +128,9 @@ async fn activity_is_the_scalers_own_and_values_are_read_by_its_rules() {
         ("a metric without prefix", active(true), "jobs", Err("SourceWithoutValue")),
     ];
     let fake = Fake::new(Answers::default());
-    let scaler = Told::at(fake.listen().await).build(&registry());
+    let scaler = ExternalTrigger::at(fake.listen().await).build(&registry());
     for (name, answers, metric, expected) in rows {
-        fake.say(answers);
+        fake.respond_with(answers);
         let read = scaler.read(metric, now()).await;
         assert_eq!(read.as_ref().map_err(ReadError::reason), expected.as_ref().map_err(|error| *error), "{name}");
     }
@@ -147,9 +147,9 @@ async fn lies_about_metrics_are_told() {
     ];
     let fake = Fake::new(Answers::default());
     let address = fake.listen().await;
-    let scaler = Told::at(&address).build(&registry());
+    let scaler = ExternalTrigger::at(&address).build(&registry());
     for (name, specs, expected) in rows {
-        fake.say(Answers { specs: Ok(specs), ..Answers::default() });
+        fake.respond_with(Answers { specs: Ok(specs), ..Answers::default() });
         let error = scaler.describe().await.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with(&format!("the answer of {address} cannot be used")), "{name}: {text}");
@@ -161,16 +161,16 @@ async fn lies_about_metrics_are_told() {
 async fn a_failing_call_is_told_with_the_call_and_the_scalers_words() {
     let fake = Fake::new(Answers::default());
     let address = fake.listen().await;
-    let scaler = Told::at(&address).build(&registry());
+    let scaler = ExternalTrigger::at(&address).build(&registry());
     let gone = || Status::not_found("queue gone");
-    fake.say(Answers { values: Err(gone()), ..Answers::default() });
+    fake.respond_with(Answers { values: Err(gone()), ..Answers::default() });
     let error = scaler.read("s1-jobs", now()).await.unwrap_err();
     assert_eq!(error.to_string(), format!("{address} answered GetMetrics with NOT_FOUND: queue gone"));
     assert_eq!(error.reason(), "SourceRefused");
-    fake.say(Answers { active: Err(gone()), ..Answers::default() });
+    fake.respond_with(Answers { active: Err(gone()), ..Answers::default() });
     let error = scaler.read("s1-jobs", now()).await.unwrap_err();
     assert_eq!(error.to_string(), format!("{address} answered IsActive with NOT_FOUND: queue gone"));
-    fake.say(Answers { specs: Err(gone()), ..Answers::default() });
+    fake.respond_with(Answers { specs: Err(gone()), ..Answers::default() });
     let error = scaler.describe().await.unwrap_err();
     assert_eq!(error.to_string(), format!("{address} answered GetMetricSpec with NOT_FOUND: queue gone"));
 }
@@ -178,18 +178,18 @@ async fn a_failing_call_is_told_with_the_call_and_the_scalers_words() {
 #[tokio::test]
 async fn a_scaler_that_fails_keeps_its_last_metrics() {
     let fake = Fake::new(Answers::default());
-    let scaler = Told::at(fake.listen().await).build(&quick());
+    let scaler = ExternalTrigger::at(fake.listen().await).build(&quick());
     let failing = || Answers { specs: Err(Status::unavailable("x")), ..Answers::default() };
-    fake.say(failing());
+    fake.respond_with(failing());
     assert!(scaler.describe().await.is_err(), "there are none to keep");
-    fake.say(Answers::default());
+    fake.respond_with(Answers::default());
     let good = scaler.describe().await.unwrap();
     let hanging = Answers { delay: Duration::from_secs(60), ..Answers::default() };
     for (name, answers) in [("it refuses", failing()), ("it hangs", hanging)] {
-        fake.say(answers);
+        fake.respond_with(answers);
         assert_eq!(scaler.describe().await.as_ref(), Ok(&good), "{name}");
     }
-    fake.say(Answers { specs: Ok(vec![]), ..Answers::default() });
+    fake.respond_with(Answers { specs: Ok(vec![]), ..Answers::default() });
     assert!(scaler.describe().await.is_err(), "what it says counts, also if it is wrong");
 }
 
@@ -197,18 +197,18 @@ async fn a_scaler_that_fails_keeps_its_last_metrics() {
 async fn a_scaler_that_hangs_costs_its_limit_and_works_again_afterwards() {
     let fake = Fake::new(Answers { delay: Duration::from_secs(60), ..Answers::default() });
     let address = fake.listen().await;
-    let scaler = Told::at(&address).build(&quick());
+    let scaler = ExternalTrigger::at(&address).build(&quick());
     let started = std::time::Instant::now();
     let error = scaler.read("s1-jobs", now()).await.unwrap_err();
     assert_eq!(error.to_string(), format!("{address} gave no answer within 300ms"));
     assert!(started.elapsed() < Duration::from_secs(10));
-    fake.say(Answers::default());
+    fake.respond_with(Answers::default());
     assert_eq!(scaler.read("s1-jobs", now()).await, Ok(known(35.0, Activity::Active)));
 }
 
 #[tokio::test]
 async fn peers_that_are_no_scalers_are_told_apart_from_those_that_are_not_there() {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let other = Server::plain(|_| Reply::value("1")).await;
     let closing = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let closes = closing.local_addr().unwrap();
@@ -227,19 +227,19 @@ async fn peers_that_are_no_scalers_are_told_apart_from_those_that_are_not_there(
     let plain = fake.listen().await;
     let tls = fake.listen_with(Some(fake::tls(&signed_by(&authority(), "127.0.0.1"), None))).await;
     let rows = [
-        ("nobody listens", Told::at(nobody), &["SourceUnreachable"][..]),
-        ("it hangs up", Told::at(closes), &["SourceUnreachable"]),
-        ("it speaks HTTP/1", Told::at(speaks_http), &["SourceUnreachable"]),
-        ("it waits for HTTP/1", Told::at(other.address), &["SourceUnreachable", "SourceTimeout"]),
-        ("it speaks TLS, and we do not", Told::at(&tls), &["SourceUnreachable"]),
+        ("no server listens", ExternalTrigger::at(closed), &["SourceUnreachable"][..]),
+        ("it hangs up", ExternalTrigger::at(closes), &["SourceUnreachable"]),
+        ("it speaks HTTP/1", ExternalTrigger::at(speaks_http), &["SourceUnreachable"]),
+        ("it waits for HTTP/1", ExternalTrigger::at(other.address), &["SourceUnreachable", "SourceTimeout"]),
+        ("it speaks TLS, and we do not", ExternalTrigger::at(&tls), &["SourceUnreachable"]),
         (
             "it does not speak TLS",
-            Told::at(&plain).with("enableTLS", "true"),
+            ExternalTrigger::at(&plain).with("enableTLS", "true"),
             &["SourceUntrusted", "SourceUnreachable"],
         ),
     ];
-    for (name, told, expected) in rows {
-        let error = told.build(&quick()).read("s1-jobs", now()).await.unwrap_err();
+    for (name, trigger, expected) in rows {
+        let error = trigger.build(&quick()).read("s1-jobs", now()).await.unwrap_err();
         assert!(expected.contains(&error.reason()), "{name}: {error}");
         assert!(error.to_string().contains("127.0.0.1:"), "{name}: {error}");
     }
@@ -251,14 +251,14 @@ async fn tls_believes_whom_it_is_told_to_and_shows_its_certificate() {
     let server = signed_by(&known_ca, "127.0.0.1");
     let client = signed_by(&known_ca, "kedge");
     let fake = Fake::new(Answers::default());
-    let open = Told::at(fake.listen_with(Some(fake::tls(&server, None))).await);
+    let open = ExternalTrigger::at(fake.listen_with(Some(fake::tls(&server, None))).await);
     let other_name = signed_by(&known_ca, "scaler");
-    let other_name = Told::at(fake.listen_with(Some(fake::tls(&other_name, None))).await);
-    let mutual = Told::at(fake.listen_with(Some(fake::tls(&server, Some(&known_ca)))).await);
-    let pair = |told: Told, identity: &crate::tls::Identity| {
-        told.auth("tlsClientCert", &identity.cert.pem()).auth("tlsClientKey", &identity.key.serialize_pem())
+    let other_name = ExternalTrigger::at(fake.listen_with(Some(fake::tls(&other_name, None))).await);
+    let mutual = ExternalTrigger::at(fake.listen_with(Some(fake::tls(&server, Some(&known_ca)))).await);
+    let pair = |trigger: ExternalTrigger, identity: &crate::tls::Identity| {
+        trigger.auth("tlsClientCert", &identity.cert.pem()).auth("tlsClientKey", &identity.key.serialize_pem())
     };
-    let ca = |told: &Told| told.clone().auth("caCert", &known_ca.pem());
+    let ca = |trigger: &ExternalTrigger| trigger.clone().auth("caCert", &known_ca.pem());
     let foreign = signed_by(&stranger, "kedge");
     let rows = [
         ("the right CA", ca(&open), true),
@@ -272,8 +272,8 @@ async fn tls_believes_whom_it_is_told_to_and_shows_its_certificate() {
         ("a stranger's certificate", pair(ca(&mutual), &foreign), false),
         ("no certificate where one is asked for", ca(&mutual), false),
     ];
-    for (name, told, trusted) in rows {
-        match told.read().await {
+    for (name, trigger, trusted) in rows {
+        match trigger.read().await {
             Ok(read) => assert!(trusted && read == known(35.0, Activity::Active), "{name}: {read:?}"),
             Err(error) => {
                 assert!(!trusted, "{name}: {error}");
@@ -287,8 +287,8 @@ async fn tls_believes_whom_it_is_told_to_and_shows_its_certificate() {
 async fn triggers_at_one_address_share_one_connection() {
     let fake = Fake::new(Answers::default());
     let (address, registry) = (fake.listen().await, registry());
-    let one = Told::at(&address).build(&registry);
-    let other = Told::at(format!("dns:///{address}")).push().with("queue", "other").build(&registry.clone());
+    let one = ExternalTrigger::at(&address).build(&registry);
+    let other = ExternalTrigger::at(format!("dns:///{address}")).push().with("queue", "other").build(&registry.clone());
     for scaler in [&one, &other, &one] {
         scaler.read("s1-jobs", now()).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Signing in as somebody that a cloud knows: what token servers are asked, and what Prometheus is shown.
+//! Cloud identities: the requests to token servers, and the credentials that Prometheus gets.
 
 mod aws;
 
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::TimeDelta;
 use kedge_api::authentication::PodIdentityProvider;
-use kedge_scalers::Ambient;
+use kedge_scalers::CloudEnvironment;
 use kedge_scalers::http::connector::BoxStream;
 
 use super::server::Asked;
 use super::*;
 
-const KEY: &str = include_str!("rsa_key_of_nobody.pem");
+const KEY: &str = include_str!("unused_rsa_key.pem");
 
 /// A pod identity of which nothing is said but whose it is.
 pub(crate) fn of(provider: PodIdentityProvider) -> PodIdentity {
@@ -29,8 +29,8 @@ pub(crate) fn of(provider: PodIdentityProvider) -> PodIdentity {
 }
 
 fn registry_in(variables: &[(&str, &str)]) -> Registry {
-    let ambient: Ambient = variables.iter().copied().collect();
-    Registry::new(Settings { ambient, ..Settings::default() }, Connector::tcp(), Arc::new(NoCluster))
+    let cloud_environment: CloudEnvironment = variables.iter().copied().collect();
+    Registry::new(Settings { cloud_environment, ..Settings::default() }, Connector::tcp(), Arc::new(NoCluster))
 }
 
 /// A file that lasts as long as what is returned.
@@ -166,7 +166,7 @@ async fn an_old_token_is_used_while_it_lasts_if_there_is_no_new_one() {
         let outcome = scaler.read("s0-prometheus", now() + TimeDelta::minutes(minutes)).await;
         assert_eq!(outcome.is_ok(), works, "after {minutes} minutes: {outcome:?}");
     }
-    assert_eq!(prometheus.requests().len(), 2, "nobody is asked without a token");
+    assert_eq!(prometheus.requests().len(), 2, "no query is sent without a token");
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn a_machine_is_asked_about_itself_without_a_proxy() {
     let seen = Arc::clone(&wanted);
     let connect = move |uri: http::Uri| -> kedge_scalers::BoxFuture<'static, std::io::Result<BoxStream>> {
         seen.lock().unwrap().push(uri.authority().unwrap().to_string());
-        Box::pin(async { Err(std::io::Error::other("nobody is there")) })
+        Box::pin(async { Err(std::io::Error::other("no server is there")) })
     };
     let proxies = Proxies::parse(Some("proxy:3128"), Some("proxy:3128"), None).unwrap();
     let registry =
@@ -219,7 +219,7 @@ async fn a_machine_is_asked_about_itself_without_a_proxy() {
     ];
     for (query, expected) in rows {
         let error = query.read_with(&registry).await.unwrap_err();
-        assert!(error.to_string().contains("nobody is there"), "{error}");
+        assert!(error.to_string().contains("no server is there"), "{error}");
         assert_eq!(wanted.lock().unwrap().pop().as_deref(), Some(expected));
     }
 }

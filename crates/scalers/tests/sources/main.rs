@@ -1,6 +1,6 @@
 //! Scalers against sources that listen: what is sent, what is believed, and that a failure is never a number.
 
-#![allow(clippy::unwrap_used, reason = "all of this is test code, also what stands outside of test functions")]
+#![allow(clippy::unwrap_used, reason = "all of this is test code, also what is outside of test functions")]
 
 mod deadlines;
 mod external;

@@ -115,8 +115,8 @@ async fn each_mode_signs_in_its_way() {
 
 #[tokio::test]
 async fn unsafe_ssl_counts_also_beside_an_authority() {
-    let certified = rcgen::generate_simple_self_signed(["somebody".to_owned()]).unwrap();
-    let other = rcgen::generate_simple_self_signed(["somebody else".to_owned()]).unwrap();
+    let certified = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(["other server".to_owned()]).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -210,7 +210,7 @@ async fn five_pods_are_asked_at_once_and_each_has_its_own_deadline() {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
             seen.lock().unwrap().0 -= 1;
-            Err(io::Error::other("nobody is there"))
+            Err(io::Error::other("no server is there"))
         })
     };
     let endpoint = |last: u8| ServiceEndpoint { address: format!("10.0.0.{last}"), ports: Vec::new() };

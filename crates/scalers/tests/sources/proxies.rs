@@ -96,7 +96,7 @@ async fn tls_goes_through_a_tunnel() {
     assert_eq!(asked[0].header("proxy-authorization"), Some("Basic dXNlcjpodW50ZXIy"));
     let inside = server.requests().pop().unwrap();
     assert!(inside.target.starts_with("/api/v1/query"), "{}", inside.target);
-    assert_eq!(inside.header("proxy-authorization"), None, "the source is not told how the proxy is signed in to");
+    assert_eq!(inside.header("proxy-authorization"), None, "the source does not get the credentials of the proxy");
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn the_proxy_itself_may_speak_tls() {
 
 #[tokio::test]
 async fn a_proxy_that_fails_is_named_without_its_password() {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let unused_address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let rows = [
         ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "answered CONNECT with status 407"),
         ("SSH-2.0-x\r\n\r\n", "does not speak HTTP"),
@@ -128,8 +128,8 @@ async fn a_proxy_that_fails_is_named_without_its_password() {
         assert!(text.contains(expected) && text.contains(&proxy.address.to_string()), "{text}");
         assert!(!text.contains("hunter2"), "{text}");
     }
-    let registry = registry_with(through(Some(&format!("u:hunter2@{nobody}")), None));
+    let registry = registry_with(through(Some(&format!("u:hunter2@{unused_address}")), None));
     let error = Query::at("http://prometheus.example").read_with(&registry).await.unwrap_err().to_string();
-    let expected = format!("the proxy http://{nobody} cannot be reached: Connection refused");
+    let expected = format!("the proxy http://{unused_address} cannot be reached: Connection refused");
     assert!(error.contains(&expected) && !error.contains("hunter2"), "{error}");
 }

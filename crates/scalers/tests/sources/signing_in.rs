@@ -1,4 +1,4 @@
-//! What is sent to sign in, and to whom.
+//! The credentials of requests, and the servers that get them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Whom TLS trusts, and whom it shows a certificate.
+//! The servers that TLS trusts, and those that get a client certificate.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::RootCertStore;

@@ -1,4 +1,4 @@
-//! `NO_PROXY`: who is asked without a proxy. Loopback is always among them.
+//! `NO_PROXY`: the hosts that are connected to without a proxy. Loopback is always among them.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ pub(super) struct Exempt(Vec<Entry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
-    Everybody,
+    All,
     Network { address: IpAddr, bits: u8 },
     Address { address: IpAddr, port: Option<u16> },
     Domain { suffix: String, itself: Itself, port: Option<u16> },
@@ -40,7 +40,7 @@ impl Exempt {
 impl Entry {
     fn parse(text: &str) -> Option<Self> {
         if text == "*" {
-            return Some(Self::Everybody);
+            return Some(Self::All);
         }
         if let Some(network) = parse_network(text) {
             return Some(network);
@@ -58,7 +58,7 @@ impl Entry {
     fn covers(&self, host: &str, address: Option<IpAddr>, port: u16) -> bool {
         let fits = |wanted: &Option<u16>| wanted.is_none_or(|wanted| wanted == port);
         match self {
-            Self::Everybody => true,
+            Self::All => true,
             Self::Network { address: network, bits } => address.is_some_and(|address| within(address, *network, *bits)),
             Self::Address { address: own, port: wanted } => address == Some(*own) && fits(wanted),
             Self::Domain { suffix, itself, port: wanted } => {

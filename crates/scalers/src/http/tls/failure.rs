@@ -6,7 +6,7 @@ use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 
 use crate::http::call::chain;
 
-/// The failure of TLS that stands behind an error, if one does.
+/// The TLS failure that caused an error, if one did.
 pub(crate) fn find(error: &(dyn Error + 'static)) -> Option<String> {
     chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()).map(explain)
 }
@@ -42,7 +42,7 @@ fn explain_certificate(problem: &CertificateError) -> String {
         }
         Expired | ExpiredContext { .. } => "its certificate has expired".to_owned(),
         NotValidYet | NotValidYetContext { .. } => {
-            "its certificate is not valid yet; look at the clocks of both machines".to_owned()
+            "its certificate is not valid yet; check the clocks of both machines".to_owned()
         }
         Revoked => "its certificate has been revoked".to_owned(),
         BadSignature => "its certificate is not signed by the trusted authority, though by one of the same name; \
@@ -78,10 +78,10 @@ fn explain_alert(alert: AlertDescription) -> String {
         CertificateRequired | NoCertificate => {
             "it wants a client certificate; give `cert` and `key` with authentication mode tls".to_owned()
         }
-        UnknownCA => "it does not trust the authority of our client certificate; look at `cert`".to_owned(),
+        UnknownCA => "it does not trust the authority of our client certificate; check `cert`".to_owned(),
         CertificateExpired => "it says that our client certificate has expired; renew `cert`".to_owned(),
         BadCertificate | UnsupportedCertificate | CertificateRevoked | CertificateUnknown | AccessDenied => {
-            "it does not accept our client certificate, or the lack of one; look at `cert` and `key`".to_owned()
+            "it does not accept our client certificate, or the lack of one; check `cert` and `key`".to_owned()
         }
         ProtocolVersion => "it speaks no version of TLS that is allowed here".to_owned(),
         HandshakeFailure | InsufficientSecurity => {

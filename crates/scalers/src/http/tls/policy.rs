@@ -1,4 +1,4 @@
-//! Which versions and cipher suites of TLS may be spoken, as an administrator writes them for KEDA.
+//! The allowed versions and cipher suites of TLS, as an administrator configures them for KEDA.
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::{ALL_CIPHER_SUITES, default_provider};
@@ -55,7 +55,7 @@ fn go_name(suite: CipherSuite) -> String {
 }
 
 /// What cryptography is done with: the chosen suites of TLS 1.2, and all of TLS 1.3.
-// KEDA: Go lets nobody choose among the suites of TLS 1.3.
+// KEDA: Go allows no choice among the suites of TLS 1.3.
 pub fn provider(ciphers: &[CipherSuite]) -> CryptoProvider {
     let mut provider = default_provider();
     if !ciphers.is_empty() {

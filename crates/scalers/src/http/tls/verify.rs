@@ -1,4 +1,4 @@
-//! Who is believed to be who they say they are.
+//! Verification of server certificates.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::failure;
 /// The usual rules, and one more of Go's: a certificate that was itself given as an authority is believed, also if it is
 /// marked as an authority. Self-signed certificates are often made so, and given to KEDA as `ca`.
 #[derive(Debug)]
-pub(super) struct TrustAsGiven {
+pub(super) struct TrustGivenCertificates {
     usual: Arc<WebPkiServerVerifier>,
     given: Vec<CertificateDer<'static>>,
 }
 
-impl TrustAsGiven {
+impl TrustGivenCertificates {
     pub(super) fn new(usual: Arc<WebPkiServerVerifier>, given: Vec<CertificateDer<'static>>) -> Self {
         Self { usual, given }
     }
 }
 
-impl ServerCertVerifier for TrustAsGiven {
+impl ServerCertVerifier for TrustGivenCertificates {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -35,7 +35,7 @@ impl ServerCertVerifier for TrustAsGiven {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp, now) {
-            // The time was in order, or another error had come first; the name has not been looked at yet.
+            // The time was in order, or another error had come first; the name has not been checked yet.
             Err(error) if is_authority_as_server(&error) && self.given.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -74,24 +74,24 @@ fn is_authority_as_server(error: &Error) -> bool {
 
 /// One verdict on every certificate; handshakes must still be signed with its key.
 #[derive(Debug)]
-pub(super) struct TrustAlike {
+pub(super) struct FixedTrust {
     trust: Trust,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Trust {
-    Everybody,
-    Nobody,
+    All,
+    None,
 }
 
-impl TrustAlike {
+impl FixedTrust {
     pub(super) fn new(trust: Trust, provider: &CryptoProvider) -> Self {
         Self { trust, algorithms: provider.signature_verification_algorithms }
     }
 }
 
-impl ServerCertVerifier for TrustAlike {
+impl ServerCertVerifier for FixedTrust {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -101,8 +101,8 @@ impl ServerCertVerifier for TrustAlike {
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.trust {
-            Trust::Everybody => Ok(ServerCertVerified::assertion()),
-            Trust::Nobody => Err(CertificateError::UnknownIssuer.into()),
+            Trust::All => Ok(ServerCertVerified::assertion()),
+            Trust::None => Err(CertificateError::UnknownIssuer.into()),
         }
     }
 

@@ -5,20 +5,20 @@ fn plain() -> Sample {
     Sample::new("prometheus").with("awsRegion", "eu-central-1")
 }
 
-fn parsed(sample: &Sample, ambient: &Ambient) -> Result<Option<Persona>, String> {
+fn parsed(sample: &Sample, cloud_environment: &CloudEnvironment) -> Result<Option<AwsIdentity>, String> {
     let trigger = sample.trigger();
     let mut read = Reader::new(&trigger);
-    let persona = parse(&mut read, &trigger, ambient, "aps");
-    read.finish(Some(persona)).map_err(|error| error.to_string())
+    let identity = parse(&mut read, &trigger, cloud_environment, "aps");
+    read.finish(Some(identity)).map_err(|error| error.to_string())
 }
 
-fn keys(id: &str, key: &str, token: Option<&str>) -> Option<Proof> {
+fn keys(id: &str, key: &str, token: Option<&str>) -> Option<CredentialSource> {
     let (access_key, secret_key) = (Secret::new(id), Secret::new(key));
-    Some(Proof::Keys(Credentials { access_key, secret_key, session_token: token.map(Secret::new) }))
+    Some(CredentialSource::Keys(Credentials { access_key, secret_key, session_token: token.map(Secret::new) }))
 }
 
-fn role(arn: &str, external_id: Option<&str>, entrance: Entrance) -> Option<Proof> {
-    Some(Proof::Role { arn: arn.to_owned(), external_id: external_id.map(str::to_owned), entrance })
+fn role(arn: &str, external_id: Option<&str>, method: AssumeRoleMethod) -> Option<CredentialSource> {
+    Some(CredentialSource::Role { arn: arn.to_owned(), external_id: external_id.map(str::to_owned), method })
 }
 
 #[test]
@@ -31,16 +31,24 @@ fn whose_keys_sign_is_decided_in_kedas_order() {
     let with_keys = || plain().auth("awsAccessKeyID", "id").auth("awsSecretAccessKey", "key");
     let of_target = plain().with("awsAccessKeyIDFromEnv", "ID").with("awsSecretAccessKeyFromEnv", "KEY");
     let of_target = of_target.environment("ID", "tid").environment("KEY", "tkey");
-    let first = Entrance::WebIdentityFirst;
+    let first = AssumeRoleMethod::WebIdentityFirst;
     let rows = [
-        ("nothing is asked for", plain(), None),
-        ("nothing is asked for, of the pod", plain().with("identityOwner", "pod"), None),
-        ("the operator's", plain().pod_identity(PodIdentityProvider::Aws), Some(Proof::Operator)),
+        ("nothing is configured", plain(), None),
+        ("nothing is configured, of the pod", plain().with("identityOwner", "pod"), None),
+        ("the operator's", plain().pod_identity(PodIdentityProvider::Aws), Some(CredentialSource::Operator)),
         ("a named role", with_role().identity(named), role("arn:named", Some("x"), first)),
         ("the workload's role", with_role().identity(stray), role("arn:given", None, first)),
-        ("the operator's, by owner", with_keys().with("identityOwner", "operator"), Some(Proof::Operator)),
-        ("the operator's, by any other owner", with_keys().with("identityOwner", "x"), Some(Proof::Operator)),
-        ("a role before keys", with_keys().auth("awsRoleArn", "arn:given"), role("arn:given", None, Entrance::Assume)),
+        ("the operator's, by owner", with_keys().with("identityOwner", "operator"), Some(CredentialSource::Operator)),
+        (
+            "the operator's, by any other owner",
+            with_keys().with("identityOwner", "x"),
+            Some(CredentialSource::Operator),
+        ),
+        (
+            "a role before keys",
+            with_keys().auth("awsRoleArn", "arn:given"),
+            role("arn:given", None, AssumeRoleMethod::Assume),
+        ),
         ("keys", with_keys(), keys("id", "key", None)),
         ("keys of a session", with_keys().auth("awsSessionToken", "t"), keys("id", "key", Some("t"))),
         (
@@ -50,11 +58,15 @@ fn whose_keys_sign_is_decided_in_kedas_order() {
         ),
         ("keys of the target", of_target.clone(), keys("tid", "tkey", None)),
         ("an id in the metadata", of_target.with("awsAccessKeyID", "mid"), keys("mid", "tkey", None)),
-        ("aws-eks", with_role().pod_identity(PodIdentityProvider::AwsEks), role("arn:given", None, Entrance::Assume)),
+        (
+            "aws-eks",
+            with_role().pod_identity(PodIdentityProvider::AwsEks),
+            role("arn:given", None, AssumeRoleMethod::Assume),
+        ),
     ];
     for (name, sample, expected) in rows {
-        let persona = parsed(&sample, &Ambient::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(persona.map(|persona| persona.proof), expected, "{name}");
+        let identity = parsed(&sample, &CloudEnvironment::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(identity.map(|identity| identity.source), expected, "{name}");
     }
 }
 
@@ -69,14 +81,15 @@ fn half_a_pair_of_keys_is_a_mistake() {
         ("no region", plain().without("awsRegion").with("identityOwner", "operator"), "`awsRegion` is missing"),
     ];
     for (name, sample, expected) in rows {
-        let error = parsed(&sample, &Ambient::default()).expect_err(name);
+        let error = parsed(&sample, &CloudEnvironment::default()).expect_err(name);
         assert!(error.contains(expected) && !error.contains("hunter2"), "{name}: {error}");
     }
 }
 
 #[test]
 fn the_region_is_the_triggers_or_the_operators() {
-    let ambient: Ambient = [("AWS_REGION", "us-east-1"), ("AWS_DEFAULT_REGION", "us-west-1")].into_iter().collect();
+    let cloud_environment: CloudEnvironment =
+        [("AWS_REGION", "us-east-1"), ("AWS_DEFAULT_REGION", "us-west-1")].into_iter().collect();
     let operator = plain().with("identityOwner", "operator");
     let rows = [
         (operator.clone(), "eu-central-1"),
@@ -84,6 +97,6 @@ fn the_region_is_the_triggers_or_the_operators() {
         (operator.without("awsRegion").auth("awsRegion", "ap-south-1"), "ap-south-1"),
     ];
     for (sample, expected) in rows {
-        assert_eq!(parsed(&sample, &ambient).unwrap().unwrap().region, expected);
+        assert_eq!(parsed(&sample, &cloud_environment).unwrap().unwrap().region, expected);
     }
 }

@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    const PEM: &str = include_str!("../../../tests/sources/rsa_key_of_nobody.pem");
+    const PEM: &str = include_str!("../../../tests/sources/unused_rsa_key.pem");
 
     fn json_key() -> Value {
         json!({"type": "service_account", "client_email": "kedge@p.iam", "private_key": PEM, "private_key_id": "7"})

@@ -1,7 +1,7 @@
 //! Conditions on the elements of a list: `#(state=="waiting")`, `#(age>5)`, `#(name%"a*")`, `#(tags.#(=="x"))`.
 
-use super::document::{Kind, Node};
-use super::path::{self, Path, Pattern, flaw};
+use super::document::{JsonType, Node};
+use super::path::{self, Path, Pattern, error};
 use crate::metadata::convert::Converted;
 
 /// The longest first: the first that fits is the one.
@@ -62,24 +62,24 @@ impl Comparison {
         match found {
             Node::Count(count) => self.compare_number(*count as f64),
             Node::Many(_) => false,
-            Node::One(value) => match value.kind() {
-                Kind::Text => value.text().is_some_and(|value| self.compare_text(&value)),
-                Kind::Number => value.number().is_some_and(|value| self.compare_number(value)),
-                Kind::True => match self.operator {
+            Node::One(value) => match value.json_type() {
+                JsonType::Text => value.text().is_some_and(|value| self.compare_text(&value)),
+                JsonType::Number => value.number().is_some_and(|value| self.compare_number(value)),
+                JsonType::True => match self.operator {
                     Operator::Equal => text == "true",
                     Operator::Unequal => text != "true",
                     Operator::More => text == "false",
                     Operator::MoreOrEqual => true,
                     _ => false,
                 },
-                Kind::False => match self.operator {
+                JsonType::False => match self.operator {
                     Operator::Equal => text == "false",
                     Operator::Unequal => text != "false",
                     Operator::Less => text == "true",
                     Operator::LessOrEqual => true,
                     _ => false,
                 },
-                Kind::Object | Kind::Array | Kind::Null => false,
+                JsonType::Object | JsonType::Array | JsonType::Null => false,
             },
         }
     }
@@ -120,7 +120,7 @@ pub(super) fn end(text: &str) -> Converted<usize> {
             return Ok(if text[end..].starts_with('#') { end + 1 } else { end });
         }
     }
-    Err(flaw("has a query that does not end"))
+    Err(error("has a query that does not end"))
 }
 
 /// Reads `#(…)` or, as it once was written, `#[…]`.
@@ -150,10 +150,10 @@ fn parse_pattern(operator: Operator, text: &str) -> Converted<Pattern> {
 /// A text in quotes, or a word.
 fn parse_value(value: &str) -> Converted<String> {
     if value.starts_with('~') {
-        return Err(flaw("has a query that compares with `~`, which is not supported"));
+        return Err(error("has a query that compares with `~`, which is not supported"));
     }
     match value.starts_with('"') {
-        true => serde_json::from_str(value).map_err(|_| flaw("has a query with a text whose quotes are not in order")),
+        true => serde_json::from_str(value).map_err(|_| error("has a query with a text whose quotes are not in order")),
         false => Ok(value.to_owned()),
     }
 }

@@ -22,7 +22,7 @@ pub(super) enum Node<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonType {
     Object,
     Array,
     Text,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Null,
 }
 
-impl Kind {
+impl JsonType {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Object => "an object",
@@ -51,15 +51,15 @@ impl<'a> Document<'a> {
         serde_json::from_str(text).ok().map(Self)
     }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn json_type(self) -> JsonType {
         match self.0.get().as_bytes().first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::Text,
-            Some(b't') => Kind::True,
-            Some(b'f') => Kind::False,
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
+            Some(b'{') => JsonType::Object,
+            Some(b'[') => JsonType::Array,
+            Some(b'"') => JsonType::Text,
+            Some(b't') => JsonType::True,
+            Some(b'f') => JsonType::False,
+            Some(b'n') => JsonType::Null,
+            _ => JsonType::Number,
         }
     }
 
@@ -80,7 +80,7 @@ impl<'a> Document<'a> {
         found
     }
 
-    /// Shows each element until told to stop.
+    /// Visits each element until the visitor stops.
     pub(super) fn each(self, show: impl FnMut(Document<'a>) -> ControlFlow<()>) {
         let _ = serde_json::Deserializer::from_str(self.0.get()).deserialize_seq(Elements { show });
     }

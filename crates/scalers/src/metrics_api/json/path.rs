@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::condition::{self, Condition};
-use super::document::{Document, Kind, Node};
-use crate::metadata::convert::{Converted, Flaw};
+use super::document::{Document, JsonType, Node};
+use crate::metadata::convert::{ConversionError, Converted};
 
 /// A path of this many characters and steps reads a document often enough; more would only cost time.
 const LENGTH_MAX: usize = 512;
@@ -17,7 +17,7 @@ const WILDCARD_LENGTH_MAX: usize = 64;
 const MODIFIERS: &[&str] =
     &["dig", "flatten", "fromstr", "group", "join", "keys", "pretty", "reverse", "tostr", "ugly", "valid", "values"];
 
-/// What stands between pipes. Each part begins where the one before has led as a whole.
+/// The path between two pipes. Each part starts at the result of the one before.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Path(Vec<Vec<Step>>);
 
@@ -98,7 +98,7 @@ fn follow<'a>(at: Node<'a>, steps: &[Step]) -> Option<Node<'a>> {
 /// The value of a name in an object, or at an index in a list.
 fn named<'a>(at: &Node<'a>, name: &Pattern) -> Option<Node<'a>> {
     match at {
-        Node::One(value) if value.kind() == Kind::Object => value.get(|key| name.fits(key)).map(Node::One),
+        Node::One(value) if value.json_type() == JsonType::Object => value.get(|key| name.fits(key)).map(Node::One),
         _ => {
             let (mut left, mut found) = (name.index()?, None);
             each(at, |element| {
@@ -117,7 +117,9 @@ fn named<'a>(at: &Node<'a>, name: &Pattern) -> Option<Node<'a>> {
 /// Shows each element of a list; nothing if it is none.
 fn each<'a>(list: &Node<'a>, mut show: impl FnMut(Node<'a>) -> ControlFlow<()>) -> Option<()> {
     match list {
-        Node::One(value) if value.kind() == Kind::Array => value.each(|element: Document<'a>| show(Node::One(element))),
+        Node::One(value) if value.json_type() == JsonType::Array => {
+            value.each(|element: Document<'a>| show(Node::One(element)))
+        }
         Node::Many(nodes) => {
             let _ = nodes.iter().try_for_each(|node| show(node.clone()));
         }
@@ -170,9 +172,9 @@ impl Pattern {
         let mut rest = text.chars();
         while let Some(c) = rest.next() {
             signs.push(match c {
-                '\\' => {
-                    Sign::This(rest.next().ok_or_else(|| flaw("ends with `\\`, which takes the meaning from nothing"))?)
-                }
+                '\\' => Sign::This(
+                    rest.next().ok_or_else(|| error("ends with `\\`, which takes the meaning from nothing"))?,
+                ),
                 '*' => Sign::Any,
                 '?' => Sign::AnyOne,
                 c => Sign::This(c),
@@ -180,37 +182,40 @@ impl Pattern {
         }
         let has_wildcard = signs.iter().any(|sign| !matches!(sign, Sign::This(_)));
         if has_wildcard && signs.len() > WILDCARD_LENGTH_MAX {
-            return Err(flaw(format!("has a name with wildcards of more than {WILDCARD_LENGTH_MAX} characters")));
+            return Err(error(format!("has a name with wildcards of more than {WILDCARD_LENGTH_MAX} characters")));
         }
         Ok(Self(signs))
     }
 }
 
-pub(super) fn flaw(problem: impl Into<String>) -> Flaw {
-    Flaw::new(problem, "write the way to the number, as in queue.depth, list.0.size or jobs.#(state==\"waiting\")#|#")
+pub(super) fn error(problem: impl Into<String>) -> ConversionError {
+    ConversionError::new(
+        problem,
+        "write the way to the number, as in queue.depth, list.0.size or jobs.#(state==\"waiting\")#|#",
+    )
 }
 
 pub(super) fn parse(text: &str) -> Converted<Path> {
     if text.chars().count() > LENGTH_MAX {
-        return Err(flaw(format!("has more than {LENGTH_MAX} characters")));
+        return Err(error(format!("has more than {LENGTH_MAX} characters")));
     }
     let path = parse_parts(text)?;
     match path.length() > STEPS_MAX {
-        true => Err(flaw(format!("has more than {STEPS_MAX} steps"))),
+        true => Err(error(format!("has more than {STEPS_MAX} steps"))),
         false => Ok(path),
     }
 }
 
 pub(super) fn parse_parts(text: &str) -> Converted<Path> {
     if text.starts_with("..") {
-        return Err(flaw("begins with `..` for JSON lines, which are not read"));
+        return Err(error("begins with `..` for JSON lines, which are not read"));
     }
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     let mut rest = Some(text);
     while let Some(text) = rest {
         let (word, separator, after) = split(text)?;
         match word {
-            // A modifier begins anew with all that was found, as after a pipe.
+            // A modifier applies to all that was found, as after a pipe.
             "@this" => parts.push(std::mem::take(&mut part)),
             word => part.push(parse_step(word)?),
         }
@@ -233,7 +238,7 @@ fn split(text: &str) -> Converted<(&str, Option<char>, Option<&str>)> {
     match rest.chars().next() {
         None => Ok((word, None, None)),
         Some(separator @ ('.' | '|')) => Ok((word, Some(separator), Some(&rest[1..]))),
-        Some(_) => Err(flaw("has something behind a query that is neither `#`, `.` nor `|`")),
+        Some(_) => Err(error("has something behind a query that is neither `#`, `.` nor `|`")),
     }
 }
 
@@ -260,11 +265,11 @@ fn parse_step(word: &str) -> Converted<Step> {
     if let Some(modifier) = word.strip_prefix('@') {
         let name = modifier.split(':').next().unwrap_or_default();
         if MODIFIERS.contains(&name) {
-            return Err(flaw(format!("has the modifier @{name}, which is not supported; only @this is")));
+            return Err(error(format!("has the modifier @{name}, which is not supported; only @this is")));
         }
     }
     if word.starts_with(['[', '{', '!']) {
-        return Err(flaw(
+        return Err(error(
             "makes a new document with `[`, `{` or `!`, which is not supported; for such a name write `\\` before it",
         ));
     }

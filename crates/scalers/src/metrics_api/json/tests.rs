@@ -16,7 +16,7 @@ const DOCUMENT: &str = r##"{
 }"##;
 
 fn find(path: &str) -> Result<f64, Unusable> {
-    JsonPath::parse(path).unwrap_or_else(|flaw| panic!("{path}: {flaw:?}")).find(DOCUMENT)
+    JsonPath::parse(path).unwrap_or_else(|error| panic!("{path}: {error:?}")).find(DOCUMENT)
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn what_is_not_supported_is_refused_by_name() {
         ("a.#(@keys)", "@keys"),
     ];
     for (path, expected) in rows {
-        let flaw = JsonPath::parse(path).expect_err(path);
-        assert!(flaw.problem.contains(expected) && flaw.remedy.contains("queue.depth"), "{path}: {flaw:?}");
+        let error = JsonPath::parse(path).expect_err(path);
+        assert!(error.problem.contains(expected) && error.remedy.contains("queue.depth"), "{path}: {error:?}");
     }
     for path in [
         "a".repeat(513),

@@ -1,4 +1,4 @@
-//! An external scaler that says what it is told to say, on a real socket or on a network in memory.
+//! An external scaler with responses set by the test, on a real socket or on a network in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -77,11 +77,11 @@ impl Fake {
         Self(Arc::new(State { answers, asked: Mutex::default(), connections: AtomicUsize::new(0), pushed }))
     }
 
-    pub(crate) fn say(&self, answers: Answers) {
+    pub(crate) fn respond_with(&self, answers: Answers) {
         *self.0.answers.lock().unwrap() = answers;
     }
 
-    /// Sends a message to everybody who listens to `StreamIsActive`.
+    /// Sends a message to all streams of `StreamIsActive`.
     pub(crate) fn push(&self, active: bool) {
         self.0.pushed.send_replace(active);
     }

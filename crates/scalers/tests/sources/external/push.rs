@@ -16,7 +16,7 @@ use super::*;
 const SOON: Duration = Duration::from_secs(1);
 
 async fn next(events: &mut BoxStream<'static, PushEvent>, limit: Duration) -> PushEvent {
-    timeout(limit, events.next()).await.expect("something is told in time").expect("the stream does not end")
+    timeout(limit, events.next()).await.expect("a message comes in time").expect("the stream does not end")
 }
 
 /// Polls the events until something holds.
@@ -42,7 +42,7 @@ enum State {
     Down,
     /// The next connection leads nowhere, as when a machine vanishes; later ones lead to the scaler.
     Void,
-    /// That connection, which nobody reads.
+    /// That connection, which is never read.
     Vanished {
         _theirs: DuplexStream,
     },
@@ -77,7 +77,7 @@ impl Network {
     }
 
     fn scaler(&self) -> Arc<dyn Scaler> {
-        Told::at("scaler:9090").push().build(&self.registry)
+        ExternalTrigger::at("scaler:9090").push().build(&self.registry)
     }
 
     fn comes_up(&self) {
@@ -87,14 +87,14 @@ impl Network {
 
 #[tokio::test]
 async fn only_push_triggers_listen() {
-    assert!(Told::at("scaler:9090").build(&registry()).push().is_none());
-    assert!(Told::at("scaler:9090").push().build(&registry()).push().is_some());
+    assert!(ExternalTrigger::at("scaler:9090").build(&registry()).push().is_none());
+    assert!(ExternalTrigger::at("scaler:9090").push().build(&registry()).push().is_some());
 }
 
 #[tokio::test]
 async fn an_activation_is_heard_at_once() {
     let fake = Fake::new(Answers::default());
-    let mut events = Told::at(fake.listen().await).push().build(&registry()).push().unwrap();
+    let mut events = ExternalTrigger::at(fake.listen().await).push().build(&registry()).push().unwrap();
     until(&mut events, || fake.listeners() == 1).await;
     for (active, expected) in [(true, Activity::Active), (false, Activity::Inactive), (true, Activity::Active)] {
         fake.push(active);
@@ -112,37 +112,37 @@ async fn an_activation_is_heard_at_once() {
 
 #[tokio::test]
 async fn metrics_that_change_are_heard_and_remembered() {
-    let specs = watch::Sender::new(vec![spec("jobs", 20, 0.0)]);
-    let fake = Fake::new(Answers { streamed: Some(specs.subscribe()), ..Answers::default() });
-    let scaler = Told::at(fake.listen().await).push().build(&registry());
+    let sender = watch::Sender::new(vec![spec("jobs", 20, 0.0)]);
+    let fake = Fake::new(Answers { streamed: Some(sender.subscribe()), ..Answers::default() });
+    let scaler = ExternalTrigger::at(fake.listen().await).push().build(&registry());
     assert_eq!(short(&scaler.describe().await.unwrap()), [pair("s1-jobs", "10")]);
     let mut events = scaler.push().unwrap();
-    let PushEvent::Specs(told) = next(&mut events, SOON).await else { panic!("metrics come first") };
-    assert_eq!(short(&told), [pair("s1-jobs", "20")]);
-    specs.send_replace(vec![spec("jobs", 30, 0.0), spec("more", 1, 0.0)]);
-    let PushEvent::Specs(told) = next(&mut events, SOON).await else { panic!("and again") };
-    assert_eq!(short(&told), [pair("s1-jobs", "30"), pair("s1-more", "1")]);
-    assert_eq!(scaler.describe().await, Ok(told.clone()), "what was told unasked counts");
-    assert_eq!(fake.count("GetMetricSpec"), 1, "and nobody asks");
-    specs.send_replace(vec![]);
+    let PushEvent::Specs(specs) = next(&mut events, SOON).await else { panic!("metrics come first") };
+    assert_eq!(short(&specs), [pair("s1-jobs", "20")]);
+    sender.send_replace(vec![spec("jobs", 30, 0.0), spec("more", 1, 0.0)]);
+    let PushEvent::Specs(specs) = next(&mut events, SOON).await else { panic!("and again") };
+    assert_eq!(short(&specs), [pair("s1-jobs", "30"), pair("s1-more", "1")]);
+    assert_eq!(scaler.describe().await, Ok(specs.clone()), "what was pushed counts");
+    assert_eq!(fake.count("GetMetricSpec"), 1, "and no query is sent");
+    sender.send_replace(vec![]);
     let PushEvent::Failed(error) = next(&mut events, SOON).await else { panic!("no metrics are none") };
     assert_eq!(error.reason(), "SourceMalformed");
-    assert_eq!(scaler.describe().await, Ok(told), "and the last ones stay");
+    assert_eq!(scaler.describe().await, Ok(specs), "and the last ones stay");
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_the_metrics_that_wait_only_the_newest_are_told() {
-    let specs = watch::Sender::new(vec![spec("jobs", 1, 0.0)]);
-    let fake = Fake::new(Answers { streamed: Some(specs.subscribe()), ..Answers::default() });
+    let sender = watch::Sender::new(vec![spec("jobs", 1, 0.0)]);
+    let fake = Fake::new(Answers { streamed: Some(sender.subscribe()), ..Answers::default() });
     let network = Network::to(&fake, State::Up);
     let mut events = network.scaler().push().unwrap();
     next(&mut events, SOON).await;
     for target in 2..=5 {
-        specs.send_replace(vec![spec("jobs", target, 0.0)]);
+        sender.send_replace(vec![spec("jobs", target, 0.0)]);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let PushEvent::Specs(told) = next(&mut events, SOON).await else { panic!("metrics") };
-    assert_eq!(short(&told), [pair("s1-jobs", "5")]);
+    let PushEvent::Specs(specs) = next(&mut events, SOON).await else { panic!("metrics") };
+    assert_eq!(short(&specs), [pair("s1-jobs", "5")]);
     assert!(timeout(SOON, events.next()).await.is_err(), "and nothing more");
 }
 
@@ -150,7 +150,7 @@ async fn of_the_metrics_that_wait_only_the_newest_are_told() {
 async fn a_scaler_without_the_stream_of_metrics_is_asked_for_it_once() {
     let fake = Fake::new(Answers::default());
     let mut events = Network::to(&fake, State::Up).scaler().push().unwrap();
-    assert!(timeout(Duration::from_secs(600), events.next()).await.is_err(), "nothing is told");
+    assert!(timeout(Duration::from_secs(600), events.next()).await.is_err(), "no event comes");
     assert_eq!((fake.count("StreamMetricSpec"), fake.count("StreamIsActive")), (1, 1));
     fake.push(true);
     assert_eq!(next(&mut events, SOON).await, PushEvent::Activity(Activity::Active));
@@ -164,7 +164,7 @@ async fn a_stream_that_fails_is_opened_again_later_each_time_and_soon_after_it_w
     let mut events = network.scaler().push().unwrap();
     for _ in 0..14 {
         let PushEvent::Failed(error) = next(&mut events, Duration::from_secs(70)).await else {
-            panic!("nobody is there")
+            panic!("no server is there")
         };
         assert_eq!(error.reason(), "SourceUnreachable");
     }
@@ -185,9 +185,9 @@ async fn a_peer_that_falls_silent_is_left_for_a_new_connection() {
     let fake = Fake::new(Answers::default());
     let scaler = Network::to(&fake, State::Void).scaler();
     let mut events = scaler.push().unwrap();
-    assert!(timeout(Duration::from_secs(20), events.next()).await.is_err(), "nobody knows yet");
+    assert!(timeout(Duration::from_secs(20), events.next()).await.is_err(), "the failure is not detected yet");
     assert_eq!(scaler.read("s1-jobs", now()).await.unwrap_err().reason(), "SourceTimeout");
-    let PushEvent::Failed(error) = next(&mut events, SOON).await else { panic!("the streams are told") };
+    let PushEvent::Failed(error) = next(&mut events, SOON).await else { panic!("the streams fail") };
     assert_eq!(error.to_string(), "scaler:9090 cannot be reached: nothing is heard on the connection any more");
     assert_eq!(scaler.read("s1-jobs", now()).await, Ok(known(35.0, Activity::Active)), "a new connection works");
     until(&mut events, || fake.listeners() == 1).await;
@@ -203,7 +203,7 @@ async fn a_slow_answer_does_not_end_the_streams() {
     let mut events = scaler.push().unwrap();
     until(&mut events, || fake.listeners() == 1).await;
     // Something is heard while the call waits.
-    fake.say(Answers { delay: Duration::from_secs(60), ..Answers::default() });
+    fake.respond_with(Answers { delay: Duration::from_secs(60), ..Answers::default() });
     let (read, event) = tokio::join!(scaler.read("s1-jobs", now()), async {
         tokio::time::sleep(SOON).await;
         fake.push(true);
@@ -228,7 +228,7 @@ async fn a_scaler_that_is_started_again_is_heard_again() {
         runtime
     };
     let first = serve(listener, fake.clone());
-    let mut events = Told::at(address).push().build(&registry()).push().unwrap();
+    let mut events = ExternalTrigger::at(address).push().build(&registry()).push().unwrap();
     until(&mut events, || fake.listeners() == 1).await;
     first.shutdown_background();
     let PushEvent::Failed(error) = next(&mut events, Duration::from_secs(5)).await else { panic!("it is gone") };

@@ -1,4 +1,4 @@
-//! A streaming call: opened, then listened to, until it ends or its connection is given up.
+//! A streaming call: opened, then read until it ends or its connection is replaced.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use futures::Stream;
 use tokio::sync::watch;
 use tonic::{Response, Status, Streaming};
 
-use super::channel::{Channel, Line};
+use super::channel::{Channel, Connection};
 use crate::error::ReadError;
 
 /// A streaming call under way.
-pub(super) struct Listening<T, F> {
+pub(super) struct StreamingCall<T, F> {
     channel: Arc<Channel>,
     method: &'static str,
-    line: Arc<Line>,
-    lines: watch::Receiver<Arc<Line>>,
+    connection: Arc<Connection>,
+    connections: watch::Receiver<Arc<Connection>>,
     state: State<T, F>,
 }
 
@@ -25,25 +25,25 @@ enum State<T, F> {
     Ended,
 }
 
-impl<T, F> Listening<T, F>
+impl<T, F> StreamingCall<T, F>
 where
     F: Future<Output = Result<Response<Streaming<T>>, Status>>,
 {
     pub(super) fn new(
         channel: Arc<Channel>,
         method: &'static str,
-        line: Arc<Line>,
-        lines: watch::Receiver<Arc<Line>>,
+        connection: Arc<Connection>,
+        connections: watch::Receiver<Arc<Connection>>,
         opening: F,
     ) -> Self {
-        Self { channel, method, line, lines, state: State::Opening(Box::pin(opening)) }
+        Self { channel, method, connection, connections, state: State::Opening(Box::pin(opening)) }
     }
 
     /// The messages, until the server ends them. An error is the last.
     pub(super) fn messages(self) -> impl Stream<Item = Result<T, ReadError>> {
-        futures::stream::unfold(self, |mut listening| async move {
-            let message = listening.next().await?;
-            Some((message, listening))
+        futures::stream::unfold(self, |mut streaming| async move {
+            let message = streaming.next().await?;
+            Some((message, streaming))
         })
     }
 
@@ -52,16 +52,16 @@ where
             let outcome = tokio::select! {
                 biased;
                 outcome = self.state.step() => outcome,
-                () = gone(&mut self.lines, &self.line) => {
+                () = gone(&mut self.connections, &self.connection) => {
                     self.state = State::Ended;
-                    let problem = "nothing is heard on the connection any more".to_owned();
+                    let problem = "nothing is record_activity on the connection any more".to_owned();
                     return Some(Err(ReadError::Connect { endpoint: self.channel.endpoint(), problem }));
                 }
             };
             match outcome {
                 Ok(Step::Opened(messages)) => self.state = State::Open(messages),
                 Ok(Step::Message(message)) => {
-                    self.line.heard();
+                    self.connection.record_activity();
                     return Some(Ok(message));
                 }
                 Ok(Step::End) => {
@@ -70,7 +70,7 @@ where
                 }
                 Err(status) => {
                     self.state = State::Ended;
-                    return Some(Err(self.channel.failed(&self.line, &status, self.method)));
+                    return Some(Err(self.channel.failed(&self.connection, &status, self.method)));
                 }
             }
         }
@@ -96,10 +96,10 @@ where
     }
 }
 
-/// Waits until the channel has another line than this one.
-async fn gone(lines: &mut watch::Receiver<Arc<Line>>, line: &Arc<Line>) {
-    // The channel outlives those who listen: they hold it.
-    if lines.wait_for(|current| !Arc::ptr_eq(current, line)).await.is_err() {
+/// Waits until the channel has another connection than this one.
+async fn gone(connections: &mut watch::Receiver<Arc<Connection>>, connection: &Arc<Connection>) {
+    // The channel outlives its streams, which hold it.
+    if connections.wait_for(|current| !Arc::ptr_eq(current, connection)).await.is_err() {
         std::future::pending().await
     }
 }

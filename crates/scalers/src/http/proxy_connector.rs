@@ -1,10 +1,9 @@
-//! The way to a source: straight, or through a proxy. A source of https is asked through a tunnel that `CONNECT` opens,
-//! one of http by handing the whole request to the proxy.
+//! Connections to sources, direct or through a proxy. Requests by https go through a tunnel that `CONNECT` opens, requests by
+//! http to the proxy itself.
 
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use http::Uri;
 use http::uri::Scheme;
@@ -14,56 +13,41 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower_service::Service;
 
 use super::call::innermost;
-use super::connector::{BoxStream, Conduit, Connector};
+use super::connector::{BoxStream, Connector, HttpStream, HyperConnector, OpenStream};
 use super::proxy::{Proxies, Proxy};
 use super::tls;
-use crate::scaler::BoxFuture;
 
-/// How much a proxy may say before its tunnel is open.
+/// The longest answer of a proxy before its tunnel is open.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// A [`Connector`] that knows of proxies.
+/// A [`Connector`] that uses the proxies of this process.
 #[derive(Clone)]
-pub(super) struct Route {
-    straight: Connector,
-    to_proxy: HttpsConnector<Connector>,
+pub(super) struct ProxyConnector {
+    direct: Connector,
+    to_proxy: HttpsConnector<HyperConnector<Connector>>,
     proxies: Arc<Proxies>,
 }
 
-impl Route {
+impl ProxyConnector {
     pub(super) fn new(connector: Connector, proxies: Arc<Proxies>, tls: Arc<rustls::ClientConfig>) -> Self {
-        Self { to_proxy: HttpsConnector::from((connector.clone(), tls)), straight: connector, proxies }
+        Self { to_proxy: HttpsConnector::from((HyperConnector(connector.clone()), tls)), direct: connector, proxies }
     }
+}
 
-    async fn open(self, uri: Uri) -> io::Result<Conduit> {
-        let Some(proxy) = self.proxies.of(&uri) else {
-            return Ok(Conduit::straight(self.straight.connect(uri).await?));
+impl OpenStream for ProxyConnector {
+    async fn open(self, uri: Uri) -> io::Result<HttpStream> {
+        let Some(proxy) = self.proxies.for_uri(&uri) else {
+            return self.direct.open(uri).await;
         };
         let stream = reach(self.to_proxy.clone(), proxy).await?;
         match uri.scheme() == Some(&Scheme::HTTPS) {
-            true => Ok(Conduit::straight(open_tunnel(stream, &uri, proxy).await?)),
-            false => Ok(Conduit::to_proxy(stream)),
+            true => Ok(HttpStream::direct(open_tunnel(stream, &uri, proxy).await?)),
+            false => Ok(HttpStream::to_proxy(stream)),
         }
     }
 }
 
-/// A [`Route`] as hyper takes it.
-impl Service<Uri> for Route {
-    type Response = TokioIo<Conduit>;
-    type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<TokioIo<Conduit>>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let opening = self.clone().open(uri);
-        Box::pin(async move { Ok(TokioIo::new(opening.await?)) })
-    }
-}
-
-async fn reach(mut connector: HttpsConnector<Connector>, proxy: &Proxy) -> io::Result<BoxStream> {
+async fn reach(mut connector: HttpsConnector<HyperConnector<Connector>>, proxy: &Proxy) -> io::Result<BoxStream> {
     match connector.call(proxy.uri().clone()).await {
         Ok(stream) => Ok(Box::new(TokioIo::new(stream))),
         Err(error) => Err(failure(proxy, format!("cannot be reached: {}", explain(error.as_ref())))),
@@ -82,7 +66,7 @@ async fn open_tunnel(mut stream: BoxStream, uri: &Uri, proxy: &Proxy) -> io::Res
     stream.write_all(&render_connect(uri, proxy)).await.map_err(lost)?;
     stream.flush().await.map_err(lost)?;
     let mut head = Vec::new();
-    // Nobody speaks in a TLS tunnel before we do: what is read here is the proxy's answer and no more.
+    // A TLS server sends nothing before the client does: what is read here is the answer of the proxy and no more.
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() > HEAD_BYTES_MAX {
             return Err(failure(proxy, "gives no end to its answer".to_owned()));

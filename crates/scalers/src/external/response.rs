@@ -1,31 +1,31 @@
-//! What a server says, read: pure. A server may say anything.
+//! The responses of a server, parsed. A server may send anything.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
-pub(super) use kedge_proto::externalscaler::MetricSpec as Told;
+pub(super) use kedge_proto::externalscaler::MetricSpec as ServerMetricSpec;
 use kedge_proto::externalscaler::MetricValue;
 
 use crate::metric_name;
 use crate::target::{External, TargetType};
 
-/// The metrics as the HPA wants them, or everything that is wrong with them.
-pub fn specs(index: usize, target_type: TargetType, told: &[Told]) -> Result<Vec<MetricSpec>, String> {
+/// The metrics as the HPA takes them, or every error in them.
+pub fn specs(index: usize, target_type: TargetType, received: &[ServerMetricSpec]) -> Result<Vec<MetricSpec>, String> {
     let mut problems = Vec::new();
-    if told.is_empty() {
+    if received.is_empty() {
         problems.push("it names no metric, and must name one at least".to_owned());
     }
     let mut seen = BTreeSet::new();
     let mut specs = Vec::new();
-    for told in told {
-        let name = &told.metric_name;
+    for spec in received {
+        let name = &spec.metric_name;
         if let Err(problem) = check_name(name) {
             problems.push(problem);
         }
         if !seen.insert(name) && !name.is_empty() {
             problems.push(format!("{name:?} is named more than once, and each metric needs a name of its own"));
         }
-        match target(told) {
+        match target(spec) {
             // KEDA: the name is not normalised.
             Ok(target) => specs.push(external(metric_name::with_prefix(index, name), target_type, target).spec()),
             Err(problem) => problems.push(format!("{name:?}: {problem}")),
@@ -55,9 +55,9 @@ enum Target {
 /// What the HPA compares is counted in thousandths.
 const TARGET_MAX: i64 = i64::MAX / 1000;
 
-/// The target of a metric, or what is wrong with it.
-fn target(told: &Told) -> Result<Target, String> {
-    let float = told.target_size_float;
+/// The target of a metric, or why it is invalid.
+fn target(spec: &ServerMetricSpec) -> Result<Target, String> {
+    let float = spec.target_size_float;
     if !float.is_finite() {
         return Err(format!("targetSizeFloat is {float}, which is no target"));
     }
@@ -72,7 +72,7 @@ fn target(told: &Told) -> Result<Target, String> {
             _ => Ok(Target::Float(float)),
         };
     }
-    match told.target_size {
+    match spec.target_size {
         whole if whole > TARGET_MAX => Err(format!("targetSize is {whole}, and the HPA cannot count so far")),
         whole if whole > 0 => Ok(Target::Whole(whole)),
         whole => Err(format!(
@@ -88,19 +88,19 @@ fn external(name: String, target_type: TargetType, target: Target) -> External {
     }
 }
 
-/// The values, whatever metric they say they are of, or what is wrong with one.
-pub(super) fn values(told: &[MetricValue]) -> Result<Vec<f64>, String> {
-    told.iter().map(value).collect()
+/// The values, whatever metric they name, or why one is invalid.
+pub(super) fn values(received: &[MetricValue]) -> Result<Vec<f64>, String> {
+    received.iter().map(value).collect()
 }
 
-/// The number that a value means, or what is wrong with it.
-pub fn value(told: &MetricValue) -> Result<f64, String> {
-    let float = told.metric_value_float;
+/// The number of a value, or why it is invalid.
+pub fn value(received: &MetricValue) -> Result<f64, String> {
+    let float = received.metric_value_float;
     if !float.is_finite() {
         return Err(format!("metricValueFloat is {float}, which is no value"));
     }
     // KEDA: the float counts where it is above zero.
-    Ok(if float > 0.0 { float } else { told.metric_value as f64 })
+    Ok(if float > 0.0 { float } else { received.metric_value as f64 })
 }
 
 #[cfg(test)]
@@ -110,22 +110,22 @@ mod tests {
 
     use super::*;
 
-    fn told(name: &str, whole: i64, float: f64) -> Told {
-        Told { metric_name: name.to_owned(), target_size: whole, target_size_float: float }
+    fn spec(name: &str, whole: i64, float: f64) -> ServerMetricSpec {
+        ServerMetricSpec { metric_name: name.to_owned(), target_size: whole, target_size_float: float }
     }
 
     #[test]
     fn metrics_keep_their_names_and_have_their_targets() {
         let rows = [
-            ("whole", told("jobs.waiting:now", 10, 0.0), "s2-jobs.waiting:now", "10"),
-            ("a thousand", told("a", 1000, 0.0), "s2-a", "1k"),
-            ("a float wins", told("a", 10, 2.5), "s2-a", "2.500"),
-            ("a float of zero does not", told("a", 10, 0.0), "s2-a", "10"),
-            ("nor one below", told("a", 10, -2.0), "s2-a", "10"),
-            ("less than one", told("a", 0, 0.25), "s2-a", "250m"),
+            ("whole", spec("jobs.waiting:now", 10, 0.0), "s2-jobs.waiting:now", "10"),
+            ("a thousand", spec("a", 1000, 0.0), "s2-a", "1k"),
+            ("a float wins", spec("a", 10, 2.5), "s2-a", "2.500"),
+            ("a float of zero does not", spec("a", 10, 0.0), "s2-a", "10"),
+            ("nor one below", spec("a", 10, -2.0), "s2-a", "10"),
+            ("less than one", spec("a", 0, 0.25), "s2-a", "250m"),
         ];
-        for (name, told, metric, target) in rows {
-            let specs = specs(2, TargetType::AverageValue, &[told]).unwrap();
+        for (name, spec, metric, target) in rows {
+            let specs = specs(2, TargetType::AverageValue, &[spec]).unwrap();
             let expected = json!([{"type": "External", "external": {
                 "metric": {"name": metric}, "target": {"type": "AverageValue", "averageValue": target}}}]);
             assert_eq!(serde_json::to_value(specs).unwrap(), expected, "{name}");
@@ -134,26 +134,26 @@ mod tests {
 
     #[test]
     fn lies_are_named() {
-        let rows: [(&str, Vec<Told>, &[&str]); 13] = [
+        let rows: [(&str, Vec<ServerMetricSpec>, &[&str]); 13] = [
             ("nothing", vec![], &["it names no metric"]),
-            ("no name", vec![told("", 1, 0.0)], &["a metric has no name"]),
-            ("twice", vec![told("a", 1, 0.0), told("a", 2, 0.0)], &["\"a\" is named more than once"]),
-            ("a slash", vec![told("a/b", 1, 0.0)], &["\"a/b\" holds a / or %"]),
-            ("a percent sign", vec![told("a%b", 1, 0.0)], &["\"a%b\" holds a / or %"]),
-            ("no target", vec![told("a", 0, 0.0)], &["\"a\": targetSize is 0 and targetSizeFloat 0"]),
-            ("below zero", vec![told("a", -5, -1.0)], &["targetSize is -5 and targetSizeFloat -1"]),
-            ("NaN", vec![told("a", 5, f64::NAN)], &["targetSizeFloat is NaN"]),
-            ("infinite", vec![told("a", 5, f64::INFINITY)], &["targetSizeFloat is inf"]),
-            ("too large", vec![told("a", i64::MAX, 0.0)], &["targetSize is 9223372036854775807, and the HPA"]),
-            ("just too large a float", vec![told("a", 0, (i64::MAX / 1000) as f64)], &["the HPA cannot count so far"]),
+            ("no name", vec![spec("", 1, 0.0)], &["a metric has no name"]),
+            ("twice", vec![spec("a", 1, 0.0), spec("a", 2, 0.0)], &["\"a\" is named more than once"]),
+            ("a slash", vec![spec("a/b", 1, 0.0)], &["\"a/b\" holds a / or %"]),
+            ("a percent sign", vec![spec("a%b", 1, 0.0)], &["\"a%b\" holds a / or %"]),
+            ("no target", vec![spec("a", 0, 0.0)], &["\"a\": targetSize is 0 and targetSizeFloat 0"]),
+            ("below zero", vec![spec("a", -5, -1.0)], &["targetSize is -5 and targetSizeFloat -1"]),
+            ("NaN", vec![spec("a", 5, f64::NAN)], &["targetSizeFloat is NaN"]),
+            ("infinite", vec![spec("a", 5, f64::INFINITY)], &["targetSizeFloat is inf"]),
+            ("too large", vec![spec("a", i64::MAX, 0.0)], &["targetSize is 9223372036854775807, and the HPA"]),
+            ("just too large a float", vec![spec("a", 0, (i64::MAX / 1000) as f64)], &["the HPA cannot count so far"]),
             (
                 "too large a float",
-                vec![told("a", 0, 9.8e20)],
+                vec![spec("a", 0, 9.8e20)],
                 &["targetSizeFloat is 980000000000000000000, and the HPA"],
             ),
             (
                 "all at once",
-                vec![told("", 0, 0.0), told("b", 5, 0.0001)],
+                vec![spec("", 0, 0.0), spec("b", 5, 0.0001)],
                 &[
                     "a metric has no name",
                     "targetSize is 0",
@@ -161,8 +161,8 @@ mod tests {
                 ],
             ),
         ];
-        for (name, told, expected) in rows {
-            let problem = specs(0, TargetType::Value, &told).unwrap_err();
+        for (name, received, expected) in rows {
+            let problem = specs(0, TargetType::Value, &received).unwrap_err();
             for part in expected {
                 assert!(problem.contains(part), "{name}: {problem}");
             }
@@ -171,15 +171,15 @@ mod tests {
 
     #[test]
     fn values_are_read_whatever_they_are_called() {
-        let told = |whole, float| MetricValue {
+        let value = |whole, float| MetricValue {
             metric_name: "other".to_owned(),
             metric_value: whole,
             metric_value_float: float,
         };
-        assert_eq!(values(&[told(7, 0.0), told(7, 1.5), told(-3, -1.0)]), Ok(vec![7.0, 1.5, -3.0]));
+        assert_eq!(values(&[value(7, 0.0), value(7, 1.5), value(-3, -1.0)]), Ok(vec![7.0, 1.5, -3.0]));
         assert_eq!(values(&[]), Ok(vec![]));
         for float in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            assert!(values(&[told(7, 0.0), told(7, float)]).unwrap_err().starts_with("metricValueFloat is"));
+            assert!(values(&[value(7, 0.0), value(7, float)]).unwrap_err().starts_with("metricValueFloat is"));
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
         fn whatever_is_told_becomes_metrics_with_targets_above_zero_or_a_reason(
             all in proptest::collection::vec(("[a-c/%]{0,2}", any::<i64>(), any::<f64>()), 0..4),
         ) {
-            let all: Vec<Told> = all.iter().map(|(name, whole, float)| told(name, *whole, *float)).collect();
+            let all: Vec<ServerMetricSpec> = all.iter().map(|(name, whole, float)| spec(name, *whole, *float)).collect();
             match specs(0, TargetType::AverageValue, &all) {
                 Err(problem) => prop_assert!(!problem.is_empty()),
                 Ok(specs) => {

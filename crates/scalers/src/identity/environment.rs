@@ -1,16 +1,16 @@
-//! What the process itself was given by the cloud it runs in: variables, which the binary hands over.
+//! The environment variables by which a cloud identifies this process. The binary hands them over.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The variables of the process that say who it is to a cloud. Some of them are credentials, so none is shown.
+/// Variables of the process that identify it to a cloud. Some of them are credentials, so none is shown.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Ambient {
+pub struct CloudEnvironment {
     pub variables: BTreeMap<String, String>,
 }
 
-impl Ambient {
-    /// Every variable that is looked at; others need not be handed over.
+impl CloudEnvironment {
+    /// Every variable that is read.
     pub const NAMES: &'static [&'static str] = &[
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",
@@ -42,13 +42,13 @@ impl Ambient {
     }
 }
 
-impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Ambient {
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for CloudEnvironment {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
         Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 }
 
-impl fmt::Debug for Ambient {
+impl fmt::Debug for CloudEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
@@ -60,9 +60,10 @@ mod tests {
 
     #[test]
     fn variables_are_named_and_not_shown() {
-        let ambient: Ambient = [("AWS_SECRET_ACCESS_KEY", "hunter2"), ("AWS_REGION", " ")].into_iter().collect();
-        assert_eq!(ambient.get("AWS_SECRET_ACCESS_KEY"), Some("hunter2"));
-        assert_eq!(ambient.get("AWS_REGION"), None);
-        assert_eq!(format!("{ambient:?}"), r#"{"AWS_REGION", "AWS_SECRET_ACCESS_KEY"}"#);
+        let cloud_environment: CloudEnvironment =
+            [("AWS_SECRET_ACCESS_KEY", "hunter2"), ("AWS_REGION", " ")].into_iter().collect();
+        assert_eq!(cloud_environment.get("AWS_SECRET_ACCESS_KEY"), Some("hunter2"));
+        assert_eq!(cloud_environment.get("AWS_REGION"), None);
+        assert_eq!(format!("{cloud_environment:?}"), r#"{"AWS_REGION", "AWS_SECRET_ACCESS_KEY"}"#);
     }
 }

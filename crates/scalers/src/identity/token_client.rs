@@ -1,4 +1,4 @@
-//! How credentials are come by: whom to ask, and files to read. Failures are texts that show nothing of what was sent.
+//! Requests to the services that give credentials, and the files that hold them. Errors show nothing of what was sent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,30 +8,31 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, header};
 
-use super::Ambient;
+use super::CloudEnvironment;
 use crate::http::{Address, Call, HttpClient, HttpClients, TlsProfile};
 use crate::trigger::FieldError;
 
-/// Tokens and keys are a few kilobytes; somebody may name any file.
+/// Tokens and keys are a few kilobytes, but a trigger may name any file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
+/// Requests tokens and keys.
 #[derive(Clone, Debug)]
-pub(super) struct Means {
+pub(super) struct TokenClient {
     client: Arc<HttpClient>,
-    /// For the services that a machine has at its side.
-    straight: Arc<HttpClient>,
-    pub(super) ambient: Arc<Ambient>,
-    /// How long it may take to come by credentials, in all.
+    /// For services of the machine, which no proxy can reach.
+    direct: Arc<HttpClient>,
+    pub(super) cloud_environment: Arc<CloudEnvironment>,
+    /// The limit of fetching credentials, all requests included.
     pub(super) limit: Duration,
 }
 
-impl Means {
+impl TokenClient {
     pub(super) fn new(clients: &HttpClients) -> Result<Self, FieldError> {
         let settings = clients.settings();
         Ok(Self {
             client: clients.client(&TlsProfile::default())?,
-            straight: clients.straight_client()?,
-            ambient: Arc::new(settings.ambient.clone()),
+            direct: clients.direct_client()?,
+            cloud_environment: Arc::new(settings.cloud_environment.clone()),
             limit: settings.limit(None),
         })
     }
@@ -44,12 +45,12 @@ impl Means {
         Ok(Call::new(Method::POST, parse(url)?, headers, body.into(), self.limit))
     }
 
-    pub(super) async fn ask(&self, call: &Call) -> Result<Bytes, String> {
-        self.client.ask(call).await.map_err(|error| error.to_string())
+    pub(super) async fn send(&self, call: &Call) -> Result<Bytes, String> {
+        self.client.fetch(call).await.map_err(|error| error.to_string())
     }
 
-    /// Asks a service of this machine, which no proxy can reach.
-    pub(super) async fn ask_nearby(
+    /// Sends a request to a service of this machine, without a proxy.
+    pub(super) async fn send_direct(
         &self,
         method: Method,
         url: &str,
@@ -59,12 +60,12 @@ impl Means {
         value.set_sensitive(true);
         let headers = HeaderMap::from_iter([(name, value)]);
         let call = Call::new(method, parse(url)?, headers, Bytes::new(), self.limit);
-        self.straight.ask(&call).await.map_err(|error| error.to_string())
+        self.direct.fetch(&call).await.map_err(|error| error.to_string())
     }
 }
 
 fn parse(url: &str) -> Result<Address, String> {
-    Address::parse(url).map_err(|problem| format!("the address to ask for credentials {problem}"))
+    Address::parse(url).map_err(|problem| format!("the address that gives credentials {problem}"))
 }
 
 /// The text of a small file. What is no file is not opened: a pipe would never end.

@@ -1,31 +1,27 @@
-//! Connections for gRPC: the injected way out, TLS on top of it where it is wanted, and one limit over both.
+//! Connections for gRPC: those of the injected connector, TLS on top where it is wanted, and one limit over both.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
-use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
-use tower_service::Service;
 
 use super::address::Address;
-use crate::http::connector::{BoxStream, Conduit, Connector};
-use crate::scaler::BoxFuture;
+use crate::http::connector::{BoxStream, Connector, HttpStream, OpenStream};
 
 /// Opens connections to one peer.
 #[derive(Clone)]
-pub(crate) struct Dial {
+pub(crate) struct GrpcConnector {
     connector: Connector,
     tls: Option<(TlsConnector, String)>,
     limit: Duration,
 }
 
-impl Dial {
+impl GrpcConnector {
     pub(super) fn new(connector: Connector, peer: &Address, tls: Option<ClientConfig>, limit: Duration) -> Self {
         let tls = tls.map(|mut config| {
             config.alpn_protocols = vec![b"h2".to_vec()];
@@ -51,27 +47,15 @@ impl Dial {
     }
 }
 
-impl fmt::Debug for Dial {
+impl fmt::Debug for GrpcConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Dial")
+        f.write_str("GrpcConnector")
     }
 }
 
-/// A [`Dial`] as hyper takes it.
-impl Service<Uri> for Dial {
-    type Response = TokioIo<Conduit>;
-    type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<TokioIo<Conduit>>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let (limit, connecting) = (self.limit, self.clone().connect(uri));
-        Box::pin(async move {
-            let stream = tokio::time::timeout(limit, connecting).await??;
-            Ok(TokioIo::new(Conduit::straight(stream)))
-        })
+impl OpenStream for GrpcConnector {
+    async fn open(self, uri: Uri) -> io::Result<HttpStream> {
+        let stream = tokio::time::timeout(self.limit, self.connect(uri)).await??;
+        Ok(HttpStream::direct(stream))
     }
 }
