@@ -60,3 +60,62 @@ async fn fetch(client: &kube::Client, path: &str) -> Result<Option<Value>, kube:
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// An API server that knows one object, for this many requests.
+    fn serve_one_object(requests: usize) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for _ in 0..requests {
+                let (mut connection, _) = listener.accept().unwrap();
+                let mut head = [0; 4096];
+                let read = connection.read(&mut head).unwrap();
+                let (status, body) = match String::from_utf8_lossy(&head[..read]).split_whitespace().nth(1) {
+                    Some("/api/v1/known") => ("200 OK", json!({ "kind": "Known" })),
+                    Some("/api/v1/unknown") => {
+                        ("404 Not Found", json!({ "kind": "Status", "status": "Failure", "code": 404 }))
+                    }
+                    _ => (
+                        "403 Forbidden",
+                        json!({ "kind": "Status", "status": "Failure", "code": 403, "message": "no" }),
+                    ),
+                };
+                let length = body.to_string().len();
+                let head = format!(
+                    "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}"
+                );
+                connection.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+            }
+        });
+        port
+    }
+
+    #[test]
+    fn an_object_is_read_a_missing_one_is_none_and_a_refusal_is_an_error() {
+        let folder = std::env::temp_dir().join(format!("kedge-reader-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let kubeconfig = folder.join("kubeconfig");
+        let server = format!("http://127.0.0.1:{}", serve_one_object(3));
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{ "name": "test", "cluster": { "server": server } }],
+            "users": [{ "name": "test", "user": {} }],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
+        });
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        let reader = Reader::start(kubeconfig);
+        assert_eq!(reader.read("/api/v1/known").unwrap(), Some(json!({ "kind": "Known" })));
+        assert_eq!(reader.read("/api/v1/unknown").unwrap(), None);
+        assert!(reader.read("/api/v1/secret").is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
