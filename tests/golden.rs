@@ -20,6 +20,8 @@ mod quantity;
 mod rbac;
 #[path = "golden/samples.rs"]
 mod samples;
+#[path = "golden/troubleshoot.rs"]
+mod troubleshoot;
 #[path = "golden/wire.rs"]
 mod wire;
 #[path = "golden/workspace.rs"]
