@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use http::{Request, Response};
-use kedge_plane::review::Access;
+use kedge_plane::Access;
 use kedge_plane::{Options, Plane};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -57,7 +57,7 @@ impl Server {
             Self::Real(client) => client.send(request).await.context("the real API server does not answer"),
             Self::Plane(plane) => {
                 let plane = plane.clone();
-                let answered = tokio::spawn(async move { plane.answer(USER, request).await });
+                let answered = tokio::spawn(async move { plane.handle(USER, request).await });
                 answered.await.context("the plane does not answer")
             }
         }

@@ -11,8 +11,8 @@ mod restore;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_plane::Change;
 use kedge_plane::Plane;
-use kedge_plane::store::Change;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -77,7 +77,7 @@ impl RunRecord {
             all.push((served.at, format!("source {}: {:?}", served.query, served.value)));
         }
         for change in &self.changes {
-            let what = format!("{:?} {} {} by {}", change.happened, change.resource.plural, change.name, change.by);
+            let what = format!("{:?} {} {} by {}", change.change_type, change.resource.plural, change.name, change.by);
             all.push((self.instant(change), format!("    r{} {what}: {}", change.revision, summarize(&change.after))));
         }
         all.sort_by_key(|(at, _)| *at);
@@ -108,7 +108,7 @@ impl RunRecord {
     /// The ScaledObject at a revision.
     pub fn object_at(&self, revision: u64) -> Option<&Arc<Value>> {
         let last = self.changes_of("ScaledObject").take_while(|change| change.revision <= revision).last()?;
-        (last.happened != kedge_plane::store::Happened::Deleted).then_some(&last.after)
+        (last.change_type != kedge_plane::ChangeType::Deleted).then_some(&last.after)
     }
 
     /// Every write of the target's replicas by the operator or the HPA controller.

@@ -122,7 +122,7 @@ impl FaultyTransport {
         if let Some(revisions_behind) = injection.stale {
             request.extensions_mut().insert(AsOf { revisions_behind });
         }
-        let response = self.plane.answer(&self.replica, request).await;
+        let response = self.plane.handle(&self.replica, request).await;
         let status = response.status().as_u16();
         let revision = self.plane.revision().see();
         self.requests.record(LoggedRequest { replica: self.replica.clone(), line, issued_at, kind, revision, status });

@@ -152,7 +152,7 @@ impl TestCluster {
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
         let request = request.body(Body::from(body)).expect("a request");
         let answering = async {
-            let (head, body) = self.plane.answer("somebody", request).await.into_parts();
+            let (head, body) = self.plane.handle("somebody", request).await.into_parts();
             let body = body.collect().await.expect("a whole body").to_bytes();
             (head.status, serde_json::from_slice(&body).unwrap_or_default())
         };

@@ -1,24 +1,23 @@
-//! Validating webhooks: which are asked about a write, and what their answers mean. Namespaces and objects are selected by
-//! labels; `matchConditions` are not looked at.
+//! Validating webhooks: which are called for a write, and what their responses mean. Namespaces and objects are selected by
+//! labels; `matchConditions` are ignored.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::convert;
-use crate::error::ApiError;
-use crate::labels;
-use crate::meta;
-use crate::namespace;
-use crate::resource::{GroupResource, Resource};
-use crate::selector::LabelSelector;
-use crate::state::State;
-use crate::subresource::scale;
-use crate::verbs::Ask;
+use crate::api::error::ApiError;
+use crate::api::resource::{GroupResource, Resource};
+use crate::api::selector::LabelSelector;
+use crate::api::{labels, meta};
+use crate::apiextensions::conversion;
+use crate::builtin::{namespace, scale};
+use crate::plane::RequestContext;
+use crate::storage::state::State;
 
 mod call;
+pub(crate) mod namespace_lifecycle;
 mod rule;
 
-/// What is about to happen to an object.
+/// The operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -36,68 +35,74 @@ impl Operation {
     }
 }
 
-/// A webhook that is asked, and the question.
-struct Asked {
+/// A webhook, and the review that it gets.
+struct WebhookCall {
     webhook: Value,
     uid: String,
     review: Value,
 }
 
-/// Asks all webhooks that want to be asked; the first refusal counts. Both objects are as they are stored.
+/// Calls all webhooks that match; the first denial counts. Both objects are in the stored version.
 pub(crate) async fn review(
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     operation: Operation,
     new: Option<&Value>,
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
-    let asked = asked(ask, operation, new, old)?;
-    let answers = join_all(asked.iter().map(|asked| call::ask(ask.plane, asked, ask.call.is_dry_run()))).await;
+    let webhook_calls = webhook_calls(context, operation, new, old)?;
+    let answers = join_all(
+        webhook_calls
+            .iter()
+            .map(|webhook_call| call::call_webhook(context.plane, webhook_call, context.call.is_dry_run())),
+    )
+    .await;
     answers.into_iter().collect()
 }
 
-fn shelf() -> GroupResource {
+fn collection() -> GroupResource {
     GroupResource::new("admissionregistration.k8s.io", "validatingwebhookconfigurations")
 }
 
-fn asked(
-    ask: &Ask<'_>,
+fn webhook_calls(
+    context: &RequestContext<'_>,
     operation: Operation,
     new: Option<&Value>,
     old: Option<&Value>,
-) -> Result<Vec<Asked>, ApiError> {
-    let mut state = ask.plane.state();
-    if ask.resource.shelf == shelf() || state.store.shelf(&shelf()).is_empty() {
+) -> Result<Vec<WebhookCall>, ApiError> {
+    let mut state = context.plane.state();
+    if context.resource.collection == collection() || state.store.collection(&collection()).is_empty() {
         return Ok(Vec::new());
     }
-    let configurations: Vec<_> = state.store.shelf(&shelf()).values().cloned().collect();
-    let mut asked = Vec::new();
+    let configurations: Vec<_> = state.store.collection(&collection()).values().cloned().collect();
+    let mut webhook_calls = Vec::new();
     for webhook in
         configurations.iter().flat_map(|configuration| configuration["webhooks"].as_array().into_iter().flatten())
     {
-        if !is_selected(&state, ask, webhook, new, old)? {
+        if !is_selected(&state, context, webhook, new, old)? {
             continue;
         }
-        if let Some(resource) = rule::matched(&state, ask, webhook, operation) {
+        if let Some(resource) = rule::matched(&state, context, webhook, operation) {
             let uid = state.next_uid();
-            let review = question(ask, &resource, operation, &uid, new, old);
-            asked.push(Asked { webhook: webhook.clone(), uid, review });
+            let review = render_review(context, &resource, operation, &uid, new, old);
+            webhook_calls.push(WebhookCall { webhook: webhook.clone(), uid, review });
         }
     }
-    Ok(asked)
+    Ok(webhook_calls)
 }
 
 fn is_selected(
     state: &State,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     webhook: &Value,
     new: Option<&Value>,
     old: Option<&Value>,
 ) -> Result<bool, ApiError> {
-    let namespace = match ask.resource.is("", "namespaces") {
+    let namespace = match context.resource.is("", "namespaces") {
         true => new.or(old).cloned(),
-        false => {
-            ask.namespace().and_then(|name| state.store.get(&namespace::shelf(), name)).map(|found| Value::clone(found))
-        }
+        false => context
+            .namespace()
+            .and_then(|name| state.store.get(&namespace::collection(), name))
+            .map(|found| Value::clone(found)),
     };
     let by_namespace = match namespace {
         Some(namespace) => matches(&webhook["namespaceSelector"], &[&namespace])?,
@@ -117,32 +122,32 @@ fn matches(selector: &Value, objects: &[&Value]) -> Result<bool, ApiError> {
     Ok(objects.iter().any(|object| selector.matches(object)))
 }
 
-fn question(
-    ask: &Ask<'_>,
+fn render_review(
+    context: &RequestContext<'_>,
     resource: &Resource,
     operation: Operation,
     uid: &str,
     new: Option<&Value>,
     old: Option<&Value>,
 ) -> Value {
-    let named = new.or(old).map_or_else(|| ask.name(), meta::name);
+    let named = new.or(old).map_or_else(|| context.name(), meta::name);
     let mut request = json!({
         "uid": uid,
-        "kind": kind(ask, resource), "resource": plural(resource),
-        "requestKind": kind(ask, ask.resource), "requestResource": plural(ask.resource),
+        "kind": kind(context, resource), "resource": plural(resource),
+        "requestKind": kind(context, context.resource), "requestResource": plural(context.resource),
         "name": named,
         "operation": operation.name(),
-        "userInfo": call::user(&ask.call.user),
-        "object": new.map(|object| shown(ask, resource, object)),
-        "oldObject": old.map(|object| shown(ask, resource, object)),
-        "dryRun": ask.call.is_dry_run(),
-        "options": options(ask, operation),
+        "userInfo": call::user(&context.call.user),
+        "object": new.map(|object| shown(context, resource, object)),
+        "oldObject": old.map(|object| shown(context, resource, object)),
+        "dryRun": context.call.is_dry_run(),
+        "options": options(context, operation),
     });
-    let namespace = if ask.resource.is("", "namespaces") { Some(named) } else { ask.namespace() };
+    let namespace = if context.resource.is("", "namespaces") { Some(named) } else { context.namespace() };
     let optional = [
         ("namespace", namespace),
-        ("subResource", ask.call.subresource.as_deref()),
-        ("requestSubResource", ask.call.subresource.as_deref()),
+        ("subResource", context.call.subresource.as_deref()),
+        ("requestSubResource", context.call.subresource.as_deref()),
     ];
     for (field, text) in optional.into_iter().filter_map(|(field, text)| Some((field, text?))) {
         request[field] = json!(text);
@@ -151,16 +156,16 @@ fn question(
 }
 
 /// An object as the webhook's rule has it.
-fn shown(ask: &Ask<'_>, resource: &Resource, object: &Value) -> Value {
-    let served = convert::to_served(resource, &std::sync::Arc::new(object.clone()));
-    match (&resource.scale, ask.call.subresource.as_deref()) {
-        (Some(paths), Some("scale")) => scale::scale(paths, &served),
+fn shown(context: &RequestContext<'_>, resource: &Resource, object: &Value) -> Value {
+    let served = conversion::to_served(resource, &std::sync::Arc::new(object.clone()));
+    match (&resource.scale, context.call.subresource.as_deref()) {
+        (Some(paths), Some("scale")) => scale::render_scale(paths, &served),
         _ => Value::clone(&served),
     }
 }
 
-fn kind(ask: &Ask<'_>, resource: &Resource) -> Value {
-    match ask.call.subresource.as_deref() {
+fn kind(context: &RequestContext<'_>, resource: &Resource) -> Value {
+    match context.call.subresource.as_deref() {
         Some("scale") => json!({ "group": "autoscaling", "version": "v1", "kind": "Scale" }),
         _ => json!({ "group": resource.gvr.group, "version": resource.gvr.version, "kind": resource.kind }),
     }
@@ -170,8 +175,8 @@ fn plural(resource: &Resource) -> Value {
     json!({ "group": resource.gvr.group, "version": resource.gvr.version, "resource": resource.gvr.plural })
 }
 
-fn options(ask: &Ask<'_>, operation: Operation) -> Value {
-    let kind = match (operation, ask.call.verb) {
+fn options(context: &RequestContext<'_>, operation: Operation) -> Value {
+    let kind = match (operation, context.call.verb) {
         (Operation::Delete, _) => "DeleteOptions",
         (_, crate::Verb::Patch(_)) => "PatchOptions",
         (Operation::Create, _) => "CreateOptions",
@@ -179,11 +184,11 @@ fn options(ask: &Ask<'_>, operation: Operation) -> Value {
     };
     let mut options = json!({ "kind": kind, "apiVersion": "meta.k8s.io/v1" });
     for field in ["fieldManager", "fieldValidation"] {
-        if let Some(text) = ask.call.param(field) {
+        if let Some(text) = context.call.param(field) {
             options[field] = json!(text);
         }
     }
-    if ask.call.is_dry_run() {
+    if context.call.is_dry_run() {
         options["dryRun"] = json!(["All"]);
     }
     options

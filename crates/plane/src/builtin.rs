@@ -8,15 +8,21 @@
 //! | [`mod@check`] | what is refused, and in which words |
 //! | `shape` | the table of types that the others follow |
 
-pub mod check;
-pub mod decode;
-pub mod defaults;
-pub(crate) mod shape;
+pub(crate) mod creation;
+pub(crate) mod decode;
+pub(crate) mod defaults;
+pub(crate) mod definition;
+pub(crate) mod event_versions;
+pub(crate) mod namespace;
+pub(crate) mod scale;
+pub(crate) mod service;
+pub(crate) mod types;
+pub(crate) mod validation;
 
-pub use check::check;
-pub(crate) use check::check_deployment_status;
-pub use decode::decode;
-pub use defaults::complete;
+pub(crate) use decode::decode;
+pub(crate) use defaults::apply_defaults;
+pub(crate) use validation::check;
+pub(crate) use validation::check_deployment_status;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Controllers in process: workloads that get pods, pods that come to run, and autoscalers. They are futures that the
-//! caller drives; nothing is spawned here. Each looks at the objects, writes only what differs, and is woken by the
+//! Controllers in process: workloads, the kubelet stub, and the HPA controller. They are futures that the
+//! caller drives; nothing is spawned here. Each reads the objects, writes only differences, and is woken by the
 //! plane's revision and by tokio's clock, so that under a paused clock every run is the same run.
 //!
 //! | module | what it holds |
@@ -8,13 +8,13 @@
 //! | [`hpa`] | HorizontalPodAutoscalers, by the exact model of the real controller |
 //! | [`nodes`] | nodes that are ready, and pods that are put on them |
 //! | [`accounts`] | what every namespace is given |
-//! | `hand` | how a controller reads and writes |
+//! | `client` | how a controller reads and writes |
 //!
-//! There are no endpoints, jobs, quotas or volumes. [`Controllers`] are those that replicas come from; nodes and accounts are
-//! for those who look at a plane as at a cluster.
+//! There are no endpoints, jobs, quotas or volumes. [`Controllers`] are those that replicas depend on; nodes and accounts are
+//! for planes that serve as a cluster.
 
 pub mod accounts;
-pub(crate) mod hand;
+pub(crate) mod client;
 pub mod hpa;
 pub mod nodes;
 pub mod workloads;
@@ -32,7 +32,7 @@ pub use workloads::Workloads;
 
 use crate::plane::Plane;
 
-/// What may be chosen about the controllers.
+/// The settings of the controllers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Settings {
     /// How long a pod takes from its creation until it is ready.
@@ -53,7 +53,7 @@ impl Controllers {
         Self { workloads: Workloads::new(plane, settings.start_up), hpa: HpaController::new(plane, settings.hpa) }
     }
 
-    /// Acts until it is dropped.
+    /// Runs until it is dropped.
     pub async fn run(self) -> Infallible {
         join(self.workloads.run(), self.hpa.run()).await.0
     }

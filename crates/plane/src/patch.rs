@@ -7,13 +7,13 @@ mod strategic;
 
 use serde_json::{Map, Value};
 
+use crate::api::error::ApiError;
+use crate::api::request::PatchKind;
+use crate::api::resource::Gvr;
 use crate::builtin::decode::json_kind;
-use crate::call::PatchKind;
-use crate::error::ApiError;
-use crate::resource::Gvr;
 
 /// The object with the patch applied.
-pub fn apply(kind: PatchKind, resource: &Gvr, current: &Value, patch: &Value) -> Result<Value, ApiError> {
+pub(crate) fn apply(kind: PatchKind, resource: &Gvr, current: &Value, patch: &Value) -> Result<Value, ApiError> {
     match kind {
         PatchKind::Json => json::apply(current, patch),
         PatchKind::Merge => merge::apply(current, patch),
@@ -28,7 +28,7 @@ pub fn apply(kind: PatchKind, resource: &Gvr, current: &Value, patch: &Value) ->
 
 type Object = Map<String, Value>;
 
-/// What the API server says of a patch that does not fit the object.
+/// The error for a patch that does not apply to the object.
 fn rejected() -> ApiError {
     let message = "the server rejected our request due to an error in our request";
     ApiError { details: Some(Value::Object(Map::new())), ..ApiError::new(422, "Invalid", message) }

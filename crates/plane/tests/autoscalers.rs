@@ -1,4 +1,4 @@
-//! Autoscalers on the plane, in virtual time: when they are looked at, what they read, and what they leave behind.
+//! Autoscalers on the plane, in virtual time: when they are reconciled, what they read, and what they write.
 
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
@@ -163,9 +163,9 @@ async fn what_was_done_is_told_by_status_and_events() {
     assert_eq!(cluster.condition("web", "AbleToScale").await.1, "SucceededRescale");
     let events: Api<Event> = Api::default_namespaced(cluster.client.clone());
     let events = events.list(&ListParams::default()).await.unwrap().items;
-    let told: Vec<_> =
+    let recorded: Vec<_> =
         events.iter().map(|event| (event.reason.as_deref().unwrap(), event.message.as_deref().unwrap())).collect();
-    assert_eq!(told, [("SuccessfulRescale", "New size: 4; reason: external metric load(nil) above target")]);
+    assert_eq!(recorded, [("SuccessfulRescale", "New size: 4; reason: external metric load(nil) above target")]);
     assert_eq!(events[0].source.as_ref().unwrap().component.as_deref(), Some("horizontal-pod-autoscaler"));
     wait(15 * 20).await;
     let later = cluster.autoscalers().get("web").await.unwrap();

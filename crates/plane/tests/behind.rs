@@ -78,7 +78,7 @@ async fn webhooks_are_asked_and_their_refusals_told() {
     let refused = message(api.create(&PostParams::default(), &named("bad")).await.expect_err("refused"));
     assert_eq!(refused, (403, "admission webhook \"w.example.com\" denied the request: bad is not good".to_owned()));
     let exempt: ConfigMap = from(json!({ "metadata": { "name": "bad" } }));
-    api.create(&PostParams::default(), &exempt).await.expect("nobody is asked about it");
+    api.create(&PostParams::default(), &exempt).await.expect("no webhook matches");
     let seen = seen.lock().expect("unpoisoned");
     assert_eq!(seen[0]["request"]["operation"], "CREATE");
     assert_eq!(seen[0]["request"]["userInfo"]["username"], "tester");
@@ -142,7 +142,7 @@ async fn groups_of_other_servers_are_passed_on() {
         params: vec![("labelSelector".to_owned(), "a=b".to_owned())],
         body: None,
     };
-    let refused = plane.call(call.clone()).await.expect_err("nobody is there");
+    let refused = plane.call(call.clone()).await.expect_err("no backend is registered");
     assert_eq!((refused.code, refused.message.as_str()), (503, "service unavailable"));
     plane.register_backend(
         "metrics.default.svc",
@@ -186,7 +186,7 @@ async fn reads_can_be_made_stale() {
     for (behind, expected) in [(0, 2), (1, 1), (2, 0)] {
         let mut request = Request::get("/api/v1/namespaces/default/configmaps").body(Body::empty()).expect("a request");
         request.extensions_mut().insert(AsOf { revisions_behind: behind });
-        let bytes = plane.answer("tester", request).await.into_body().collect_bytes().await.expect("a body");
+        let bytes = plane.handle("tester", request).await.into_body().collect_bytes().await.expect("a body");
         let list: Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(list["items"].as_array().map(Vec::len), Some(expected), "{behind}");
     }
@@ -226,7 +226,7 @@ async fn what_is_not_served_is_said_to_be_so() {
             .header("content-type", content_type)
             .body(Body::from(b"{".to_vec()))
             .expect("a request");
-        let answer = plane.answer("tester", request).await;
+        let answer = plane.handle("tester", request).await;
         assert_eq!(answer.status().as_u16(), code, "{method} {path}");
         let bytes = answer.into_body().collect_bytes().await.expect("a body");
         let body = String::from_utf8_lossy(&bytes);
@@ -239,7 +239,7 @@ async fn a_streaming_answer_can_be_had_with_the_clients_body() {
     let plane = Plane::new(Options::default());
     let request =
         Request::get("/api/v1/namespaces?watch=true&timeoutSeconds=1").body(Body::empty()).expect("a request");
-    let bytes = plane.answer("tester", request).await.into_body().collect_bytes().await.expect("a body");
+    let bytes = plane.handle("tester", request).await.into_body().collect_bytes().await.expect("a body");
     assert_eq!(String::from_utf8_lossy(&bytes).lines().count(), 4);
 }
 

@@ -30,14 +30,14 @@ async fn callers_are_known_by_certificate_or_token_and_others_are_refused() {
         (Caller::Certificate, Ok(())),
         (Caller::Token(&token), Ok(())),
         (Caller::Token("another"), Err(401)),
-        (Caller::Nobody, Err(403)),
+        (Caller::Anonymous, Err(403)),
     ] {
         let maps: Api<ConfigMap> = Api::default_namespaced(rig.client(caller));
         let listed = maps.list(&ListParams::default()).await.map(drop);
         assert_eq!(listed.map_err(rig::code), expected, "{caller:?}");
     }
-    let ready = rig.client(Caller::Nobody).request_text(Request::get("/readyz").body(Vec::new()).unwrap()).await;
-    assert_eq!(ready.unwrap(), "ok", "whether it is ready is nobody's secret");
+    let ready = rig.client(Caller::Anonymous).request_text(Request::get("/readyz").body(Vec::new()).unwrap()).await;
+    assert_eq!(ready.unwrap(), "ok", "whether it is ready is public");
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn what_was_asked_is_noted_with_who_and_what_came_of_it() {
     maps.get("two").await.unwrap_err();
     let _watch = maps.watch(&WatchParams::default(), "0").await.unwrap();
     let noted = rig.audited();
-    let told = |entry: &Value| {
+    let recorded = |entry: &Value| {
         let reference = &entry["objectRef"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         (
@@ -60,8 +60,8 @@ async fn what_was_asked_is_noted_with_who_and_what_came_of_it() {
     };
     let row =
         |verb: &str, name: &str, code: i64| (verb.to_owned(), "configmaps".to_owned(), name.to_owned(), json!(code));
-    let told: Vec<_> = noted.iter().map(told).collect();
-    assert_eq!(told, [row("create", "", 201), row("get", "two", 404), row("watch", "", 200)]);
+    let recorded: Vec<_> = noted.iter().map(recorded).collect();
+    assert_eq!(recorded, [row("create", "", 201), row("get", "two", 404), row("watch", "", 200)]);
     assert_eq!(noted[1]["requestURI"], "/api/v1/namespaces/default/configmaps/two");
     assert_eq!(noted[1]["user"], json!({ "username": "admin", "groups": ["system:masters", "system:authenticated"] }));
     assert_eq!(noted[1]["objectRef"]["namespace"], "default");
@@ -94,7 +94,7 @@ async fn a_server_of_an_api_is_called_in_the_callers_name_while_it_is_there() {
     rig.register_api(&client, port).await;
     let ask =
         async || client.request::<Value>(Request::get("/apis/example.com/v1/who").body(Vec::new()).unwrap()).await;
-    assert_eq!(ask().await.map_err(rig::code).unwrap_err(), 503, "nobody is there");
+    assert_eq!(ask().await.map_err(rig::code).unwrap_err(), 503, "no backend is registered");
 
     let server = rig.serve_api(port).await;
     rig::until(async || ask().await.is_ok()).await;

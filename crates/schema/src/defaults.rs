@@ -1,4 +1,4 @@
-//! Defaults: what a schema fills into fields that are missing, or null where null is no value.
+//! Defaulting: values for fields that are missing, or null although they are not nullable.
 
 use serde_json::{Map, Value};
 

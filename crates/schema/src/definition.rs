@@ -1,6 +1,6 @@
-//! What may be wrong with the definition of a custom resource.
+//! The validation of a `CustomResourceDefinition`.
 //!
-//! What all versions have in common, the API server looks at once, as if it stood beside them: paths say so
+//! What all versions have in common, the API server validates once, with paths of its own
 //! (`spec.validation`, `spec.subresources`, `spec.additionalPrinterColumns`).
 
 mod defaults;
@@ -28,7 +28,7 @@ fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a [Value] {
     fields.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// All that is wrong with a definition, in the API server's order.
+/// All errors of a definition, in the API server's order.
 pub(super) fn check(definition: &Value) -> Vec<FieldError> {
     let whole = definition.as_object().unwrap_or(&NOTHING);
     let spec = section(whole, "spec");
@@ -52,7 +52,7 @@ pub(super) fn check(definition: &Value) -> Vec<FieldError> {
     problems
 }
 
-/// Whether a schema anywhere in here fills something in.
+/// Whether any schema in here has a default.
 fn has_defaults(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter().any(|(name, value)| name == "default" || has_defaults(value)),
@@ -96,7 +96,7 @@ fn one_of(field: &str, value: &str, supported: &[&str]) -> Option<FieldError> {
     }
 }
 
-/// Two of the names are made from the kind if they are missing.
+/// A missing `singular` and `listKind` are derived from the kind.
 fn check_names(names: &Map<String, Value>) -> Vec<FieldError> {
     let kind = text(names, "kind");
     let or = |name: &str, other: String| Some(text(names, name)).filter(|name| !name.is_empty()).unwrap_or(other);
@@ -164,7 +164,7 @@ fn check_conversion(spec: &Map<String, Value>) -> Vec<FieldError> {
     problems
 }
 
-/// Groups that belong to Kubernetes itself ask for a link to who agreed.
+/// Groups of Kubernetes itself need an annotation with a link to the approval.
 fn check_approval(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Option<FieldError> {
     const ANNOTATION: &str = "api-approved.kubernetes.io";
     let group = text(spec, "group");

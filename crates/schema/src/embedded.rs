@@ -1,4 +1,4 @@
-//! Objects within objects: those that a schema calls resources must say what they are.
+//! Embedded resources (`x-kubernetes-embedded-resource`): they need `apiVersion` and `kind`.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! The formats of strings and numbers that the API server checks; of all others it takes no notice.
+//! The formats of strings and numbers that the API server validates; it ignores all others.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -103,7 +103,7 @@ fn is_date(text: &str) -> bool {
     matches(&DATE, text) && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
-/// A date and a time of day with an offset; how far the offset may reach is not looked at.
+/// A date and a time of day with an offset; the range of the offset is not checked.
 fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');

@@ -53,7 +53,7 @@ fn check_map(keys: &[String], items: &[Value], path: &str) -> Vec<FieldError> {
     repeated(&keyed).into_iter().map(|at| duplicate(index(path, at), &keyed[at])).collect()
 }
 
-/// Where something stands for the second time.
+/// The indexes at which an item occurs for the second time.
 fn repeated(items: &[Value]) -> Vec<usize> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut repeated = Vec::new();

@@ -1,4 +1,4 @@
-//! Problems in the API server's words, and values as Go prints them.
+//! Field errors worded as the API server words them, and values as Go prints them.
 
 use std::fmt::Write;
 
@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::FieldError;
 
-/// The path of what has none.
+/// The path of an error without a field.
 pub(super) const NOWHERE: &str = "<nil>";
 
 pub(super) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldError {
     invalid_as(field, &shown(value), detail)
 }
 
-/// The same with the value as it is to be shown.
+/// `FieldValueInvalid` with the value rendered already.
 pub(super) fn invalid_as(field: impl Into<String>, value: &str, detail: &str) -> FieldError {
     FieldError::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
-/// The same of something whose value says too much or too little to be shown.
+/// `FieldValueInvalid` without the value.
 pub(super) fn invalid_unshown(field: impl Into<String>, detail: &str) -> FieldError {
     FieldError::new("FieldValueInvalid", field, format!("Invalid value: {detail}"))
 }
@@ -51,12 +51,12 @@ pub(super) fn too_many(field: impl Into<String>, actual: usize, most: i64) -> Fi
     FieldError::new("FieldValueTooMany", field, format!("Too many: {actual}: must have at most {most} {unit}"))
 }
 
-/// A path one field deeper.
+/// The path of a field below a path.
 pub(super) fn child(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A path one key of a map deeper.
+/// The path of a map entry below a path.
 pub(super) fn key(path: &str, name: &str) -> String {
     format!("{path}[{name}]")
 }
@@ -65,12 +65,12 @@ pub(super) fn index(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }
 
-/// A path for a message: what is nowhere is said to be so.
+/// A path for a message; the root is `<nil>`.
 pub(super) fn place(path: &str) -> &str {
     if path.is_empty() { NOWHERE } else { path }
 }
 
-/// A value as a refusal shows it: strings quoted, numbers bare, all else as JSON.
+/// A value as messages render it: strings quoted, numbers bare, all else as JSON.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -127,7 +127,7 @@ fn push_escaped(out: &mut String, character: char) {
     written.expect("a string takes what is written");
 }
 
-/// JSON as Go writes it: keys in order, the signs of HTML escaped, no fraction where there is none.
+/// JSON as Go writes it: sorted keys, HTML characters escaped, no fraction of zero.
 pub(super) fn json(value: &Value) -> String {
     match value {
         Value::Object(map) => {

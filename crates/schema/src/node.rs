@@ -1,4 +1,4 @@
-//! A schema, read: one node for each place that values can be at.
+//! A structural schema, parsed: one node for each value.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::format::Format;
 use super::pattern;
 use super::rules::{self, Root, Rule, root_of};
 
-/// Deeper schemas are refused: each level costs every walk over an object a level of the stack.
+/// Deeper schemas are rejected: each level costs every walk over an object a level of the stack.
 pub(super) const DEPTH_MAX: usize = 64;
 
-/// What a schema says of one place.
+/// The schema of one value.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     /// As declared; empty if nothing was.
@@ -47,11 +47,11 @@ pub(super) struct Node {
     pub(super) preserve_unknown: bool,
     pub(super) embedded: bool,
     pub(super) list: List,
-    /// Left out until the whole schema is read.
+    /// Compiled last, when all nodes are parsed.
     pub(super) rules: Vec<Rule>,
 }
 
-/// What else than its named properties an object may have.
+/// `additionalProperties`.
 #[derive(Debug, Default)]
 pub(super) enum Additional {
     #[default]
@@ -70,7 +70,7 @@ impl Additional {
     }
 }
 
-/// How the items of a list are told apart.
+/// `x-kubernetes-list-type`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum List {
     #[default]
@@ -87,7 +87,7 @@ pub(super) struct Pattern {
 }
 
 impl Node {
-    /// Reads what it understands of a schema; what is wrong with the rest, [`super::validate_definition`] says.
+    /// Parses a schema, ignoring what is invalid: [`super::validate_definition`] reports that.
     pub(super) fn read(schema: &Value) -> Node {
         let Value::Object(fields) = schema else { return Node::default() };
         let mut node = Node::read_limits(fields);
@@ -102,7 +102,7 @@ impl Node {
         node
     }
 
-    /// Reads the schema of a whole resource, with its rules.
+    /// Parses the schema of a resource, with its rules.
     pub(super) fn read_resource(schema: &Value) -> Node {
         let mut node = Node::read(schema);
         if rules::are_in(schema) {
@@ -172,12 +172,12 @@ impl Node {
         }
     }
 
-    /// What is said of the field of an object, by its name or for all that have none.
+    /// The schema of a field: of the property of that name, or of additional properties.
     pub(super) fn field(&self, name: &str) -> Option<&Node> {
         self.properties.get(name).or_else(|| self.additional.node())
     }
 
-    /// All that is said of places directly below, outside of junctors.
+    /// The schemas of all values directly below, outside of junctors.
     pub(super) fn below(&self) -> impl Iterator<Item = &Node> {
         self.properties.values().chain(self.additional.node()).chain(self.items.as_deref())
     }

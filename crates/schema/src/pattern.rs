@@ -40,7 +40,7 @@ fn push_escape(out: &mut String, rest: &str, inside_class: bool) -> usize {
     1 + next.map_or(0, char::len_utf8)
 }
 
-/// The start of a class; a bracket that closes at once stands for itself.
+/// The start of a class; a bracket that closes at once is a literal.
 fn push_opening(out: &mut String, rest: &str) -> usize {
     let opening = if rest.starts_with("[^") { "[^" } else { "[" };
     out.push_str(opening);
@@ -51,7 +51,7 @@ fn push_opening(out: &mut String, rest: &str) -> usize {
     opening.len()
 }
 
-/// In Go a bracket within a class stands for itself unless it opens a named class, and there are no set operators.
+/// In Go a bracket within a class is a literal unless it opens a named class, and there are no set operators.
 fn push_in_class(out: &mut String, rest: &str, character: char) -> usize {
     let named = rest.strip_prefix("[:").and_then(|after| after.find(":]"));
     match (character, named) {

@@ -1,10 +1,10 @@
-//! What a schema does not name is dropped from objects, and nulls where null is no value.
+//! Pruning: fields that the schema does not specify are dropped, and nulls of fields that are not nullable.
 
 use serde_json::{Map, Value};
 
 use super::node::{Additional, Node};
 
-/// What every object has at its root, whatever its schema says.
+/// Fields of every object, whatever its schema specifies.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// The paths of the fields that were dropped.
@@ -32,7 +32,7 @@ impl Dropped {
     }
 }
 
-/// Drops the unknown fields of a whole object.
+/// Drops the unknown fields of an object.
 pub(super) fn root(object: &mut Value, node: &Node) -> Dropped {
     let mut dropped = Dropped::default();
     match object {
@@ -43,14 +43,14 @@ pub(super) fn root(object: &mut Value, node: &Node) -> Dropped {
     dropped
 }
 
-/// The paths of what a value that is no whole object has and the schema of its place does not name.
+/// The paths of fields that a value has and its node does not specify.
 pub(super) fn unknown(value: &Value, node: &Node) -> Vec<String> {
     let mut dropped = Dropped::default();
     prune(&mut value.clone(), Some(node), &mut dropped);
     dropped.paths
 }
 
-/// Whether what every resource has may be unknown to the schema.
+/// Whether the fields of every resource may be missing in the schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Meta {
     Stays,
@@ -94,7 +94,7 @@ fn prune_fields(fields: &mut Map<String, Value>, node: &Node, meta: Meta, droppe
     });
 }
 
-/// Where unknown fields stay, the items of lists are still looked into for those that have a schema of their own.
+/// Where unknown fields are preserved, items of lists with a schema are still pruned.
 fn skip_items(items: &mut [Value], node: &Node, dropped: &mut Dropped) {
     let Some(items_node) = node.items.as_deref() else { return };
     for (index, item) in items.iter_mut().enumerate() {

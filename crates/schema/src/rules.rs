@@ -1,4 +1,4 @@
-//! The rules of a schema, `x-kubernetes-validations`: CEL expressions over the value of a place and what it was before.
+//! The rules of a schema, `x-kubernetes-validations`: CEL expressions over a value and its old value.
 
 mod check;
 mod library;
@@ -33,7 +33,7 @@ pub(super) struct Rule {
     text: String,
     message: String,
     reason: String,
-    /// Where it is said that the rule does not hold, below the place that it is of.
+    /// The field that errors name, below the value of the rule.
     field: Option<String>,
     optional_old_self: bool,
     pub(super) uses_old_self: bool,
@@ -41,7 +41,7 @@ pub(super) struct Rule {
     message_program: Option<Result<Compiled, String>>,
 }
 
-/// Whether a place is that of a whole resource, whose names can be asked for.
+/// Whether a value is a resource, whose name rules can access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
     Resource,
@@ -72,7 +72,7 @@ impl Rule {
         })
     }
 
-    /// What is wrong with the rule and with the expression of its message.
+    /// The errors of the rule and of its `messageExpression`.
     pub(super) fn flaws(&self) -> (Option<&str>, Option<&str>) {
         let message = self.message_program.as_ref().and_then(|program| program.as_ref().err());
         (self.program.as_ref().err().map(String::as_str), message.map(String::as_str))
@@ -88,7 +88,7 @@ impl Rule {
     }
 }
 
-/// Whether any place of a schema has rules.
+/// Whether any node of a schema has rules.
 pub(super) fn exist(node: &Node) -> bool {
     !node.rules.is_empty() || node.below().any(exist)
 }
@@ -98,7 +98,7 @@ pub(super) fn depth(node: &Node) -> usize {
     node.rules.iter().map(Rule::depth).chain(node.below().map(depth)).max().unwrap_or(0)
 }
 
-/// Whether a schema, not read yet, has rules.
+/// Whether a schema that is not parsed yet has rules.
 pub(super) fn are_in(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => fields.contains_key("x-kubernetes-validations") || fields.values().any(are_in),
@@ -107,7 +107,7 @@ pub(super) fn are_in(schema: &Value) -> bool {
     }
 }
 
-/// What of an update has changed: what has not, is not held against the new object.
+/// What an update has changed: rules of unchanged values are not evaluated (ratcheting).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Changes<'a> {
     here: Option<OldValue<'a>>,
@@ -131,7 +131,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// A place, what is there, and what was.
+/// A value with its schema, path and old value.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) node: &'a Node,
@@ -141,7 +141,7 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a str,
 }
 
-/// All rules of a place and of those below it that do not hold; the deepest of them has so many levels.
+/// The errors of all rules of a value and of those below it that do not hold.
 pub(super) fn check(at: Place<'_>, changes: Changes<'_>, depth: usize) -> Vec<FieldError> {
     if depth > DEPTH_INLINE_MAX { with_deep_stack(|| check_at(at, changes)) } else { check_at(at, changes) }
 }
@@ -186,7 +186,7 @@ fn check_items(at: Place<'_>, items: &[Value], changes: Changes<'_>) -> Vec<Fiel
     problems
 }
 
-/// A resource within a resource is a root of its own.
+/// An embedded resource is a root of its own.
 pub(super) fn root_of(node: &Node) -> Root {
     if node.embedded { Root::Resource } else { Root::Below }
 }
@@ -238,7 +238,7 @@ fn context<'a>(rule: &Rule, value: &cel::Value, old: Option<&cel::Value>) -> Con
     context
 }
 
-/// That a rule does not hold, as its author wants it said.
+/// The error of a rule that does not hold, with the message of its author.
 fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldError {
     let detail = own_message(rule, context).unwrap_or_else(|| match rule.message.as_str() {
         "" => format!("failed rule: {}", rule.text),
@@ -257,7 +257,7 @@ fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldError {
     }
 }
 
-/// What the rule's own expression says, if it says something that can be shown.
+/// The result of `messageExpression`, if it is usable as a message.
 fn own_message(rule: &Rule, context: &Context<'_, '_>) -> Option<String> {
     let compiled = rule.message_program.as_ref()?.as_ref().ok()?;
     let cel::Value::String(text) = compiled.program.execute(context).ok()? else { return None };

@@ -1,4 +1,4 @@
-//! Values against what a schema says of their place, with the checks in the API server's order and in its words.
+//! Validation of values by type, format, limits, enums and junctors, in the API server's order and wording.
 //!
 //! Of alternatives that all fail, the one that failed latest is reported: for that, each outcome counts what matched.
 
@@ -14,14 +14,14 @@ use super::messages::{bare, child, index, invalid, not_supported, place, quoted,
 use super::node::{Additional, Node};
 use crate::FieldError;
 
-/// What a check came to.
+/// The result of validating one value.
 #[derive(Debug, Default)]
 struct Outcome {
     flaws: Vec<Flaw>,
     matched: usize,
 }
 
-/// One thing that is wrong, and the text by which repetitions are known.
+/// One error, and the text by which duplicates are recognized.
 #[derive(Debug)]
 struct Flaw {
     problem: FieldError,
@@ -59,7 +59,7 @@ impl Flaw {
         Self { problem: invalid(path, value, &detail), text: detail }
     }
 
-    /// Of no place in particular.
+    /// An error without a path.
     fn nowhere(detail: String) -> Self {
         Self::at("", &Value::from(""), detail)
     }
@@ -74,7 +74,7 @@ impl Flaw {
     }
 }
 
-/// All that is wrong with a value that is itself at a path, empty for the root.
+/// All errors of a value below a base path, which is empty for the root.
 pub(super) fn check(node: &Node, value: &Value, past: Option<OldValue<'_>>, base: &str) -> Vec<FieldError> {
     let outcome = check_at(node, value, "", past);
     let mut problems: Vec<FieldError> = outcome.flaws.into_iter().map(|flaw| flaw.problem).collect();
@@ -87,7 +87,7 @@ pub(super) fn check(node: &Node, value: &Value, past: Option<OldValue<'_>>, base
     problems
 }
 
-/// What is wrong with a value that was the same before was accepted then, and is now.
+/// Ratcheting: errors of a value that has not changed are ignored.
 fn check_at(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = check_all(node, value, path, past);
     if !outcome.is_valid() && past.is_some_and(|past| past.value == value) {
@@ -274,7 +274,7 @@ fn check_items(node: &Node, items: &[Value], path: &str, past: Option<OldValue<'
     outcome
 }
 
-/// A number is among the values if it is after it was made a number of the same sort.
+/// Numbers are compared after conversion to the same type.
 fn check_enumeration(node: &Node, value: &Value, path: &str) -> Outcome {
     let same = |allowed: &Value| match (value.as_f64(), allowed.as_f64()) {
         (Some(found), Some(_)) if allowed.is_i64() => allowed.as_i64() == Some(value.as_i64().unwrap_or(found as i64)),
@@ -332,7 +332,7 @@ fn check_field_count(node: &Node, fields: &Map<String, Value>, path: &str) -> Ou
     outcome
 }
 
-/// A limit in a message: whole for whole numbers.
+/// A limit in a message: an integer for integers.
 fn limit(limit: f64, value: &Value) -> String {
     if value.is_i64() { (limit as i64).to_string() } else { bare(limit) }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kedge_plane::store::{Change, Happened};
+use kedge_plane::{Change, ChangeType};
 use serde_json::Value;
 
 use super::{RunRecord, is_operator};
@@ -13,7 +13,7 @@ pub(super) fn at_most_one(record: &RunRecord) -> Vec<String> {
     let mut owned = BTreeSet::new();
     let mut broken = Vec::new();
     for change in record.changes_of("HorizontalPodAutoscaler") {
-        let is_there = change.happened != Happened::Deleted && is_owned(&change.after);
+        let is_there = change.change_type != ChangeType::Deleted && is_owned(&change.after);
         match is_there {
             true => owned.insert(change.name.clone()),
             false => owned.remove(&change.name),
@@ -32,7 +32,7 @@ pub(super) fn only_owned(record: &RunRecord) -> Vec<String> {
         is_operator(&change.by) && foreign && !is_transferred(record, change)
     };
     let describe = |change: &Change| {
-        format!("the HPA {} of another owner was {:?} by {}", change.name, change.happened, change.by)
+        format!("the HPA {} of another owner was {:?} by {}", change.name, change.change_type, change.by)
     };
     record.changes_of("HorizontalPodAutoscaler").filter(touched).map(describe).collect()
 }

@@ -1,12 +1,12 @@
 //! An object that restores the original replicas does so before it is removed.
 
-use kedge_plane::store::Happened;
+use kedge_plane::ChangeType;
 
 use super::RunRecord;
 use crate::scenario::NAME;
 
 pub(super) fn restored_before_removal(record: &RunRecord) -> Vec<String> {
-    let ended = record.changes_of("ScaledObject").filter(|change| change.happened == Happened::Deleted);
+    let ended = record.changes_of("ScaledObject").filter(|change| change.change_type == ChangeType::Deleted);
     let broken = ended.filter_map(|end| {
         let requested = end.after["spec"]["advanced"]["restoreToOriginalReplicaCount"] == true;
         let original = end.after["status"]["originalReplicaCount"].as_i64().filter(|_| requested)?;

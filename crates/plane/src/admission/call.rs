@@ -1,4 +1,4 @@
-//! One webhook is asked, and answers or fails to.
+//! The call of one webhook.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use http::{Request, Uri};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::Asked;
-use crate::backend::service_host;
-use crate::error::{ApiError, known_reason};
+use super::WebhookCall;
+use crate::api::error::{ApiError, known_reason};
+use crate::api::identity::Identity;
+use crate::api::resource::service_host;
 use crate::plane::Plane;
-use crate::review::Identity;
 
 const TIMEOUT_SECONDS: u64 = 10;
 
@@ -20,30 +20,30 @@ pub(super) fn user(name: &str) -> Value {
     json!({ "username": name, "groups": groups })
 }
 
-/// Asks one webhook. A webhook that fails counts as its policy says.
-pub(super) async fn ask(plane: &Plane, asked: &Asked, is_dry_run: bool) -> Result<(), ApiError> {
-    let name = asked.webhook["name"].as_str().unwrap_or("");
-    if is_dry_run && !matches!(asked.webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")) {
+/// Calls one webhook. A failure is handled by its failurePolicy.
+pub(super) async fn call_webhook(plane: &Plane, webhook_call: &WebhookCall, is_dry_run: bool) -> Result<(), ApiError> {
+    let name = webhook_call.webhook["name"].as_str().unwrap_or("");
+    if is_dry_run && !matches!(webhook_call.webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")) {
         return Err(ApiError::bad_request(format!("admission webhook {name:?} does not support dry run")));
     }
-    match answered(plane, asked).await {
+    match fetch_response(plane, webhook_call).await {
         Ok(response) if response["allowed"] == true => Ok(()),
         Ok(response) => Err(denied(name, &response["status"])),
-        Err(_) if asked.webhook["failurePolicy"] == "Ignore" => Ok(()),
+        Err(_) if webhook_call.webhook["failurePolicy"] == "Ignore" => Ok(()),
         Err(why) => Err(ApiError::internal(&format!("failed calling webhook {name:?}: {why}"))),
     }
 }
 
 /// The `response` of the review.
-async fn answered(plane: &Plane, asked: &Asked) -> Result<Value, String> {
-    let seconds = asked.webhook["timeoutSeconds"].as_u64().unwrap_or(TIMEOUT_SECONDS);
-    let url = url(&asked.webhook["clientConfig"], seconds);
-    let post = posted(plane, asked, &url);
+async fn fetch_response(plane: &Plane, webhook_call: &WebhookCall) -> Result<Value, String> {
+    let seconds = webhook_call.webhook["timeoutSeconds"].as_u64().unwrap_or(TIMEOUT_SECONDS);
+    let url = url(&webhook_call.webhook["clientConfig"], seconds);
+    let post = post_review(plane, webhook_call, &url);
     let answer = match tokio::time::timeout(Duration::from_secs(seconds), post).await {
         Ok(answer) => answer.map_err(|why| format!("failed to call webhook: {why}"))?,
         Err(_) => return Err(format!("failed to call webhook: Post {url:?}: context deadline exceeded")),
     };
-    verified(asked, answer).map_err(|why| format!("received invalid webhook response: {why}"))
+    verify_response(webhook_call, answer).map_err(|why| format!("received invalid webhook response: {why}"))
 }
 
 fn url(config: &Value, seconds: u64) -> String {
@@ -58,9 +58,9 @@ fn url(config: &Value, seconds: u64) -> String {
     }
 }
 
-async fn posted(plane: &Plane, asked: &Asked, url: &str) -> Result<Value, String> {
+async fn post_review(plane: &Plane, webhook_call: &WebhookCall, url: &str) -> Result<Value, String> {
     let failed = |why: &str| format!("Post {url:?}: {why}");
-    let service = &asked.webhook["clientConfig"]["service"];
+    let service = &webhook_call.webhook["clientConfig"]["service"];
     let uri: Uri = url.parse().map_err(|_| failed("invalid URL"))?;
     let host = if service.is_object() {
         service_host(service)
@@ -72,7 +72,7 @@ async fn posted(plane: &Plane, asked: &Asked, url: &str) -> Result<Value, String
         None => failed(&format!("dial tcp: lookup {host}: no such host")),
     };
     let backend = plane.backends().get(&host).ok_or_else(unknown)?;
-    let body = serde_json::to_vec(&asked.review).expect("JSON can be written");
+    let body = serde_json::to_vec(&webhook_call.review).expect("JSON can be written");
     let request = Request::post(uri)
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(body))
@@ -90,14 +90,14 @@ async fn posted(plane: &Plane, asked: &Asked, url: &str) -> Result<Value, String
     }
 }
 
-fn verified(asked: &Asked, answer: Value) -> Result<Value, String> {
+fn verify_response(webhook_call: &WebhookCall, answer: Value) -> Result<Value, String> {
     let response = &answer["response"];
     if !response.is_object() {
         return Err("webhook response was absent".to_owned());
     }
     let given = response["uid"].as_str().unwrap_or("");
-    if given != asked.uid {
-        return Err(format!("expected response.uid={:?}, got {given:?}", asked.uid));
+    if given != webhook_call.uid {
+        return Err(format!("expected response.uid={:?}, got {given:?}", webhook_call.uid));
     }
     if (answer["apiVersion"].as_str(), answer["kind"].as_str())
         != (Some("admission.k8s.io/v1"), Some("AdmissionReview"))

@@ -1,35 +1,44 @@
-//! Whether the rules of a webhook mean a write.
+//! The rules of a webhook: which writes they match.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::Operation;
-use crate::meta;
-use crate::resource::Resource;
-use crate::state::State;
-use crate::verbs::Ask;
+use crate::api::meta;
+use crate::api::resource::Resource;
+use crate::plane::RequestContext;
+use crate::storage::state::State;
 
-/// The resource as the webhook has it in its rules: the one that is written, or else another version of it.
-pub(super) fn matched(state: &State, ask: &Ask<'_>, webhook: &Value, operation: Operation) -> Option<Arc<Resource>> {
+/// The resource that a rule matches: the requested one, or another version of it.
+pub(super) fn matched(
+    state: &State,
+    context: &RequestContext<'_>,
+    webhook: &Value,
+    operation: Operation,
+) -> Option<Arc<Resource>> {
     let rules = || webhook["rules"].as_array().into_iter().flatten();
-    let is_meant = |resource: &Resource| rules().any(|rule| matches(rule, ask, resource, operation));
-    if is_meant(ask.resource) {
-        return Some(ask.resource.clone());
+    let is_meant = |resource: &Resource| rules().any(|rule| matches(rule, context, resource, operation));
+    if is_meant(context.resource) {
+        return Some(context.resource.clone());
     }
     if webhook["matchPolicy"] == "Exact" {
         return None;
     }
-    state.resources().filter(|other| other.shelf == ask.resource.shelf).find(|other| is_meant(other)).cloned()
+    state
+        .resources()
+        .filter(|other| other.collection == context.resource.collection)
+        .find(|other| is_meant(other))
+        .cloned()
 }
 
-fn matches(rule: &Value, ask: &Ask<'_>, resource: &Resource, operation: Operation) -> bool {
+fn matches(rule: &Value, context: &RequestContext<'_>, resource: &Resource, operation: Operation) -> bool {
     is_in_scope(rule, resource)
         && includes(&rule["operations"], operation.name())
         && includes(&rule["apiGroups"], &resource.gvr.group)
         && includes(&rule["apiVersions"], &resource.gvr.version)
         && meta::texts(&rule["resources"])
-            .any(|named| names(named, &resource.gvr.plural, ask.call.subresource.as_deref().unwrap_or("")))
+            .any(|named| names(named, &resource.gvr.plural, context.call.subresource.as_deref().unwrap_or("")))
 }
 
 fn is_in_scope(rule: &Value, resource: &Resource) -> bool {

@@ -15,17 +15,17 @@ use kedge_plane::serve::{AuditLog, Behind, Tokens, serve, trust, usage};
 use kedge_plane::{Options, Plane};
 use tokio::net::TcpListener;
 
-/// How many changes are remembered: more than a slow watcher falls behind.
+/// The length of the log: more than a slow watcher falls behind.
 const HISTORY: usize = 100_000;
 
 /// A Kubernetes API in memory
 #[derive(Parser)]
 struct Cli {
-    /// The address to serve on
+    /// Serve on this address
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
 
-    /// The certificate to show to callers, PEM
+    /// Present this certificate to clients, PEM
     #[arg(long, value_name = "FILE")]
     tls_cert_file: PathBuf,
 
@@ -33,19 +33,19 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     tls_private_key_file: PathBuf,
 
-    /// The authority of callers' certificates, and of the servers of this cluster
+    /// Trust this CA for client certificates and for backends
     #[arg(long, value_name = "FILE")]
     client_ca_file: PathBuf,
 
-    /// The authority of the certificate to show to servers of APIs
+    /// Publish this CA of the front-proxy certificate
     #[arg(long, value_name = "FILE")]
     requestheader_client_ca_file: PathBuf,
 
-    /// The name on that certificate
+    /// Publish this common name of the front-proxy certificate
     #[arg(long, value_name = "NAME")]
     requestheader_allowed_names: String,
 
-    /// The certificate to show to servers of APIs
+    /// Present this front-proxy certificate to aggregated API servers
     #[arg(long, value_name = "FILE")]
     proxy_client_cert_file: PathBuf,
 
@@ -53,7 +53,7 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     proxy_client_key_file: PathBuf,
 
-    /// Where to note who asked for what
+    /// Write the audit log to this file
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,
 
@@ -61,19 +61,19 @@ struct Cli {
     #[arg(long)]
     serve_usage: bool,
 
-    /// How often each HPA is looked at
+    /// Reconcile each HPA at this period
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "15s")]
     horizontal_pod_autoscaler_sync_period: TimeDelta,
 
-    /// How long the cpu usage of a pod that starts is not believed
+    /// Ignore the CPU usage of a starting pod for this long
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5m")]
     horizontal_pod_autoscaler_cpu_initialization_period: TimeDelta,
 
-    /// How soon after its start a pod that becomes unready was never ready
+    /// Count a pod that becomes unready this soon after its start as never ready
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]
     horizontal_pod_autoscaler_initial_readiness_delay: TimeDelta,
 
-    /// The window of scale-downs whose HPA names none
+    /// Stabilize scale-downs over this window where the HPA sets none
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5m")]
     horizontal_pod_autoscaler_downscale_stabilization: TimeDelta,
 }

@@ -6,17 +6,17 @@ mod scalar;
 
 use serde_json::{Map, Value, json};
 
-use super::shape::{self, Field, Presence, Shape, Struct, Type, WhenEmpty};
-use crate::error::ApiError;
-use crate::resource::Gvr;
+use super::types::{self, Field, Presence, Shape, Struct, Type, WhenEmpty};
+use crate::api::error::ApiError;
+use crate::api::resource::Gvr;
 use path::Path;
 
 pub(crate) use scalar::kind as json_kind;
 
 /// Decodes an object in place, and gives back the paths of unknown fields, which are dropped: `spec.foo`. Objects of
 /// custom resources are left as they are.
-pub fn decode(resource: &Gvr, object: &mut Value) -> Result<Vec<String>, ApiError> {
-    let Some(shape) = shape::of(resource) else { return Ok(Vec::new()) };
+pub(crate) fn decode(resource: &Gvr, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    let Some(shape) = types::of(resource) else { return Ok(Vec::new()) };
     let fields = match object.take() {
         Value::Null => Map::new(),
         Value::Object(fields) => fields,
@@ -33,13 +33,13 @@ pub fn decode(resource: &Gvr, object: &mut Value) -> Result<Vec<String>, ApiErro
     Ok(decoder.unknown)
 }
 
-/// Decodes the metadata of a custom resource in the same way. What cannot be decoded is said as the API server says it.
+/// Decodes the metadata of a custom resource in the same way. Errors are worded as the API server words them.
 pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, String> {
     let Value::Object(fields) = metadata.take() else {
         return Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_kind(metadata)));
     };
     let mut decoder = Decoder::default();
-    *metadata = Value::Object(decoder.fields(shape::metadata(), fields, &Path::Root));
+    *metadata = Value::Object(decoder.fields(types::metadata(), fields, &Path::Root));
     match decoder.problem {
         Some(problem) => Err(problem),
         None => Ok(decoder.unknown.iter().map(|field| format!("metadata.{field}")).collect()),
@@ -48,8 +48,8 @@ pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, Strin
 
 /// The refusal of an object that cannot be decoded, or of unknown fields where these are not wanted:
 /// `strict decoding error: unknown field "spec.foo"`.
-pub fn unhandled(resource: &Gvr, problem: &str) -> ApiError {
-    let kind = shape::of(resource).map_or("", Struct::short_name);
+pub(crate) fn unhandled(resource: &Gvr, problem: &str) -> ApiError {
+    let kind = types::of(resource).map_or("", Struct::short_name);
     let version = &resource.version;
     ApiError::new(
         400,
@@ -59,7 +59,7 @@ pub fn unhandled(resource: &Gvr, problem: &str) -> ApiError {
 }
 
 /// What is wrong with unknown fields where these are not wanted.
-pub fn strict_problem(unknown: &[String]) -> String {
+pub(crate) fn strict_problem(unknown: &[String]) -> String {
     let fields: Vec<_> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
     format!("strict decoding error: {}", fields.join(", "))
 }
@@ -107,11 +107,11 @@ impl Decoder {
 
     /// What becomes of a field with this value, or without one.
     fn written(&mut self, field: &Field, value: Option<Value>, path: &Path) -> Option<Value> {
-        let told = field.typed.presence() == Presence::Told;
+        let tracked = field.typed.presence() == Presence::Tracked;
         match value {
-            Some(value) if told || !is_zero(&value) => Some(value),
+            Some(value) if tracked || !is_zero(&value) => Some(value),
             value => match (field.typed.shape(), field.empty) {
-                _ if told => (field.empty == WhenEmpty::Written).then_some(Value::Null),
+                _ if tracked => (field.empty == WhenEmpty::Written).then_some(Value::Null),
                 (shape, WhenEmpty::Omitted) if is_never_empty(shape) => value.or_else(|| Some(self.zero(shape, path))),
                 (_, WhenEmpty::Omitted | WhenEmpty::OmittedEvenStructs) => None,
                 (shape, WhenEmpty::Written) => value.or_else(|| Some(self.zero(shape, path))),
@@ -135,7 +135,7 @@ impl Decoder {
                 Value::Object(entries.collect())
             }
             (shape, value) => scalar::decode(shape, value).unwrap_or_else(|problem| {
-                self.problem.get_or_insert_with(|| problem.told(path, &typed.go_name()));
+                self.problem.get_or_insert_with(|| problem.message(path, &typed.go_name()));
                 Value::Null
             }),
         }

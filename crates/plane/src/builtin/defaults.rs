@@ -1,5 +1,5 @@
 //! What the API server fills in where nothing was given. Most of it belongs to a type and needs no more than that the
-//! field is absent: that is the table here. What looks at its neighbours is in the modules below.
+//! field is absent: that is the table here. Defaults that depend on other fields are in the modules below.
 //!
 //! Left out is what admission adds to pods (service account, priority, tolerations) and what needs a counter (addresses
 //! and ports of services).
@@ -15,14 +15,14 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::shape::{self, Presence, Shape, Struct};
-use crate::resource::Gvr;
+use super::types::{self, Presence, Shape, Struct};
+use crate::api::resource::Gvr;
 
 type Fields = Map<String, Value>;
 
 /// Fills in what was left out of a decoded object. Objects of custom resources are left as they are.
-pub fn complete(resource: &Gvr, object: &mut Value) {
-    if let (Some(shape), Value::Object(fields)) = (shape::of(resource), object) {
+pub(crate) fn apply_defaults(resource: &Gvr, object: &mut Value) {
+    if let (Some(shape), Value::Object(fields)) = (types::of(resource), object) {
         fill(shape, fields);
     }
 }
@@ -45,8 +45,8 @@ fn fill(shape: &'static Struct, fields: &mut Fields) {
 
 /// Whether a text is written though there is none: where Go does not tell one from the other.
 fn is_empty_text(shape: &Struct, fields: &Fields, name: &str) -> bool {
-    let told = shape.fields.get(name).is_some_and(|field| field.typed.presence() == Presence::Told);
-    !told && fields.get(name).is_some_and(|value| value == "")
+    let tracked = shape.fields.get(name).is_some_and(|field| field.typed.presence() == Presence::Tracked);
+    !tracked && fields.get(name).is_some_and(|value| value == "")
 }
 
 fn fill_within(shape: Shape, value: &mut Value) {
@@ -119,7 +119,7 @@ static TABLE: LazyLock<BTreeMap<&str, Vec<(&str, Value)>>> = LazyLock::new(|| {
     table
 });
 
-/// Type, field, and what stands there by default.
+/// Type, field, and default.
 #[rustfmt::skip]
 const DEFAULTS: &[(&str, &str, &str)] = &[
     ("admissionregistration.v1.RuleWithOperations", "scope", r#""*""#),

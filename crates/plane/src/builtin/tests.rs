@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::resource::Gvr;
 use crate::patch::tests::any_json;
-use crate::resource::Gvr;
 
 #[derive(Deserialize)]
 struct Answers {
@@ -52,7 +52,7 @@ fn gvr((group, version, plural): &(String, String, String)) -> Gvr {
 /// As it would be stored.
 fn read(resource: &Gvr, mut object: Value) -> Value {
     decode(resource, &mut object).expect("of the right types");
-    complete(resource, &mut object);
+    apply_defaults(resource, &mut object);
     object
 }
 
@@ -239,7 +239,7 @@ fn custom_resources_are_left_alone() {
     let given = json!({ "spec": { "any": [null] } });
     let mut object = given.clone();
     assert_eq!(decode(&things, &mut object), Ok(vec![]));
-    complete(&things, &mut object);
+    apply_defaults(&things, &mut object);
     assert_eq!((object, check(&things, &given, None)), (given, vec![]));
 }
 
@@ -266,7 +266,7 @@ proptest! {
             let mut decoded = object.clone();
             let _ = decode(&resource, &mut decoded);
             for mut object in [object.clone(), decoded] {
-                complete(&resource, &mut object);
+                apply_defaults(&resource, &mut object);
                 check(&resource, &object, Some(&old));
                 validate_metadata(&object, Scope::Namespaced, None);
             }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::hand::{Attention, Hand};
-use crate::error::ApiError;
+use super::client::{ChangeWaiter, ControllerClient};
+use crate::api::error::ApiError;
+use crate::api::resource::Gvr;
 use crate::plane::Plane;
-use crate::resource::Gvr;
 
 static NAMESPACES: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "namespaces"));
 static ACCOUNTS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "serviceaccounts"));
@@ -16,11 +16,11 @@ static CONFIG_MAPS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "configm
 
 const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// Gives them, again if somebody takes them away.
+/// Creates them, and restores them when they are deleted.
 #[derive(Debug)]
 pub struct Accounts {
-    accounts: Hand,
-    publisher: Hand,
+    accounts: ControllerClient,
+    publisher: ControllerClient,
     /// PEM.
     authority: String,
 }
@@ -28,18 +28,18 @@ pub struct Accounts {
 impl Accounts {
     pub fn new(plane: &Plane, authority: &str) -> Self {
         Self {
-            accounts: Hand::new(plane, "system:serviceaccount:kube-system:service-account-controller"),
-            publisher: Hand::new(plane, "system:serviceaccount:kube-system:root-ca-cert-publisher"),
+            accounts: ControllerClient::new(plane, "system:serviceaccount:kube-system:service-account-controller"),
+            publisher: ControllerClient::new(plane, "system:serviceaccount:kube-system:root-ca-cert-publisher"),
             authority: authority.to_owned(),
         }
     }
 
-    /// Acts until it is dropped.
+    /// Runs until it is dropped.
     pub async fn run(self) -> Infallible {
-        let mut attention = Attention::new(&self.accounts.plane, &[&NAMESPACES, &ACCOUNTS, &CONFIG_MAPS]);
+        let mut changes = ChangeWaiter::new(&self.accounts.plane, &[&NAMESPACES, &ACCOUNTS, &CONFIG_MAPS]);
         loop {
-            attention.wait().await;
-            attention.note(self.act().await);
+            changes.wait().await;
+            changes.note(self.act().await);
         }
     }
 
@@ -57,9 +57,15 @@ impl Accounts {
     }
 }
 
-async fn give(hand: &Hand, resource: &Gvr, namespace: &str, name: &str, object: &Value) -> Result<(), ApiError> {
-    match hand.plane.object(resource, Some(namespace), name) {
+async fn give(
+    client: &ControllerClient,
+    resource: &Gvr,
+    namespace: &str,
+    name: &str,
+    object: &Value,
+) -> Result<(), ApiError> {
+    match client.plane.object(resource, Some(namespace), name) {
         Some(_) => Ok(()),
-        None => hand.create(resource, namespace, object).await,
+        None => client.create(resource, namespace, object).await,
     }
 }

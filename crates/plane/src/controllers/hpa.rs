@@ -1,10 +1,10 @@
-//! HorizontalPodAutoscalers: when each is looked at, and what the controller remembers of it. Every decision comes from
+//! HorizontalPodAutoscalers: when each is reconciled, and what the controller remembers of it. Every decision comes from
 //! the exact model of the real controller; here is only what surrounds it.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `schedule` | when which autoscaler is due |
-//! | `pass` | one look at one autoscaler: read, decide, write |
+//! | `reconcile` | one look at one autoscaler: read, decide, write |
 //! | `target` | the scale of the target, whatever its kind |
 //! | `metrics` | what the metrics APIs answer |
 //! | `request` | questions to APIs, and their errors in the words of the controller's client |
@@ -14,7 +14,7 @@
 //! events that say the same.
 
 mod metrics;
-mod pass;
+mod reconcile;
 mod report;
 mod request;
 mod schedule;
@@ -32,11 +32,11 @@ use kedge_core::hpa::model::reconcile::Outcome;
 use kedge_core::hpa::model::settings::Settings;
 use tokio::time::Instant;
 
-use super::hand::{Hand, Key, wait};
+use super::client::{ControllerClient, ObjectKey, wait};
+use crate::api::resource::Gvr;
 use crate::plane::Plane;
-use crate::resource::Gvr;
-use crate::store::Happened;
-use pass::Desk;
+use crate::storage::store::ChangeType;
+use reconcile::Desk;
 use schedule::Schedule;
 
 /// Who the controller is to the plane.
@@ -44,7 +44,7 @@ pub const IDENTITY: &str = "system:serviceaccount:kube-system:horizontal-pod-aut
 
 static AUTOSCALERS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("autoscaling", "v2", "horizontalpodautoscalers"));
 
-/// How many autoscalers are looked at at once.
+/// How many autoscalers are reconciled concurrently.
 const WORKERS: usize = 5;
 
 /// The HPA controller.
@@ -54,8 +54,8 @@ pub struct HpaController {
     schedule: Schedule,
     /// What is remembered of each autoscaler. One that is deleted is forgotten when its next pass is due, so that one
     /// of the same name that takes its place before inherits it, as with the real controller.
-    memories: BTreeMap<Key, ScalingHistory>,
-    /// The last revision that was looked at.
+    memories: BTreeMap<ObjectKey, ScalingHistory>,
+    /// The last revision that was processed.
     seen: u64,
 }
 
@@ -63,18 +63,18 @@ impl HpaController {
     pub fn new(plane: &Plane, settings: Settings) -> Self {
         let period = settings.sync_period.to_std().unwrap_or(Duration::from_secs(15));
         Self {
-            desk: Desk::new(Hand::new(plane, IDENTITY), settings),
+            desk: Desk::new(ControllerClient::new(plane, IDENTITY), settings),
             schedule: Schedule::new(period),
             memories: BTreeMap::new(),
             seen: 0,
         }
     }
 
-    /// Looks at every autoscaler in its time, until it is dropped.
+    /// Reconciles every autoscaler at its sync period, until it is dropped.
     pub async fn run(self) -> Infallible {
         let Self { desk, mut schedule, mut memories, mut seen } = self;
         let mut revision = desk.plane().revision();
-        // Passes borrow the desk alone, while everything else goes on.
+        // Reconciles borrow only the controller's context, while everything else continues.
         let (desk, mut passes, mut busy) = (&desk, FuturesUnordered::new(), BTreeSet::new());
         loop {
             seen = notice(desk, &mut schedule, seen, revision.see());
@@ -102,7 +102,7 @@ impl HpaController {
     pub async fn pass(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
         let newest = self.desk.plane().revision().see();
         self.seen = notice(&self.desk, &mut self.schedule, self.seen, newest);
-        let key = Key::new(namespace, name);
+        let key = ObjectKey::new(namespace, name);
         let memory = self.memories.remove(&key).unwrap_or_default();
         let outcome = self.desk.pass(&key, memory).await;
         settle(&mut self.schedule, &mut self.memories, key, outcome.as_ref());
@@ -121,8 +121,8 @@ fn notice(desk: &Desk, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
         return newest;
     };
     for change in changes.iter().filter(|change| change.resource == *AUTOSCALERS) {
-        let key = Key::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
-        if change.happened == Happened::Deleted {
+        let key = ObjectKey::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
+        if change.change_type == ChangeType::Deleted {
             desk.forget(&key);
         } else {
             desk.register(&key);
@@ -133,7 +133,12 @@ fn notice(desk: &Desk, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
 }
 
 /// What follows from a pass: the memory of it and the next one, or nothing where there was no autoscaler.
-fn settle(schedule: &mut Schedule, memories: &mut BTreeMap<Key, ScalingHistory>, key: Key, outcome: Option<&Outcome>) {
+fn settle(
+    schedule: &mut Schedule,
+    memories: &mut BTreeMap<ObjectKey, ScalingHistory>,
+    key: ObjectKey,
+    outcome: Option<&Outcome>,
+) {
     if let Some(outcome) = outcome {
         memories.insert(key.clone(), outcome.history.clone());
         schedule.request(key, Instant::now());

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::hand::{Attention, Hand, Key, Part};
-use crate::error::ApiError;
+use super::client::{ChangeWaiter, ControllerClient, ObjectKey, Part};
+use crate::api::error::ApiError;
+use crate::api::resource::Gvr;
 use crate::plane::Plane;
-use crate::resource::Gvr;
 
 static NODES: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "nodes"));
 static PODS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "pods"));
@@ -26,27 +26,30 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
 /// Keeps nodes ready, and binds pods to them.
 #[derive(Debug)]
 pub struct Nodes {
-    kubelet: Hand,
-    scheduler: Hand,
+    kubelet: ControllerClient,
+    scheduler: ControllerClient,
 }
 
 impl Nodes {
     pub fn new(plane: &Plane) -> Self {
-        Self { kubelet: Hand::new(plane, "system:nodes"), scheduler: Hand::new(plane, "system:kube-scheduler") }
+        Self {
+            kubelet: ControllerClient::new(plane, "system:nodes"),
+            scheduler: ControllerClient::new(plane, "system:kube-scheduler"),
+        }
     }
 
-    /// Acts until it is dropped.
+    /// Runs until it is dropped.
     pub async fn run(self) -> Infallible {
-        let mut attention = Attention::new(&self.kubelet.plane, &[&NODES, &PODS]);
+        let mut changes = ChangeWaiter::new(&self.kubelet.plane, &[&NODES, &PODS]);
         loop {
-            attention.wait().await;
-            attention.note(self.act().await);
+            changes.wait().await;
+            changes.note(self.act().await);
         }
     }
 
     async fn act(&self) -> Result<(), ApiError> {
         for node in self.kubelet.plane.objects(&NODES, None).iter().filter(|node| !is_ready(node)) {
-            let key = Key::new("", text(&node["metadata"]["name"]));
+            let key = ObjectKey::new("", text(&node["metadata"]["name"]));
             self.kubelet.update(&NODES, &key, Part::Status, &readied(node, &self.kubelet)).await?;
         }
         let pods = self.scheduler.plane.objects(&PODS, None);
@@ -73,7 +76,7 @@ impl Nodes {
     }
 
     async fn bind(&self, pod: &Value, node: &str) -> Result<(), ApiError> {
-        let key = Key::new(text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]));
+        let key = ObjectKey::new(text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]));
         let binding = json!({
             "apiVersion": "v1", "kind": "Binding", "metadata": { "name": key.name, "namespace": key.namespace },
             "target": { "apiVersion": "v1", "kind": "Node", "name": node },
@@ -95,9 +98,9 @@ fn is_ready(node: &Value) -> bool {
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// A node that can take as much as anybody wants.
-fn readied(node: &Value, hand: &Hand) -> Value {
-    let (name, now) = (&node["metadata"]["name"], json!(hand.time()));
+/// A node with unlimited capacity.
+fn readied(node: &Value, client: &ControllerClient) -> Value {
+    let (name, now) = (&node["metadata"]["name"], json!(client.time()));
     let condition = |(kind, status, reason, message)| {
         json!({
             "type": kind, "status": status, "reason": reason, "message": message,

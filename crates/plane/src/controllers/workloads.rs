@@ -29,11 +29,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::hand::{Hand, Key, PODS, RETRY_PAUSE, wait};
-use crate::error::ApiError;
+use super::client::{ControllerClient, ObjectKey, PODS, RETRY_PAUSE, wait};
+use crate::api::error::ApiError;
+use crate::api::resource::Gvr;
 use crate::plane::Plane;
-use crate::resource::Gvr;
-use crate::store::{Change, Happened};
+use crate::storage::store::{Change, ChangeType};
 use index::Index;
 use kubelet::Kubelet;
 
@@ -41,7 +41,7 @@ static DEPLOYMENTS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "dep
 static REPLICA_SETS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "replicasets"));
 static STATEFUL_SETS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "statefulsets"));
 
-/// The kinds that make pods, in the order in which they are looked at.
+/// The kinds that create pods, in the order in which they are reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Deployment,
@@ -78,29 +78,29 @@ impl Kind {
 #[derive(Debug)]
 pub struct Workloads {
     plane: Plane,
-    deployments: Hand,
-    replica_sets: Hand,
-    stateful_sets: Hand,
+    deployments: ControllerClient,
+    replica_sets: ControllerClient,
+    stateful_sets: ControllerClient,
     kubelet: Kubelet,
     index: Index,
-    /// The last revision that was looked at.
+    /// The last revision that was processed.
     seen: u64,
-    /// What is to be looked at.
-    dirty: BTreeSet<(Kind, Key)>,
+    /// What is to be reconciled.
+    dirty: BTreeSet<(Kind, ObjectKey)>,
     /// What could not be brought in order, and when it is tried again.
-    failed: Option<(Instant, BTreeSet<(Kind, Key)>)>,
+    failed: Option<(Instant, BTreeSet<(Kind, ObjectKey)>)>,
 }
 
 impl Workloads {
     /// Pods are ready after `start_up`.
     pub fn new(plane: &Plane, start_up: Duration) -> Self {
-        let hand = |user| Hand::new(plane, user);
+        let client = |user| ControllerClient::new(plane, user);
         Self {
             plane: plane.clone(),
-            deployments: hand("system:serviceaccount:kube-system:deployment-controller"),
-            replica_sets: hand("system:serviceaccount:kube-system:replicaset-controller"),
-            stateful_sets: hand("system:serviceaccount:kube-system:statefulset-controller"),
-            kubelet: Kubelet::new(hand("system:node:node-0"), start_up),
+            deployments: client("system:serviceaccount:kube-system:deployment-controller"),
+            replica_sets: client("system:serviceaccount:kube-system:replicaset-controller"),
+            stateful_sets: client("system:serviceaccount:kube-system:statefulset-controller"),
+            kubelet: Kubelet::new(client("system:node:node-0"), start_up),
             index: Index::default(),
             seen: 0,
             dirty: BTreeSet::new(),
@@ -108,7 +108,7 @@ impl Workloads {
         }
     }
 
-    /// Acts until it is dropped.
+    /// Runs until it is dropped.
     pub async fn run(mut self) -> Infallible {
         let mut revision = self.plane.revision();
         loop {
@@ -134,11 +134,11 @@ impl Workloads {
     }
 
     fn note(&mut self, change: &Change) {
-        let key = Key::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
+        let key = ObjectKey::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
         self.index.note(change, &key);
         self.touch(&change.resource, &key, &change.after);
         if change.resource == *PODS {
-            self.kubelet.note(&key, (change.happened != Happened::Deleted).then_some(&*change.after));
+            self.kubelet.note(&key, (change.change_type != ChangeType::Deleted).then_some(&*change.after));
         }
     }
 
@@ -148,7 +148,7 @@ impl Workloads {
         for resource in [&*DEPLOYMENTS, &*REPLICA_SETS, &*STATEFUL_SETS, &*PODS] {
             for object in self.plane.objects(resource, None) {
                 let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-                let key = Key::new(text("namespace"), text("name"));
+                let key = ObjectKey::new(text("namespace"), text("name"));
                 self.index.add(resource, &key, &object);
                 self.touch(resource, &key, &object);
                 if *resource == *PODS {
@@ -158,8 +158,8 @@ impl Workloads {
         }
     }
 
-    /// Whoever is changed, or owns what is changed, is looked at.
-    fn touch(&mut self, resource: &Gvr, key: &Key, object: &Value) {
+    /// Enqueues changed objects and their owners.
+    fn touch(&mut self, resource: &Gvr, key: &ObjectKey, object: &Value) {
         if let Some(kind) = Kind::of(resource) {
             self.dirty.insert((kind, key.clone()));
         }
@@ -168,7 +168,7 @@ impl Workloads {
         }
         for owner in index::owners(object) {
             if let (Some(kind), Some(name)) = (owner["kind"].as_str().and_then(Kind::named), owner["name"].as_str()) {
-                self.dirty.insert((kind, Key::new(&key.namespace, name)));
+                self.dirty.insert((kind, ObjectKey::new(&key.namespace, name)));
             }
         }
     }
@@ -187,7 +187,7 @@ impl Workloads {
         self.kubelet.act().await;
     }
 
-    async fn sync(&self, kind: Kind, key: &Key) -> Result<(), ApiError> {
+    async fn sync(&self, kind: Kind, key: &ObjectKey) -> Result<(), ApiError> {
         match kind {
             Kind::Deployment => deployments::sync(&self.deployments, &self.index, key).await,
             Kind::ReplicaSet => replica_sets::sync(&self.replica_sets, &self.index, key).await,

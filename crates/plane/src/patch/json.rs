@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::{Object, bad_request, rejected};
+use crate::api::error::ApiError;
 use crate::builtin::decode::json_kind;
-use crate::error::ApiError;
 
 const OPERATIONS_MAX: usize = 10_000;
 
@@ -94,7 +94,7 @@ enum Place<'a> {
 fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
     let (parents, key) = path.rsplit_once('/')?;
     let mut container = document;
-    // What stands before the first slash is of no meaning.
+    // Text before the first slash is ignored.
     for part in parents.split('/').skip(1) {
         container = inside(container, &unescaped(part))?;
     }

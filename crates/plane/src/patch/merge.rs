@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{Object, bad_request, not_an_object};
-use crate::error::ApiError;
+use crate::api::error::ApiError;
 
 pub(super) fn apply(current: &Value, patch: &Value) -> Result<Value, ApiError> {
     match (current, patch) {

@@ -1,4 +1,4 @@
-//! Strategic merge patches: merge patches that know which lists are sets, and by which field their items are told apart;
+//! Strategic merge patches: merge patches that know which lists are sets, and by which field their items are merged;
 //! and that may say by directives what else is meant.
 //!
 //! | directive | in | meaning |
@@ -14,9 +14,9 @@ mod list;
 use serde_json::Value;
 
 use super::{Object, bad_request, not_an_object, rejected};
-use crate::builtin::shape::{self, Patched, Shape, Struct};
-use crate::error::ApiError;
-use crate::resource::Gvr;
+use crate::api::error::ApiError;
+use crate::api::resource::Gvr;
+use crate::builtin::types::{self, Patched, Shape, Struct};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -24,7 +24,7 @@ const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 const ORDER: &str = "$setElementOrder";
 
 pub(super) fn apply(resource: &Gvr, current: &Value, patch: &Value) -> Result<Value, ApiError> {
-    let Some(shape) = shape::of(resource) else {
+    let Some(shape) = types::of(resource) else {
         let accepted = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
         let message =
             format!("the body of the request was in an unknown format - accepted media types include: {accepted}");

@@ -9,7 +9,7 @@ fn deployments() -> Gvr {
     Gvr::new("apps", "v1", "deployments")
 }
 
-/// A deployment with only what the patches below look at.
+/// A deployment with only what the patches below change.
 fn deployment() -> Value {
     json!({
         "metadata": { "name": "w", "finalizers": ["x/a", "x/b"], "annotations": { "k": "v" } },
@@ -226,7 +226,7 @@ fn strategic_merge_patches_merge_lists_by_their_keys() {
             json!({ "name": "d", "image": "z" }),
         ),
         (
-            "a port is told by its number",
+            "a port is identified by its number",
             pod(json!({ "containers": [{ "name": "c", "ports": [{ "containerPort": 80, "name": "h" }] }] })),
             "/spec/template/spec/containers/0/ports",
             json!([{ "containerPort": 80, "name": "h" }]),

@@ -31,13 +31,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// How somebody calls.
+/// How a client authenticates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Caller<'a> {
     /// The administrator's.
     Certificate,
     Token(&'a str),
-    Nobody,
+    Anonymous,
 }
 
 /// A certificate and its key, PEM.
@@ -119,7 +119,7 @@ impl Rig {
         config.default_retry = false;
         config.root_cert = Some(vec![self.authority.certificate.der().to_vec()]);
         config.auth_info = match caller {
-            Caller::Nobody => AuthInfo::default(),
+            Caller::Anonymous => AuthInfo::default(),
             Caller::Token(token) => AuthInfo { token: Some(token.to_owned().into()), ..AuthInfo::default() },
             Caller::Certificate => {
                 let admin = self.authority.sign("admin", Some("system:masters"));
@@ -199,7 +199,7 @@ impl Rig {
         .await;
     }
 
-    /// A server that tells who it is called for. It takes connections of nobody but the front proxy.
+    /// A server that returns the user it is called for. It accepts only connections of the front proxy.
     pub(crate) async fn serve_api(&self, port: u16) -> JoinHandle<()> {
         let mut roots = RootCertStore::empty();
         roots.add(self.proxies.certificate.der().clone()).unwrap();

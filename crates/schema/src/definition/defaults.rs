@@ -8,14 +8,14 @@ use crate::node::Node;
 use crate::rules::{Changes, Place, root_of};
 use crate::{embedded, prune, rules, validate};
 
-/// Whether a place belongs to what every resource has.
+/// Whether a node belongs to the fields of every resource.
 #[derive(Clone, Copy, PartialEq)]
 enum Meta {
     Inside,
     Outside,
 }
 
-/// All that is wrong with the defaults of a whole resource.
+/// All errors of the defaults of a resource.
 pub(super) fn check(node: &Node, path: &str) -> Vec<FieldError> {
     let mut problems = check_whole(node, path);
     let properties = node.properties.iter();
@@ -24,7 +24,7 @@ pub(super) fn check(node: &Node, path: &str) -> Vec<FieldError> {
     problems
 }
 
-/// A whole resource says what it is.
+/// A resource has `apiVersion`, `kind` and `metadata`.
 fn check_whole(node: &Node, path: &str) -> Vec<FieldError> {
     let Some(default) = &node.default else { return Vec::new() };
     let missing = ["apiVersion", "kind"].into_iter().filter(|field| default[*field].as_str().is_none_or(str::is_empty));

@@ -1,4 +1,4 @@
-//! What a schema must not say, what it says of lists and maps, and its rules.
+//! Forbidden keywords, the types of lists and maps, and CEL rules of a schema.
 
 use serde_json::{Map, Value, json};
 
@@ -11,17 +11,17 @@ use crate::rules;
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What holds for a place because of what is above it.
+/// What a node inherits from the nodes above it.
 #[derive(Clone, Default)]
 struct Above {
-    /// Why there must be no default.
+    /// Why a default is forbidden.
     defaults_forbidden: Option<String>,
     inside_meta: bool,
-    /// The nearest place above whose parts cannot be told apart over time.
+    /// The nearest node above whose items have no identity across updates.
     uncorrelatable: Option<String>,
 }
 
-/// What is wrong with a schema, and with its rules, which are looked at only where the schema is right.
+/// The errors of a schema, and those of its rules, which are checked only if the schema is valid.
 #[derive(Default)]
 struct Found {
     of_schema: Vec<FieldError>,
@@ -35,7 +35,7 @@ impl Found {
     }
 }
 
-/// All that is wrong with the schema of a version.
+/// All errors of the schema of a version.
 pub(super) fn check_whole(schema: &Value, path: &str) -> Vec<FieldError> {
     if node::depth(schema) > 2 * node::DEPTH_MAX {
         return vec![forbidden(path, "the schema is nested too deeply")];
@@ -178,7 +178,7 @@ fn check_items(schema: &Map<String, Value>, path: &str, above: &Above, node: Opt
     check(items, &child(path, "items"), &above, Level::Below, node.and_then(|node| node.items.as_deref()))
 }
 
-/// The kinds of lists and maps.
+/// The types of lists and maps.
 fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
@@ -206,7 +206,7 @@ fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     problems
 }
 
-/// The items of a set are compared as wholes.
+/// The items of a set are scalars or atomic.
 fn check_set(items: &Map<String, Value>, path: &str) -> Option<FieldError> {
     const DETAIL: &str = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let list_type = items.get("x-kubernetes-list-type").cloned().unwrap_or_default();
@@ -274,7 +274,7 @@ fn check_each_key(keys: &[String], items: &Value, path: &str) -> Vec<FieldError>
     problems
 }
 
-/// Keys must be there, and so must items.
+/// Keys must be required or have a default.
 fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let list_type = text(schema, "x-kubernetes-list-type");
@@ -304,7 +304,7 @@ fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> 
     problems
 }
 
-/// What is said of a rule, beside the rule itself.
+/// The fields of a rule beside its expression.
 fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let (said, message) = (text(rule, "rule"), text(rule, "message"));
@@ -359,7 +359,7 @@ fn check_compiled(said: &Map<String, Value>, rule: &rules::Rule, path: &str, abo
     problems
 }
 
-/// A rule as the API server shows it: by its own names for the fields.
+/// A rule as the API server renders it: with Go's names of the fields.
 fn shown(rule: &Map<String, Value>) -> String {
     let of = |name: &str| json(&Value::from(text(rule, name)));
     let or_null = |name: &str| json(rule.get(name).unwrap_or(&Value::Null));

@@ -1,4 +1,4 @@
-//! Structural schemas: each place has one type, said once, outside of junctors.
+//! Structural schemas: each node declares one type, once, outside of junctors.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::messages::{child, forbidden, index, invalid, key};
 use crate::node::{flag, text};
 use crate::pattern;
 
-/// Where a schema stands in the whole.
+/// The position of a node in its schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
     Root,
@@ -16,7 +16,7 @@ enum Level {
     Field,
 }
 
-/// What must not be said within a junctor, and how that is said.
+/// Keywords that are forbidden within a junctor, and their names in messages.
 const FORBIDDEN: [(&str, &str); 11] = [
     ("type", "must be empty to be structural"),
     ("default", "must be undefined to be structural"),
@@ -31,7 +31,7 @@ const FORBIDDEN: [(&str, &str); 11] = [
     ("x-kubernetes-map-type", "must be undefined to be structural"),
 ];
 
-/// Whether a schema uses what no schema can have; then nothing more is said here.
+/// Whether a schema uses a keyword that no schema can have; then the structural checks are skipped.
 pub(super) fn is_readable(schema: &Value) -> bool {
     const NEVER: [&str; 6] = ["id", "$schema", "$ref", "patternProperties", "dependencies", "definitions"];
     let Some(fields) = schema.as_object() else { return true };
@@ -44,7 +44,7 @@ pub(super) fn is_readable(schema: &Value) -> bool {
     !unusable && below.chain(junctors).chain(section(fields, "properties").values()).all(is_readable)
 }
 
-/// All that keeps a schema from being structural, in the order of the words.
+/// All errors that keep a schema from being structural, in the API server's order.
 pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let root = schema.as_object().unwrap_or(&NOTHING);
     let mut problems = check_node(root, Level::Root, path);
@@ -100,7 +100,7 @@ fn check_extensions(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> 
     names.iter().filter(both).map(|name| invalid(child(path, name), &Value::from(true), detail)).collect()
 }
 
-/// The ways to say that something is a number or a text: types within junctors are let pass there.
+/// The forms of int-or-string: types within their junctors are allowed.
 #[derive(Clone, Copy, PartialEq)]
 enum IntegerOrText {
     AnyOf,
@@ -168,7 +168,7 @@ fn check_nested(schema: &Value, path: &str, exception: IntegerOrText) -> Vec<Fie
     problems
 }
 
-/// What is the same as not said.
+/// Values that equal an absent keyword.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -210,7 +210,7 @@ fn empty_type(level: Level) -> &'static str {
     }
 }
 
-/// What every resource has may be said again, but not otherwise.
+/// `apiVersion`, `kind` and `metadata` may be repeated, but not restricted.
 fn check_meta(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
     let resource = level == Level::Root || flag(schema, "x-kubernetes-embedded-resource");
     let properties = section(schema, "properties");
@@ -239,7 +239,7 @@ fn says_names_alone(metadata: &Map<String, Value>) -> bool {
     named && plain
 }
 
-/// What the junctors of the root speak of must be there outside of them.
+/// Fields that the junctors of the root name must be defined outside of them.
 fn check_complete(
     nested: &Map<String, Value>,
     schema: &Map<String, Value>,

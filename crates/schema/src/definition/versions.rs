@@ -16,7 +16,7 @@ fn versions(spec: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Valu
     list(spec, "versions").iter().map(|version| version.as_object().unwrap_or(&NOTHING))
 }
 
-/// What all versions say alike, if they do.
+/// The value that all versions have in common, if they do.
 fn common<'a>(spec: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let first = versions(spec).next()?.get(name).filter(|value| !value.is_null())?;
     versions(spec).all(|version| version.get(name) == Some(first)).then_some(first)
@@ -93,7 +93,7 @@ fn check_schema(schema: &Value, status: bool, path: &str) -> Vec<FieldError> {
     problems
 }
 
-/// A status that is written by itself is checked by itself: what is said at the root must not reach it.
+/// A status subresource is validated alone: keywords at the root must not reach it.
 fn check_root_beside_status(schema: &Value, path: &str) -> Option<FieldError> {
     const ALLOWED: [&str; 22] = [
         "description",
@@ -146,7 +146,7 @@ fn check_storage(spec: &Map<String, Value>) -> Vec<FieldError> {
     problems
 }
 
-/// Versions as the API server shows them: by its own names for their fields, without what they have in common.
+/// Versions as the API server renders them: with Go's names of the fields, without what they have in common.
 fn shown(spec: &Map<String, Value>) -> String {
     let own = |version: &Map<String, Value>, name: &str| -> Value {
         version.get(name).filter(|_| common(spec, name).is_none()).cloned().unwrap_or_default()
@@ -168,7 +168,7 @@ fn shown(spec: &Map<String, Value>) -> String {
     format!("[{}]", versions(spec).map(one).collect::<Vec<_>>().join(","))
 }
 
-/// Versions that objects are stored in; a new definition has the one that it names.
+/// `status.storedVersions`; a new definition has its storage version.
 pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<FieldError> {
     const FIELD: &str = "status.storedVersions";
     let names: Vec<String> = versions(spec).map(|version| text(version, "name")).collect();

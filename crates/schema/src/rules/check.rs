@@ -1,5 +1,5 @@
-//! What can be known of a rule before it runs: that it can be read, that what it names exists, that it comes to a verdict.
-//! Types are followed through fields, items and keys; elsewhere they are taken on trust.
+//! Static checks of a rule: that it parses, that the fields it names exist, that it returns a boolean.
+//! Types are tracked through fields, items and keys only.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, operators};
 use cel::{IdedExpr, Program};
@@ -8,7 +8,7 @@ use super::source::{mistake, position};
 use super::{Root, library, root_of, values};
 use crate::node::Node;
 
-/// Longer rules are refused, and those with more levels of brackets or conditions, or more levels in all: each costs stack.
+/// Longer rules are rejected, and those with more levels of brackets or conditions, or more levels in all: each costs stack.
 const LENGTH_MAX: usize = 5_000;
 const BRACKETS_MAX: usize = 50;
 const DEPTH_MAX: usize = 250;
@@ -29,7 +29,7 @@ enum Type<'a> {
     Optional(&'a Node, Root),
 }
 
-/// What a rule must come to.
+/// The type that a rule must return.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expected {
     Bool,
@@ -81,7 +81,7 @@ pub(super) fn compile(source: &str, scope: &Scope<'_>, expected: Expected) -> Re
     }
 }
 
-/// The reader of expressions knows no limits, and its stack has some.
+/// The parser of expressions has no limits, but its stack does.
 fn bounded(source: &str) -> Result<(), String> {
     let mut depth = 0_usize;
     let mut deepest = 0;
@@ -127,7 +127,7 @@ fn type_of(node: &Node, root: Root) -> Type<'_> {
     }
 }
 
-/// Whether rules can see a field at all: those whose type is not said are hidden.
+/// Whether rules can access a field: those without a type are hidden.
 fn is_exposed(node: &Node) -> bool {
     let below = |node: Option<&Node>| node.is_some_and(is_exposed);
     match node.kind.as_str() {

@@ -1,5 +1,5 @@
 //! The functions that rules may call: CEL's own, those of its extensions for strings and lists, and those that Kubernetes
-//! adds and that are simple enough to be had here. Rules that call others are refused.
+//! adds, as far as they are implemented here. Rules that call others are rejected.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};

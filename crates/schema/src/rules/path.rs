@@ -1,9 +1,9 @@
-//! The field that a rule blames, `fieldPath`: names after dots, or in brackets and single quotes.
+//! The `fieldPath` of a rule: names after dots, or in brackets and single quotes.
 
 use crate::messages::{child, key};
 use crate::node::Node;
 
-/// The path as refusals write it; none if there is none, or no such field.
+/// The path as messages write it; none if the schema has no such field.
 pub(super) fn normalised(path: &str, node: &Node) -> Option<String> {
     let mut rest = path;
     let mut node = node;

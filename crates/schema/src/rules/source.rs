@@ -1,8 +1,8 @@
-//! What goes wrong in rules, in cel-go's words.
+//! Errors of rules, worded as cel-go words them.
 
 use cel::ExecutionError;
 
-/// A mistake at a line and column of a rule, both counted from one, with the line shown.
+/// An error at a line and column of a rule, both counted from one, with the source line.
 pub(super) fn mistake(source: &str, (line, column): (usize, usize), what: &str) -> String {
     let shown = source.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let dots = ".".repeat(column.saturating_sub(1));
@@ -17,7 +17,7 @@ pub(super) fn position(source: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// That a rule came to no verdict.
+/// The error of a rule whose evaluation failed.
 pub(super) fn failure(error: &ExecutionError, rule: &str) -> String {
     match what(error) {
         Some(what) => format!("{what} evaluating rule: {rule}"),

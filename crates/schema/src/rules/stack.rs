@@ -1,4 +1,4 @@
-//! A stack that deep rules fit on: the crate that reads and runs them takes, in debug builds, up to 170 KiB of it for a level.
+//! A stack that is large enough for deep rules: in debug builds, the `cel` crate takes up to 170 KiB of it for a level.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 /// 5000 characters make at most 2500 levels of 40 KiB; what is not touched is not taken.
 const STACK_BYTES: usize = 256 << 20;
 
-/// Does work on a stack of its own.
+/// Runs a closure on a thread with a large stack.
 pub(crate) fn with_deep_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("rules".to_owned()).stack_size(STACK_BYTES);

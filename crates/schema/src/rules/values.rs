@@ -1,4 +1,4 @@
-//! JSON as the values that rules work on, by what the schema says of each place: fields that it does not name are not there.
+//! JSON as CEL values, typed by the schema: fields that it does not specify are left out.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{Root, root_of};
 use crate::duration;
 use crate::node::Node;
 
-/// What rules cannot call a field, and how they escape it.
+/// Reserved words of CEL, which are escaped in field names.
 const RESERVED: [&str; 21] = [
     "as",
     "break",
@@ -90,7 +90,7 @@ fn fields_of(fields: &Map<String, Value>, node: &Node, root: Root) -> HashMap<Ke
     fields.iter().filter_map(field).collect()
 }
 
-/// Of metadata, rules see the names alone.
+/// Of metadata, rules see only `name` and `generateName`.
 fn meta(name: &str, value: &Value) -> Cel {
     let names = |key: &&str| value.get(*key).is_some();
     match (name, value) {
@@ -104,7 +104,7 @@ fn meta(name: &str, value: &Value) -> Cel {
     }
 }
 
-/// The name of a field in rules; none if it has none.
+/// The escaped name of a field in rules; none if rules cannot access it.
 pub(super) fn escaped(name: &str) -> Option<String> {
     let usual = |character: char| character.is_ascii_alphanumeric() || "_-./".contains(character);
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) || !name.chars().all(usual) {

@@ -8,7 +8,7 @@ use super::{Flaw, Outcome, limit};
 use crate::format::Format;
 use crate::node::Node;
 
-/// Whether a number passes for another type than its own: whole ones for integers, all for numbers.
+/// Whether a number is accepted as another JSON type: integral floats as integers, all as numbers.
 pub(super) fn fits(types: &[&str], value: &Value) -> bool {
     let Value::Number(number) = value else { return false };
     match number.as_i64() {
@@ -17,7 +17,7 @@ pub(super) fn fits(types: &[&str], value: &Value) -> bool {
     }
 }
 
-/// Up to the largest whole number that a float can tell from its neighbours.
+/// Up to the largest integer that a float represents exactly.
 fn is_whole(number: f64) -> bool {
     const LARGEST: f64 = ((1_i64 << 53) - 1) as f64;
     number.abs() <= LARGEST
@@ -48,7 +48,7 @@ pub(super) fn check(node: &Node, number: &Number, path: &str) -> Outcome {
     outcome
 }
 
-/// A limit that does not fit the type is a flaw itself, and then compared as a general number.
+/// A limit that does not fit the type is an error itself, and is then compared as a float.
 fn check_limit(
     node: &Node,
     limit: Option<f64>,
@@ -67,7 +67,7 @@ fn check_limit(
     outcome
 }
 
-/// Whole numbers are compared as such.
+/// Integers are compared as integers.
 fn compare(value: &Value, limit: f64) -> Ordering {
     match value.as_i64() {
         Some(whole) => whole.cmp(&(limit as i64)),

@@ -1,10 +1,10 @@
-//! What a value was before an update, as far as it can be told: fields by their names, items by their keys.
+//! The value before an update: fields are correlated by name, items by their list map keys.
 
 use serde_json::Value;
 
 use crate::node::{List, Node};
 
-/// The earlier value of a place, and what the schema says of the place.
+/// The old value, and its schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OldValue<'a> {
     pub(crate) value: &'a Value,
@@ -12,7 +12,7 @@ pub(crate) struct OldValue<'a> {
 }
 
 impl<'a> OldValue<'a> {
-    /// A field's; at the root, what an object is has no past.
+    /// The old value of a field; `apiVersion`, `kind` and `metadata` of the root have none.
     pub(crate) fn field(self, path: &str, name: &str) -> Option<OldValue<'a>> {
         if path.is_empty() && matches!(name, "apiVersion" | "kind") {
             return None;
@@ -20,7 +20,7 @@ impl<'a> OldValue<'a> {
         Some(OldValue { value: self.value.get(name)?, node: self.node.field(name)? })
     }
 
-    /// That of an item of a list whose items have keys.
+    /// The old value of an item in a list of type map.
     pub(crate) fn item(self, item: &Value) -> Option<OldValue<'a>> {
         let (List::Map(keys), Some(node)) = (&self.node.list, &self.node.items) else { return None };
         let same = |old: &&Value| keys.iter().all(|key| old.get(key) == item.get(key));

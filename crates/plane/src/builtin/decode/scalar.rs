@@ -7,7 +7,7 @@ use kedge_core::quantity::{ParseError, Quantity};
 use serde_json::{Value, json};
 
 use super::path::Path;
-use crate::builtin::shape::Shape;
+use crate::builtin::types::Shape;
 
 /// Why a value cannot be decoded.
 pub(super) enum Problem {
@@ -19,7 +19,7 @@ pub(super) enum Problem {
 
 impl Problem {
     /// In Go's words.
-    pub(super) fn told(&self, path: &Path, typed: &str) -> String {
+    pub(super) fn message(&self, path: &Path, typed: &str) -> String {
         match self {
             Self::Mismatch { found, wanted } => {
                 format!("json: cannot unmarshal {found} into Go {} of type {}", path.go(), wanted.unwrap_or(typed))

@@ -13,27 +13,27 @@ use kedge_core::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::request::{get, segment, selecting};
-use crate::controllers::hand::Hand;
-use crate::labels;
+use crate::api::labels;
+use crate::controllers::client::ControllerClient;
 
 /// Asks for every entry, one after another. `selector` is that of the target's pods.
-pub(super) async fn read(hand: &Hand, subject: HpaSnapshot<'_>, selector: &str) -> Vec<MetricReading> {
+pub(super) async fn read(client: &ControllerClient, subject: HpaSnapshot<'_>, selector: &str) -> Vec<MetricReading> {
     let mut readings = Vec::new();
     for metric in fill_defaults(subject.spec).metrics.unwrap_or_default() {
-        readings.push(read_one(hand, subject.namespace, selector, &metric).await);
+        readings.push(read_one(client, subject.namespace, selector, &metric).await);
     }
     readings
 }
 
-async fn read_one(hand: &Hand, namespace: &str, selector: &str, metric: &MetricSpec) -> MetricReading {
+async fn read_one(client: &ControllerClient, namespace: &str, selector: &str, metric: &MetricSpec) -> MetricReading {
     match metric {
-        MetricSpec { external: Some(source), .. } => MetricReading::Series(external(hand, namespace, source).await),
+        MetricSpec { external: Some(source), .. } => MetricReading::Series(external(client, namespace, source).await),
         MetricSpec { resource: Some(source), .. } => {
-            let usages = usages(hand, namespace, selector).await;
+            let usages = usages(client, namespace, selector).await;
             MetricReading::Pods(usages.map(|usages| sample_pods(&usages, &source.name)))
         }
         MetricSpec { container_resource: Some(source), .. } => {
-            let usages = usages(hand, namespace, selector).await;
+            let usages = usages(client, namespace, selector).await;
             MetricReading::Pods(usages.map(|usages| sample_container(&usages, &source.name, &source.container)))
         }
         MetricSpec { object: Some(_), .. } => MetricReading::Object(no_custom_metrics()),
@@ -41,20 +41,24 @@ async fn read_one(hand: &Hand, namespace: &str, selector: &str, metric: &MetricS
     }
 }
 
-async fn external(hand: &Hand, namespace: &str, source: &ExternalMetricSource) -> Result<Vec<Milli>, String> {
+async fn external(
+    client: &ControllerClient,
+    namespace: &str,
+    source: &ExternalMetricSource,
+) -> Result<Vec<Milli>, String> {
     let name = &source.metric.name;
     let query = source.metric.selector.as_ref().map(|selector| labels::text(&json!(selector))).unwrap_or_default();
     // HPA: the client turns the name into lower case.
     let resource = segment(&name.to_lowercase());
     let base = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{resource}");
-    let answer = get(hand, &format!("{base}{}", selecting(&query)), &format!("{name}.external.metrics.k8s.io")).await;
+    let answer = get(client, &format!("{base}{}", selecting(&query)), &format!("{name}.external.metrics.k8s.io")).await;
     let amounts = answer.and_then(|list| items(&list).iter().map(|item| amount(&item["value"])).collect());
     amounts.map_err(|error| format!("unable to fetch metrics from external metrics API: {error}"))
 }
 
-async fn usages(hand: &Hand, namespace: &str, selector: &str) -> Result<Vec<PodUsage>, String> {
+async fn usages(client: &ControllerClient, namespace: &str, selector: &str) -> Result<Vec<PodUsage>, String> {
     let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods{}", selecting(selector));
-    let usages = get(hand, &path, "pods.metrics.k8s.io").await;
+    let usages = get(client, &path, "pods.metrics.k8s.io").await;
     let usages = usages.and_then(|list| items(&list).iter().map(usage).collect::<Result<Vec<_>, _>>());
     let usages = usages.map_err(|error| format!("unable to fetch metrics from resource metrics API: {error}"))?;
     if usages.is_empty() { Err("no metrics returned from resource metrics API".to_owned()) } else { Ok(usages) }

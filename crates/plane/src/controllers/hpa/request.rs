@@ -6,7 +6,7 @@ use kube::client::Body;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::controllers::hand::Hand;
+use crate::controllers::client::ControllerClient;
 
 /// What does not stand for itself in a segment of a path.
 const SEGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'/').add(b'<').add(b'>').add(b'?');
@@ -25,10 +25,10 @@ pub(super) fn selecting(selector: &str) -> String {
 }
 
 /// The answer to a GET. `resource` is what errors call the thing, as in `pods.metrics.k8s.io`.
-pub(super) async fn get(hand: &Hand, path: &str, resource: &str) -> Result<Value, String> {
+pub(super) async fn get(client: &ControllerClient, path: &str, resource: &str) -> Result<Value, String> {
     let request = Request::get(path).header("accept", "application/json").body(Body::empty());
     let request = request.map_err(|error| error.to_string())?;
-    let (head, body) = Response::into_parts(hand.plane.answer(hand.user(), request).await);
+    let (head, body) = Response::into_parts(client.plane.handle(client.user(), request).await);
     let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
     if head.status.is_success() {
         return serde_json::from_slice(&body).map_err(|error| error.to_string());

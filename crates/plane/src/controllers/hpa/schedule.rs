@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::controllers::hand::Key;
+use crate::controllers::client::ObjectKey;
 
 #[derive(Debug)]
 pub(super) struct Schedule {
     period: Duration,
-    waiting: BTreeMap<Key, Instant>,
+    waiting: BTreeMap<ObjectKey, Instant>,
 }
 
 impl Schedule {
@@ -19,23 +19,23 @@ impl Schedule {
         Self { period, waiting: BTreeMap::new() }
     }
 
-    pub(super) fn request(&mut self, key: Key, now: Instant) {
+    pub(super) fn request(&mut self, key: ObjectKey, now: Instant) {
         self.waiting.entry(key).or_insert(now + self.period);
     }
 
-    /// The one that has been due for the longest, if any is and nobody is busy with it.
-    pub(super) fn take_due(&mut self, busy: &BTreeSet<Key>) -> Option<Key> {
+    /// The one that has been due for the longest and is not being reconciled.
+    pub(super) fn take_due(&mut self, busy: &BTreeSet<ObjectKey>) -> Option<ObjectKey> {
         let now = Instant::now();
         let due = self.free(busy).filter(|(at, _)| *at <= now).min()?.1.clone();
         self.waiting.remove(&due);
         Some(due)
     }
 
-    pub(super) fn next_at(&self, busy: &BTreeSet<Key>) -> Option<Instant> {
+    pub(super) fn next_at(&self, busy: &BTreeSet<ObjectKey>) -> Option<Instant> {
         self.free(busy).map(|(at, _)| at).min()
     }
 
-    fn free<'a>(&'a self, busy: &'a BTreeSet<Key>) -> impl Iterator<Item = (Instant, &'a Key)> {
+    fn free<'a>(&'a self, busy: &'a BTreeSet<ObjectKey>) -> impl Iterator<Item = (Instant, &'a ObjectKey)> {
         self.waiting.iter().filter(|(key, _)| !busy.contains(key)).map(|(key, at)| (*at, key))
     }
 }
@@ -48,22 +48,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_update_makes_no_pass_come_early() {
-        let (mut schedule, nobody) = (Schedule::new(Duration::from_secs(15)), BTreeSet::new());
-        let (web, api) = (Key::new("shop", "web"), Key::new("shop", "api"));
+        let (mut schedule, none) = (Schedule::new(Duration::from_secs(15)), BTreeSet::new());
+        let (web, api) = (ObjectKey::new("shop", "web"), ObjectKey::new("shop", "api"));
         let start = Instant::now();
         schedule.request(web.clone(), start);
         advance(Duration::from_secs(5)).await;
         schedule.request(web.clone(), Instant::now());
         schedule.request(api.clone(), Instant::now());
-        assert_eq!(schedule.take_due(&nobody), None);
-        assert_eq!(schedule.next_at(&nobody), Some(start + Duration::from_secs(15)));
+        assert_eq!(schedule.take_due(&none), None);
+        assert_eq!(schedule.next_at(&none), Some(start + Duration::from_secs(15)));
         advance(Duration::from_secs(15)).await;
         assert_eq!(
             schedule.take_due(&BTreeSet::from([web.clone()])),
             Some(api),
-            "one that is looked at is not taken again"
+            "one that is being reconciled is not taken again"
         );
-        assert_eq!(schedule.take_due(&nobody), Some(web));
-        assert_eq!(schedule.next_at(&nobody), None);
+        assert_eq!(schedule.take_due(&none), Some(web));
+        assert_eq!(schedule.next_at(&none), None);
     }
 }

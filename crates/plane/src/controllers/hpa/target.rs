@@ -10,15 +10,15 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::request::get;
-use crate::controllers::hand::{Hand, Key, Part};
-use crate::error::ApiError;
-use crate::resource::Gvr;
+use crate::api::error::ApiError;
+use crate::api::resource::Gvr;
+use crate::controllers::client::{ControllerClient, ObjectKey, Part};
 
 /// A scale, and where it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     resource: Gvr,
-    key: Key,
+    key: ObjectKey,
     scale: Scale,
 }
 
@@ -39,14 +39,14 @@ impl Target {
 /// Finds targets. Which resource a kind is, is remembered as long as that works.
 #[derive(Debug)]
 pub(super) struct Targets {
-    hand: Hand,
+    client: ControllerClient,
     /// By group and kind.
     resources: Mutex<BTreeMap<(String, String), Gvr>>,
 }
 
 impl Targets {
-    pub(super) fn new(hand: Hand) -> Self {
-        Self { hand, resources: Mutex::default() }
+    pub(super) fn new(client: ControllerClient) -> Self {
+        Self { client, resources: Mutex::default() }
     }
 
     pub(super) async fn find(
@@ -60,10 +60,10 @@ impl Targets {
         let known = self.resources.lock().unwrap_or_else(PoisonError::into_inner).get(&asked).cloned();
         let resource = match known {
             Some(known) => known,
-            None => discover(&self.hand, group, &reference.kind).await.ok_or_else(|| no_mapping(&asked))?,
+            None => discover(&self.client, group, &reference.kind).await.ok_or_else(|| no_mapping(&asked))?,
         };
-        let key = Key::new(namespace, &reference.name);
-        let scale = read(&self.hand, &resource, &key).await;
+        let key = ObjectKey::new(namespace, &reference.name);
+        let scale = read(&self.client, &resource, &key).await;
         let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
         match scale {
             Ok(scale) => {
@@ -83,8 +83,8 @@ impl Targets {
         let mut attempts_left = WRITE_ATTEMPTS_MAX;
         loop {
             scale.spec.get_or_insert_default().replicas = Some(replicas);
-            let Err(error) = self.hand.update(&resource, &key, Part::Scale, &scale).await else { return Ok(()) };
-            if let Ok(latest) = read(&self.hand, &resource, &key).await {
+            let Err(error) = self.client.update(&resource, &key, Part::Scale, &scale).await else { return Ok(()) };
+            if let Ok(latest) = read(&self.client, &resource, &key).await {
                 scale = latest;
             }
             attempts_left -= 1;
@@ -96,8 +96,8 @@ impl Targets {
     }
 }
 
-async fn read(hand: &Hand, resource: &Gvr, key: &Key) -> Result<Scale, ApiError> {
-    let scale = hand.get(resource, key, Part::Scale).await?;
+async fn read(client: &ControllerClient, resource: &Gvr, key: &ObjectKey) -> Result<Scale, ApiError> {
+    let scale = client.get(resource, key, Part::Scale).await?;
     serde_json::from_value(scale).map_err(|error| ApiError::new(500, "InternalError", error.to_string()))
 }
 
@@ -106,11 +106,11 @@ fn no_mapping((group, kind): &(String, String)) -> ScaleError {
 }
 
 /// The resource of a kind, in the first version of its group that has it.
-async fn discover(hand: &Hand, group: &str, kind: &str) -> Option<Gvr> {
-    let versions = if group.is_empty() { vec!["v1".to_owned()] } else { versions(hand, group).await };
+async fn discover(client: &ControllerClient, group: &str, kind: &str) -> Option<Gvr> {
+    let versions = if group.is_empty() { vec!["v1".to_owned()] } else { versions(client, group).await };
     for version in versions {
         let path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        let Ok(list) = get(hand, &path, "").await else { continue };
+        let Ok(list) = get(client, &path, "").await else { continue };
         if let Some(plural) = plural(&list, kind) {
             return Some(Gvr::new(group, &version, plural));
         }
@@ -118,8 +118,8 @@ async fn discover(hand: &Hand, group: &str, kind: &str) -> Option<Gvr> {
     None
 }
 
-async fn versions(hand: &Hand, group: &str) -> Vec<String> {
-    let group = get(hand, &format!("/apis/{group}"), "").await.unwrap_or_default();
+async fn versions(client: &ControllerClient, group: &str) -> Vec<String> {
+    let group = get(client, &format!("/apis/{group}"), "").await.unwrap_or_default();
     let versions = group["versions"].as_array().into_iter().flatten();
     let mut versions: Vec<_> = versions.filter_map(|entry| entry["version"].as_str()).map(str::to_owned).collect();
     // The preferred one comes first.

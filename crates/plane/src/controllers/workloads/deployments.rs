@@ -8,35 +8,35 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use super::index::Index;
 use super::pods::{label, template_hash};
 use super::{DEPLOYMENTS, REPLICA_SETS};
-use crate::controllers::hand::{Hand, Key, Part, controller_of, owned_by};
-use crate::error::ApiError;
+use crate::api::error::ApiError;
+use crate::controllers::client::{ControllerClient, ObjectKey, Part, controller_of, owned_by};
 
 const TEMPLATE_HASH: &str = "pod-template-hash";
 
-pub(super) async fn sync(hand: &Hand, index: &Index, at: &Key) -> Result<(), ApiError> {
-    let Some(deployment) = hand.object::<Deployment>(&DEPLOYMENTS, at) else { return Ok(()) };
+pub(super) async fn sync(client: &ControllerClient, index: &Index, at: &ObjectKey) -> Result<(), ApiError> {
+    let Some(deployment) = client.object::<Deployment>(&DEPLOYMENTS, at) else { return Ok(()) };
     let Some(spec) = &deployment.spec else { return Ok(()) };
-    let mut sets = controlled(hand, index, &deployment.metadata);
+    let mut sets = controlled(client, index, &deployment.metadata);
     let mut managed = Ok(());
     let hash = template_hash(&spec.template);
     if deployment.metadata.deletion_timestamp.is_none() {
-        managed = manage(hand, &deployment.metadata, spec, &hash, &mut sets).await;
+        managed = manage(client, &deployment.metadata, spec, &hash, &mut sets).await;
     }
     let new = sets.iter().find(|set| is_of(set, &hash));
-    let status = status::judge(&deployment, spec, &sets, new, hand.time());
+    let status = status::judge(&deployment, spec, &sets, new, client.time());
     if deployment.status.as_ref() != Some(&status) {
         let new = Deployment { status: Some(status), ..deployment };
-        hand.update(&DEPLOYMENTS, at, Part::Status, &new).await?;
+        client.update(&DEPLOYMENTS, at, Part::Status, &new).await?;
     }
     managed
 }
 
 /// The ReplicaSets that a Deployment controls, by name.
-fn controlled(hand: &Hand, index: &Index, owner: &ObjectMeta) -> Vec<ReplicaSet> {
+fn controlled(client: &ControllerClient, index: &Index, owner: &ObjectMeta) -> Vec<ReplicaSet> {
     let uid = owner.uid.as_deref().unwrap_or_default();
     let is_controlled = |set: &ReplicaSet| controller_of(&set.metadata).is_some_and(|controller| controller.uid == uid);
     let sets = index.owned(uid).filter(|(resource, _)| *resource == *REPLICA_SETS);
-    sets.filter_map(|(_, key)| hand.object(&REPLICA_SETS, key)).filter(is_controlled).collect()
+    sets.filter_map(|(_, key)| client.object(&REPLICA_SETS, key)).filter(is_controlled).collect()
 }
 
 fn is_of(set: &ReplicaSet, hash: &str) -> bool {
@@ -45,7 +45,7 @@ fn is_of(set: &ReplicaSet, hash: &str) -> bool {
 
 /// Brings the numbers of the ReplicaSets in order, and leaves them in `sets`.
 async fn manage(
-    hand: &Hand,
+    client: &ControllerClient,
     owner: &ObjectMeta,
     spec: &DeploymentSpec,
     hash: &str,
@@ -54,17 +54,17 @@ async fn manage(
     let wanted = spec.replicas.unwrap_or(1);
     let Some(new) = sets.iter().position(|set| is_of(set, hash)) else {
         let set = build(owner, spec, hash);
-        hand.create(&REPLICA_SETS, owner.namespace.as_deref().unwrap_or_default(), &set).await?;
+        client.create(&REPLICA_SETS, owner.namespace.as_deref().unwrap_or_default(), &set).await?;
         sets.push(set);
         return Ok(());
     };
-    scale(hand, &mut sets[new], wanted).await?;
+    scale(client, &mut sets[new], wanted).await?;
     let ready = sets[new].status.as_ref().and_then(|status| status.ready_replicas).unwrap_or_default();
     let mut lacking = (wanted - ready).max(0);
     for old in sets.iter_mut().filter(|set| !is_of(set, hash)) {
         let kept = replicas(old).min(lacking);
         lacking -= kept;
-        scale(hand, old, kept).await?;
+        scale(client, old, kept).await?;
     }
     Ok(())
 }
@@ -73,12 +73,12 @@ fn replicas(set: &ReplicaSet) -> i32 {
     set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
-async fn scale(hand: &Hand, set: &mut ReplicaSet, to: i32) -> Result<(), ApiError> {
+async fn scale(client: &ControllerClient, set: &mut ReplicaSet, to: i32) -> Result<(), ApiError> {
     if replicas(set) == to {
         return Ok(());
     }
     set.spec.get_or_insert_default().replicas = Some(to);
-    hand.update(&REPLICA_SETS, &Key::of(&set.metadata), Part::Whole, set).await
+    client.update(&REPLICA_SETS, &ObjectKey::from_meta(&set.metadata), Part::Object, set).await
 }
 
 /// The ReplicaSet of the present template.

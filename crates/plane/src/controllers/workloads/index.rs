@@ -4,35 +4,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::controllers::hand::Key;
-use crate::resource::Gvr;
-use crate::store::{Change, Happened};
+use crate::api::resource::Gvr;
+use crate::controllers::client::ObjectKey;
+use crate::storage::store::{Change, ChangeType};
 
 /// An object of any kind.
-pub(super) type Anything = (Gvr, Key);
+pub(super) type Anything = (Gvr, ObjectKey);
 
 /// Objects by the UIDs of their owners.
 #[derive(Debug, Default)]
 pub(super) struct Index(BTreeMap<String, BTreeSet<Anything>>);
 
 impl Index {
-    pub(super) fn note(&mut self, change: &Change, key: &Key) {
+    pub(super) fn note(&mut self, change: &Change, key: &ObjectKey) {
         if let Some(before) = &change.before {
             self.remove(&change.resource, key, before);
         }
-        match change.happened {
-            Happened::Deleted => self.remove(&change.resource, key, &change.after),
-            Happened::Added | Happened::Modified => self.add(&change.resource, key, &change.after),
+        match change.change_type {
+            ChangeType::Deleted => self.remove(&change.resource, key, &change.after),
+            ChangeType::Added | ChangeType::Modified => self.add(&change.resource, key, &change.after),
         }
     }
 
-    pub(super) fn add(&mut self, resource: &Gvr, key: &Key, object: &Value) {
+    pub(super) fn add(&mut self, resource: &Gvr, key: &ObjectKey, object: &Value) {
         for uid in owner_uids(object) {
             self.0.entry(uid.to_owned()).or_default().insert((resource.clone(), key.clone()));
         }
     }
 
-    fn remove(&mut self, resource: &Gvr, key: &Key, object: &Value) {
+    fn remove(&mut self, resource: &Gvr, key: &ObjectKey, object: &Value) {
         for uid in owner_uids(object) {
             if let Some(owned) = self.0.get_mut(uid) {
                 owned.remove(&(resource.clone(), key.clone()));

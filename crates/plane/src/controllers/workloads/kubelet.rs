@@ -1,4 +1,4 @@
-//! Pods come to run after the start-up time, all of them and whoever made them, and end as soon as they are told to.
+//! The kubelet stub: all pods become ready after the start-up time, and end as soon as they are deleted.
 //! There is no node and nothing is run.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,19 +12,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::controllers::hand::{Grace, Hand, Key, PODS, Part, RETRY_PAUSE};
-use crate::error::ApiError;
+use crate::api::error::ApiError;
+use crate::controllers::client::{ControllerClient, Grace, ObjectKey, PODS, Part, RETRY_PAUSE};
 
 #[derive(Debug)]
 pub(super) struct Kubelet {
-    hand: Hand,
+    client: ControllerClient,
     start_up: Duration,
-    /// Pods that nobody has looked at yet.
-    new: BTreeSet<Key>,
+    /// Pods that were not processed yet.
+    new: BTreeSet<ObjectKey>,
     /// Pods that start, by when they are ready.
-    starting: BTreeMap<Key, Start>,
-    /// Pods that are told to end.
-    ending: BTreeSet<Key>,
+    starting: BTreeMap<ObjectKey, Start>,
+    /// Pods that are being deleted.
+    ending: BTreeSet<ObjectKey>,
     retry_at: Option<Instant>,
     /// How many addresses were given away.
     addresses: u32,
@@ -38,13 +38,13 @@ struct Start {
 }
 
 impl Kubelet {
-    pub(super) fn new(hand: Hand, start_up: Duration) -> Self {
+    pub(super) fn new(client: ControllerClient, start_up: Duration) -> Self {
         let (new, ending) = (BTreeSet::new(), BTreeSet::new());
-        Self { hand, start_up, new, starting: BTreeMap::new(), ending, retry_at: None, addresses: 0 }
+        Self { client, start_up, new, starting: BTreeMap::new(), ending, retry_at: None, addresses: 0 }
     }
 
     /// Learns of a pod as it is now, if it is.
-    pub(super) fn note(&mut self, key: &Key, pod: Option<&Value>) {
+    pub(super) fn note(&mut self, key: &ObjectKey, pod: Option<&Value>) {
         self.new.remove(key);
         self.ending.remove(key);
         let Some(pod) = pod else {
@@ -74,7 +74,7 @@ impl Kubelet {
             self.begin(key).await;
         }
         let now = Instant::now();
-        let due: Vec<Key> =
+        let due: Vec<ObjectKey> =
             self.starting.iter().filter(|(_, start)| start.ready_at <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
             self.finish(key).await;
@@ -86,18 +86,18 @@ impl Kubelet {
     }
 
     /// A pod that others still hold on to waits for them.
-    async fn end(&self, key: &Key) -> Result<(), ApiError> {
-        match self.hand.object::<Pod>(&PODS, key) {
+    async fn end(&self, key: &ObjectKey) -> Result<(), ApiError> {
+        match self.client.object::<Pod>(&PODS, key) {
             Some(pod) if pod.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) => {
-                self.hand.delete(&PODS, key, Grace::None).await
+                self.client.delete(&PODS, key, Grace::None).await
             }
             _ => Ok(()),
         }
     }
 
     /// Takes the pod up. One that is ready at once is spared the way there.
-    async fn begin(&mut self, key: Key) {
-        let Some(pod) = self.hand.object::<Pod>(&PODS, &key) else { return };
+    async fn begin(&mut self, key: ObjectKey) {
+        let Some(pod) = self.client.object::<Pod>(&PODS, &key) else { return };
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         self.starting.insert(key.clone(), Start { uid, ready_at: Instant::now() + self.start_up });
         if !self.start_up.is_zero() {
@@ -106,8 +106,8 @@ impl Kubelet {
         }
     }
 
-    async fn finish(&mut self, key: Key) {
-        let Some(pod) = self.hand.object::<Pod>(&PODS, &key) else {
+    async fn finish(&mut self, key: ObjectKey) {
+        let Some(pod) = self.client.object::<Pod>(&PODS, &key) else {
             self.starting.remove(&key);
             return;
         };
@@ -124,9 +124,9 @@ impl Kubelet {
         }
     }
 
-    async fn write(&self, key: &Key, pod: Pod, stage: Stage) -> Result<(), ApiError> {
-        let status = status(&pod, &stage, &self.hand.time());
-        self.hand.update(&PODS, key, Part::Status, &Pod { status: Some(status), ..pod }).await
+    async fn write(&self, key: &ObjectKey, pod: Pod, stage: Stage) -> Result<(), ApiError> {
+        let status = status(&pod, &stage, &self.client.time());
+        self.client.update(&PODS, key, Part::Status, &Pod { status: Some(status), ..pod }).await
     }
 }
 

@@ -6,14 +6,14 @@ use k8s_openapi::api::core::v1::{Pod, PodCondition, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
 use super::index::Index;
-use crate::controllers::hand::{Hand, Key, PODS, controller_of};
+use crate::controllers::client::{ControllerClient, ObjectKey, PODS, controller_of};
 
 /// The pods that an owner controls, whatever state they are in, by name.
-pub(super) fn controlled(hand: &Hand, index: &Index, owner: &ObjectMeta) -> Vec<Pod> {
+pub(super) fn controlled(client: &ControllerClient, index: &Index, owner: &ObjectMeta) -> Vec<Pod> {
     let uid = owner.uid.as_deref().unwrap_or_default();
     let is_controlled = |pod: &Pod| controller_of(&pod.metadata).is_some_and(|controller| controller.uid == uid);
     let pods = index.owned(uid).filter(|(resource, _)| *resource == *PODS);
-    pods.filter_map(|(_, key)| hand.object(&PODS, key)).filter(is_controlled).collect()
+    pods.filter_map(|(_, key)| client.object(&PODS, key)).filter(is_controlled).collect()
 }
 
 /// A pod that is yet to be created.
@@ -59,8 +59,8 @@ pub(super) fn label<'a>(labels: Option<&'a BTreeMap<String, String>>, name: &str
     labels.and_then(|labels| labels.get(name)).map(String::as_str)
 }
 
-pub(super) fn key(pod: &Pod) -> Key {
-    Key::of(&pod.metadata)
+pub(super) fn key(pod: &Pod) -> ObjectKey {
+    ObjectKey::from_meta(&pod.metadata)
 }
 
 /// A number for a status, which leaves zeros out.

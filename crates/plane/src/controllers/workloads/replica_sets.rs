@@ -9,52 +9,57 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::REPLICA_SETS;
 use super::index::Index;
 use super::pods::{build, controlled, count, is_active, is_ending, is_ready, key, label, phase, ready_since};
-use crate::controllers::hand::{Grace, Hand, Key, PODS, Part, owned_by};
-use crate::error::ApiError;
+use crate::api::error::ApiError;
+use crate::controllers::client::{ControllerClient, Grace, ObjectKey, PODS, Part, owned_by};
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-pub(super) async fn sync(hand: &Hand, index: &Index, at: &Key) -> Result<(), ApiError> {
-    let Some(set) = hand.object::<ReplicaSet>(&REPLICA_SETS, at) else { return Ok(()) };
+pub(super) async fn sync(client: &ControllerClient, index: &Index, at: &ObjectKey) -> Result<(), ApiError> {
+    let Some(set) = client.object::<ReplicaSet>(&REPLICA_SETS, at) else { return Ok(()) };
     let Some(spec) = &set.spec else { return Ok(()) };
-    let pods = controlled(hand, index, &set.metadata);
+    let pods = controlled(client, index, &set.metadata);
     let managed =
-        if set.metadata.deletion_timestamp.is_none() { manage(hand, &set, spec, &pods).await } else { Ok(()) };
+        if set.metadata.deletion_timestamp.is_none() { manage(client, &set, spec, &pods).await } else { Ok(()) };
     let status = judge(&set, spec, &pods);
     if set.status.as_ref() != Some(&status) {
         let new = ReplicaSet { status: Some(status), ..set };
-        hand.update(&REPLICA_SETS, at, Part::Status, &new).await?;
+        client.update(&REPLICA_SETS, at, Part::Status, &new).await?;
     }
     managed
 }
 
-async fn manage(hand: &Hand, set: &ReplicaSet, spec: &ReplicaSetSpec, pods: &[Pod]) -> Result<(), ApiError> {
+async fn manage(
+    client: &ControllerClient,
+    set: &ReplicaSet,
+    spec: &ReplicaSetSpec,
+    pods: &[Pod],
+) -> Result<(), ApiError> {
     let active: Vec<&Pod> = pods.iter().filter(|pod| is_active(pod)).collect();
     let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or_default();
     if active.len() < wanted {
-        return create(hand, set, spec, pods, wanted - active.len()).await;
+        return create(client, set, spec, pods, wanted - active.len()).await;
     }
     for pod in leave_first(active.clone()).into_iter().take(active.len() - wanted) {
-        hand.delete(&PODS, &key(pod), Grace::Own).await?;
+        client.delete(&PODS, &key(pod), Grace::Own).await?;
     }
     Ok(())
 }
 
 /// Names are numbered: each new pod takes the lowest number that no pod has.
 async fn create(
-    hand: &Hand,
+    client: &ControllerClient,
     set: &ReplicaSet,
     spec: &ReplicaSetSpec,
     pods: &[Pod],
     missing: usize,
 ) -> Result<(), ApiError> {
     let template = spec.template.clone().unwrap_or_default();
-    let at = Key::of(&set.metadata);
+    let at = ObjectKey::from_meta(&set.metadata);
     let is_taken = |name: &String| pods.iter().any(|pod| pod.metadata.name.as_ref() == Some(name));
     let names = (0..).map(|number: usize| format!("{}-{number}", at.name)).filter(|name| !is_taken(name));
     for name in names.take(missing) {
         let pod = build(&template, &at.namespace, name, owned_by("apps/v1", "ReplicaSet", &set.metadata));
-        hand.create(&PODS, &at.namespace, &pod).await?;
+        client.create(&PODS, &at.namespace, &pod).await?;
     }
     Ok(())
 }

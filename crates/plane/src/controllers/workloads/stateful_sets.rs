@@ -6,26 +6,26 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use super::STATEFUL_SETS;
 use super::index::Index;
 use super::pods::{build, controlled, count, is_active, is_ending, is_ready, key, label, template_hash};
-use crate::controllers::hand::{Grace, Hand, Key, PODS, Part, owned_by};
-use crate::error::ApiError;
+use crate::api::error::ApiError;
+use crate::controllers::client::{ControllerClient, Grace, ObjectKey, PODS, Part, owned_by};
 
 const REVISION: &str = "controller-revision-hash";
 
-pub(super) async fn sync(hand: &Hand, index: &Index, at: &Key) -> Result<(), ApiError> {
-    let Some(set) = hand.object::<StatefulSet>(&STATEFUL_SETS, at) else { return Ok(()) };
+pub(super) async fn sync(client: &ControllerClient, index: &Index, at: &ObjectKey) -> Result<(), ApiError> {
+    let Some(set) = client.object::<StatefulSet>(&STATEFUL_SETS, at) else { return Ok(()) };
     let Some(spec) = &set.spec else { return Ok(()) };
-    let pods = controlled(hand, index, &set.metadata);
+    let pods = controlled(client, index, &set.metadata);
     let revision = format!("{}-{}", at.name, template_hash(&spec.template));
     let managed = match plan(spec, &at.name, &revision, &pods) {
         _ if set.metadata.deletion_timestamp.is_some() => Ok(()),
         Plan::Rest => Ok(()),
-        Plan::Create(ordinals) => create(hand, &set, spec, &revision, ordinals).await,
-        Plan::Delete(pods) => delete(hand, &pods).await,
+        Plan::Create(ordinals) => create(client, &set, spec, &revision, ordinals).await,
+        Plan::Delete(pods) => delete(client, &pods).await,
     };
     let status = judge(&set, spec, &revision, &pods);
     if set.status.as_ref() != Some(&status) {
         let new = StatefulSet { status: Some(status), ..set };
-        hand.update(&STATEFUL_SETS, at, Part::Status, &new).await?;
+        client.update(&STATEFUL_SETS, at, Part::Status, &new).await?;
     }
     managed
 }
@@ -81,25 +81,25 @@ fn ordinal_of(pod: &Pod, set: &str) -> Option<i32> {
 }
 
 async fn create(
-    hand: &Hand,
+    client: &ControllerClient,
     set: &StatefulSet,
     spec: &StatefulSetSpec,
     revision: &str,
     ordinals: Vec<i32>,
 ) -> Result<(), ApiError> {
-    let at = Key::of(&set.metadata);
+    let at = ObjectKey::from_meta(&set.metadata);
     for ordinal in ordinals {
         let name = format!("{}-{ordinal}", at.name);
         let template = template_of(spec, &name, ordinal, revision);
         let pod = build(&template, &at.namespace, name, owned_by("apps/v1", "StatefulSet", &set.metadata));
-        hand.create(&PODS, &at.namespace, &pod).await?;
+        client.create(&PODS, &at.namespace, &pod).await?;
     }
     Ok(())
 }
 
-async fn delete(hand: &Hand, pods: &[&Pod]) -> Result<(), ApiError> {
+async fn delete(client: &ControllerClient, pods: &[&Pod]) -> Result<(), ApiError> {
     for pod in pods {
-        hand.delete(&PODS, &key(pod), Grace::Own).await?;
+        client.delete(&PODS, &key(pod), Grace::Own).await?;
     }
     Ok(())
 }
@@ -163,9 +163,9 @@ mod tests {
             ("the first comes alone", "OrderedReady", 3, vec![], vec![0], vec![]),
             ("the next waits for it", "OrderedReady", 3, vec![pod(0, "False", "new")], vec![], vec![]),
             ("and comes when it is ready", "OrderedReady", 3, vec![up(0)], vec![1], vec![]),
-            ("all at once if told so", "Parallel", 3, vec![up(1)], vec![0, 2], vec![]),
+            ("all at once if Parallel", "Parallel", 3, vec![up(1)], vec![0, 2], vec![]),
             ("the highest goes first", "OrderedReady", 1, vec![up(0), up(1), up(2)], vec![], vec!["db-2"]),
-            ("all of them if told so", "Parallel", 1, vec![up(0), up(1), up(2)], vec![], vec!["db-2", "db-1"]),
+            ("all of them if Parallel", "Parallel", 1, vec![up(0), up(1), up(2)], vec![], vec!["db-2", "db-1"]),
             (
                 "an old template goes from above",
                 "OrderedReady",

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{DIRECTIVE, ORDER, failed, go_list, go_map, known, unknown_directive};
 use super::{Object, bad_request, rejected, without_directives};
-use crate::builtin::shape::{Patched, Struct};
-use crate::error::ApiError;
+use crate::api::error::ApiError;
+use crate::builtin::types::{Patched, Struct};
 
 /// What tells the items of a list apart: a field, or the items themselves.
 type Key = Option<&'static str>;

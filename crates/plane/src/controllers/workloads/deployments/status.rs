@@ -61,7 +61,7 @@ fn count(deployment: &Deployment, sets: &[ReplicaSet], new: Option<&ReplicaSet>)
     }
 }
 
-/// What is said of the rollout. Once it is complete, scaling is no news.
+/// The condition of the rollout. Once it is complete, scaling does not change it.
 fn tell_progress(
     conditions: &mut Conditions,
     new: &ReplicaSet,

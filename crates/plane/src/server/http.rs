@@ -1,0 +1,141 @@
+//! HTTP: parses requests into calls, and serializes responses.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, WARNING};
+use http::{Method, Request, Response};
+use http_body_util::{Either, Full, StreamBody};
+use kube::client::Body;
+use serde_json::Value;
+
+use crate::api::error::ApiError;
+use crate::api::request::{AsOf, Call, Verb};
+use crate::api::resource::Resource;
+use crate::api::response::Projection;
+use crate::plane::{Plane, RequestContext, Warnings};
+use crate::registry::watch::{self, Frames};
+use crate::server::{aggregation, discovery, dispatch, openapi};
+
+mod accept;
+pub(crate) mod path;
+mod read;
+
+pub(crate) use accept::Wants;
+
+/// The body of a response: buffered, or the frames of a watch.
+pub type ResponseBody = Either<Full<Bytes>, StreamBody<Frames>>;
+
+/// Handles one request.
+pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> Response<ResponseBody> {
+    if let Some(fixed) = health(request.uri().path()) {
+        return text(200, fixed);
+    }
+    let wants = match Wants::read(header(request.headers(), &ACCEPT)) {
+        Ok(wants) => wants,
+        Err(refusal) => return refused(&refusal),
+    };
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    if let Some(found) = discovery::handle(plane, &method, uri.path(), wants).await {
+        return found;
+    }
+    if let Some(described) = openapi::handle(plane, &method, uri.path()) {
+        return described;
+    }
+    if let Some((group, version)) = path::group_version(uri.path())
+        && aggregation::is_remote(plane, group, version)
+    {
+        return aggregation::forward(plane, group, version, user, request).await;
+    }
+    let Some(target) = path::Target::read(uri.path()) else {
+        let is_ours = path::group_version(uri.path()).is_some_and(|(group, _)| discovery::is_built_in(group));
+        return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
+    };
+    let found = plane.state().resource(&target.resource);
+    let Some(resource) = found else {
+        let is_ours = discovery::is_built_in(&target.resource.group);
+        return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
+    };
+    if resource.is_custom() && !is_served(&resource, &target, &method) {
+        return page_not_found();
+    }
+    let as_of = request.extensions().get::<AsOf>().copied().unwrap_or_default();
+    let warnings = Warnings::default();
+    match read::call(user, &resource, target, request, &warnings).await {
+        Ok(call) => {
+            let answered = answered(plane, &call, as_of, wants.projection(), &warnings).await;
+            warned(answered.unwrap_or_else(|refusal| refused(&refusal)), warnings)
+        }
+        Err(refusal) => refused(&refusal),
+    }
+}
+
+/// Custom resources are served in namespaces or without, and across namespaces only lists are.
+fn is_served(resource: &Resource, target: &path::Target, method: &Method) -> bool {
+    match (resource.is_namespaced(), &target.namespace) {
+        (true, None) => target.name.is_none() && method == Method::GET,
+        (false, Some(_)) => false,
+        _ => true,
+    }
+}
+
+/// Adds the warnings to a response.
+fn warned(mut answer: Response<ResponseBody>, warnings: Warnings) -> Response<ResponseBody> {
+    for text in warnings.into_texts() {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {text:?}")) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
+}
+
+async fn answered(
+    plane: &Plane,
+    call: &Call,
+    as_of: AsOf,
+    projection: Projection,
+    warnings: &Warnings,
+) -> Result<Response<ResponseBody>, ApiError> {
+    if call.verb == Verb::Watch {
+        let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
+        return Ok(streamed(watch::start(&RequestContext { plane, call, resource: &resource, warnings }, projection)?));
+    }
+    let answer = dispatch::handle(plane, call, as_of, warnings).await?;
+    Ok(response(answer.code, "application/json", answer.to_bytes(projection)))
+}
+
+fn health(path: &str) -> Option<&'static str> {
+    let is_health = ["/healthz", "/readyz", "/livez"]
+        .iter()
+        .any(|root| path == *root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/')));
+    is_health.then_some("ok")
+}
+
+pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+pub(crate) fn response(code: u16, content_type: &str, bytes: Vec<u8>) -> Response<ResponseBody> {
+    let built =
+        Response::builder().status(code).header(CONTENT_TYPE, content_type).body(Either::Left(Full::from(bytes)));
+    built.expect("codes and types are of this crate's making")
+}
+
+pub(crate) fn json(code: u16, value: &Value) -> Response<ResponseBody> {
+    response(code, "application/json", serde_json::to_vec(value).expect("JSON can be written"))
+}
+
+pub(crate) fn text(code: u16, text: &str) -> Response<ResponseBody> {
+    response(code, "text/plain; charset=utf-8", text.as_bytes().to_vec())
+}
+
+pub(crate) fn refused(refusal: &ApiError) -> Response<ResponseBody> {
+    json(refusal.code, &refusal.status())
+}
+
+fn page_not_found() -> Response<ResponseBody> {
+    text(404, "404 page not found\n")
+}
+
+fn streamed(frames: Frames) -> Response<ResponseBody> {
+    let built = Response::builder().status(200).header(CONTENT_TYPE, "application/json");
+    built.body(Either::Right(StreamBody::new(frames))).expect("the headers are constant")
+}

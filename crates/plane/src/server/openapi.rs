@@ -1,0 +1,63 @@
+//! `/openapi/v3`: only what kubectl needs before it applies, which is that the server
+//! validates unknown fields itself. The schemas of objects are left out.
+
+use std::collections::BTreeMap;
+
+use http::{Method, Response};
+use serde_json::{Map, Value, json};
+
+use crate::api::resource::{Gvr, Resource};
+use crate::plane::Plane;
+use crate::server::http::{ResponseBody, json};
+
+/// Handles the paths of OpenAPI; none for all others.
+pub(crate) fn handle(plane: &Plane, method: &Method, path: &str) -> Option<Response<ResponseBody>> {
+    if method != Method::GET {
+        return None;
+    }
+    let below = path.strip_prefix("/openapi/v3")?.trim_matches('/');
+    let described = described(plane);
+    match below {
+        "" => Some(json(200, &index(&described))),
+        _ => described.get(below).map(|paths| {
+            json(
+                200,
+                &json!({ "openapi": "3.0.0", "info": { "title": "Kubernetes", "version": "v1.36.3" }, "paths": paths }),
+            )
+        }),
+    }
+}
+
+/// The paths of each version of each group.
+fn described(plane: &Plane) -> BTreeMap<String, Map<String, Value>> {
+    let mut described: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for resource in plane.state().resources() {
+        let root = root(&resource.gvr);
+        let place = if resource.is_namespaced() { "/namespaces/{namespace}" } else { "" };
+        let path = format!("/{root}{place}/{}/{{name}}", resource.gvr.plural);
+        described.entry(root).or_default().insert(path, operations(resource));
+    }
+    described
+}
+
+fn root(gvr: &Gvr) -> String {
+    match gvr.group.as_str() {
+        "" => format!("api/{}", gvr.version),
+        group => format!("apis/{group}/{}", gvr.version),
+    }
+}
+
+fn index(described: &BTreeMap<String, Map<String, Value>>) -> Value {
+    let entry = |root: &String| (root.clone(), json!({ "serverRelativeURL": format!("/openapi/v3/{root}") }));
+    json!({ "paths": described.keys().map(entry).collect::<Map<_, _>>() })
+}
+
+fn operations(resource: &Resource) -> Value {
+    let Gvr { group, version, .. } = &resource.gvr;
+    json!({ "patch": {
+        "parameters": [{ "name": "fieldValidation", "in": "query", "schema": { "type": "string", "uniqueItems": true } }],
+        "responses": { "200": { "description": "OK" } },
+        "x-kubernetes-action": "patch",
+        "x-kubernetes-group-version-kind": { "group": group, "version": version, "kind": resource.kind },
+    }})
+}
