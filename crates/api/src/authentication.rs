@@ -1,4 +1,4 @@
-//! `TriggerAuthentication` and `ClusterTriggerAuthentication`: how a trigger signs in to its source.
+//! `TriggerAuthentication` and `ClusterTriggerAuthentication`: how a trigger authenticates to its source.
 //!
 //! Both kinds share one spec, here; what its larger sections hold is in the modules below.
 
@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// Where the credentials of triggers come from. Several sources may be given; where two give the same parameter, the one
+/// Defines where the credentials of triggers come from. Several sources may be given; where two give the same parameter, the one
 /// later in this order wins: env, configMapTargetRef, secretTargetRef, hashiCorpVault, azureKeyVault, gcpSecretManager,
 /// awsSecretManager, boundServiceAccountToken, oauth2.
 #[skip_serializing_none]
@@ -29,7 +29,7 @@ use serde_with::skip_serializing_none;
     group = "keda.sh",
     version = "v1alpha1",
     kind = "TriggerAuthentication",
-    doc = "How the triggers of this namespace sign in to their sources: a reference to credentials, or an identity.",
+    doc = "Defines how the triggers of this namespace authenticate to their sources: by credentials or by an identity.",
     shortname = "ta",
     shortname = "triggerauth",
     namespaced,
@@ -44,7 +44,7 @@ use serde_with::skip_serializing_none;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TriggerAuthenticationSpec {
-    /// Sign in with an identity of the cloud instead of a credential.
+    /// Authenticates with an identity of the cloud provider instead of a credential.
     pub pod_identity: Option<PodIdentity>,
 
     /// Parameters taken from Secrets: of this namespace, or of the operator's own for a ClusterTriggerAuthentication.
@@ -57,7 +57,7 @@ pub struct TriggerAuthenticationSpec {
     pub env: Option<Vec<EnvRef>>,
 
     /// ClusterTriggerAuthentication only: a JSON file of parameters, as a path below the operator's
-    /// --filepath-auth-root-path. All other sources are then left aside.
+    /// --filepath-auth-root-path. All other sources are then ignored.
     pub file_path: Option<String>,
 
     /// Parameters taken from HashiCorp Vault.
@@ -66,7 +66,7 @@ pub struct TriggerAuthenticationSpec {
     /// Parameters taken from Azure Key Vault.
     pub azure_key_vault: Option<AzureKeyVault>,
 
-    /// Sign in to Azure as a service principal, by secret or certificate.
+    /// Authenticates to Azure as a service principal, by secret or certificate.
     pub azure_service_principal: Option<AzureServicePrincipal>,
 
     /// Parameters taken from Google Secret Manager.
@@ -78,18 +78,18 @@ pub struct TriggerAuthenticationSpec {
     /// Parameters that are short-lived tokens of service accounts.
     pub bound_service_account_token: Option<Vec<BoundServiceAccountToken>>,
 
-    /// Sign in by OAuth 2.0 client credentials.
+    /// Authenticates with OAuth 2.0 client credentials.
     pub oauth2: Option<OAuth2>,
 }
 
-/// Where the credentials of triggers come from; the same fields as in a TriggerAuthentication.
+/// Defines where the credentials of triggers come from; the same fields as in a TriggerAuthentication.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[kube(
     group = "keda.sh",
     version = "v1alpha1",
     kind = "ClusterTriggerAuthentication",
-    doc = "How triggers of any namespace sign in to their sources: a reference to credentials in the operator's namespace, or an identity.",
+    doc = "Defines how triggers of any namespace authenticate to their sources: by credentials in the operator's namespace or by an identity.",
     shortname = "cta",
     shortname = "clustertriggerauth",
     status = "TriggerAuthenticationStatus",
@@ -136,7 +136,7 @@ pub struct EnvRef {
     pub container_name: Option<String>,
 }
 
-/// One parameter that is a token of a service account, asked for when it is needed.
+/// One parameter that is a token of a service account, requested when it is needed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
@@ -148,7 +148,7 @@ pub struct BoundServiceAccountToken {
     pub service_account_name: String,
 }
 
-/// Who uses these credentials. Written by the operator only.
+/// Lists the users of these credentials. Only the operator writes it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]

@@ -1,8 +1,8 @@
 //! The CustomResourceDefinitions, generated from the types of this crate.
 //!
 //! kube's derive writes schemas that are close to what KEDA's users have, not equal: optional fields become nullable, and
-//! Kubernetes' own types come without defaults and list keys. `structural` mends the first, `job_template` the second,
-//! so that the API server accepts, refuses, defaults and prunes exactly as it does with KEDA's CRDs.
+//! Kubernetes' own types come without defaults and list keys. `structural` corrects the first, `job_template` the
+//! second, so that the API server validates, defaults and prunes exactly as it does with KEDA's CRDs.
 
 mod job_template;
 mod structural;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{ClusterTriggerAuthentication, ScaledJob, ScaledObject, TriggerAuthentication};
 
-/// What the API server takes for a quantity, e.g. `500m`, `1.5` or `2Gi`.
+/// The API server's pattern of a quantity, e.g. `500m`, `1.5` or `2Gi`.
 pub(crate) const QUANTITY_PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// All CRDs of Kedge, in the order of their names.
@@ -35,7 +35,7 @@ pub fn file_name(crd: &CustomResourceDefinition) -> String {
 /// The CRD as a YAML document with a note on where it comes from.
 pub fn render_yaml(crd: &CustomResourceDefinition) -> String {
     let mut value = serde_json::to_value(crd).expect("a CRD is plain data");
-    structural::write_whole_numbers(&mut value);
+    structural::write_integers(&mut value);
     let yaml = serde_saphyr::to_string(&value).expect("JSON is a subset of YAML");
     format!("# Generated from crates/api by `kedge crds`; edit the types there.\n---\n{yaml}")
 }
@@ -46,10 +46,10 @@ fn finish(mut crd: CustomResourceDefinition, adjust: impl Fn(&mut Value)) -> Cus
         let schema = version.schema.as_mut().and_then(|validation| validation.open_api_v3_schema.as_mut());
         let schema = schema.expect("kube's derive writes a schema");
         let mut value = serde_json::to_value(&*schema).expect("a schema is plain data");
-        structural::mend(&mut value);
+        structural::normalise(&mut value);
         add_type_meta(&mut value);
         adjust(&mut value);
-        *schema = serde_json::from_value(value).expect("mending keeps the schema a schema");
+        *schema = serde_json::from_value(value).expect("a normalised schema is a schema");
     }
     crd
 }
@@ -67,7 +67,7 @@ fn adjust_scaled_job(root: &mut Value) {
     let spec = &mut root["properties"]["spec"]["properties"];
     // KEDA: Jobs have no HPA, so the field is pruned.
     structural::remove(&mut spec["triggers"]["items"]["properties"], "metricType");
-    job_template::mend(&mut spec["jobTargetRef"]);
+    job_template::normalise(&mut spec["jobTargetRef"]);
 }
 
 #[cfg(test)]
@@ -103,11 +103,11 @@ mod tests {
                     return;
                 }
                 let text = property["description"].as_str().unwrap_or_default();
-                assert!(text.len() > 15, "{kind}{path} says nothing: {text:?}");
+                assert!(text.len() > 15, "{kind}{path} has no description: {text:?}");
                 described += 1;
             });
         }
-        assert!(described > 300, "only {described} fields were looked at");
+        assert!(described > 300, "only {described} fields were checked");
     }
 
     #[test]

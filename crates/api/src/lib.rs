@@ -1,18 +1,18 @@
-//! The API that users of KEDA already have: `keda.sh/v1alpha1`.
+//! The types of KEDA's API: `keda.sh/v1alpha1`.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`scaled_object`] | `ScaledObject`: a workload scaled by events |
 //! | [`scaled_job`] | `ScaledJob`: Jobs created for events |
-//! | [`authentication`] | `TriggerAuthentication` and `ClusterTriggerAuthentication`: how triggers sign in |
+//! | [`authentication`] | `TriggerAuthentication` and `ClusterTriggerAuthentication`: how triggers authenticate |
 //! | [`trigger`] | the trigger, shared by the first two |
 //! | [`condition`] | the condition that all of them report |
-//! | [`names`] | every word users can see that is not a field: annotations, labels, reasons, messages |
-//! | [`time`] | Kubernetes' times, and ours |
+//! | [`names`] | wire-visible names that are not fields: annotations, labels, reasons, messages |
+//! | [`time`] | conversions between Kubernetes' times and chrono's |
 //! | [`crd`] | the CustomResourceDefinitions, generated from these types |
 //!
-//! Optional fields are `Option`s here and stay unset when they were unset: reading a manifest and writing it back loses
-//! nothing. What an unset field means is decided by `kedge-core`, not by these types. There is no client in this crate.
+//! Optional fields are `Option`s here and stay unset when they were unset: parsing a manifest and writing it back loses
+//! nothing. `kedge-core` decides what an unset field means, not these types. There is no client in this crate.
 
 pub mod authentication;
 pub mod condition;

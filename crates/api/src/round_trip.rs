@@ -1,4 +1,4 @@
-//! Any object made of these types survives being written and read, as JSON and as YAML.
+//! Every object of these types survives serialization and parsing, as JSON and as YAML.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -67,7 +67,7 @@ fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(objec
     Ok(())
 }
 
-/// Tries the law on many objects. The strategies of such wide types need more stack than a test's thread has.
+/// Checks the property on many objects. The strategies of such wide types need more stack than a test's thread has.
 fn all_survive<S, T>(strategy: impl FnOnce() -> S + Send + 'static)
 where
     S: Strategy<Value = T>,

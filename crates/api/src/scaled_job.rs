@@ -15,7 +15,7 @@ use crate::round_trip::{any_job_template, any_time};
 use crate::scaled_object::TriggerActivity;
 use crate::trigger::Trigger;
 
-/// Which Jobs to create, how many, and by which events.
+/// Defines which Jobs to create, how many, and by which events.
 #[skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -23,7 +23,7 @@ use crate::trigger::Trigger;
     group = "keda.sh",
     version = "v1alpha1",
     kind = "ScaledJob",
-    doc = "A Job template from which Jobs are created as events arrive: one Job for a share of the queue, each running to its end.",
+    doc = "Creates Jobs from a template as events arrive: one Job for a share of the queue, each running to completion.",
     shortname = "sj",
     namespaced,
     status = "ScaledJobStatus",
@@ -43,36 +43,36 @@ pub struct ScaledJobSpec {
     #[cfg_attr(test, proptest(strategy = "any_job_template()"))]
     pub job_target_ref: JobTemplate,
 
-    /// Seconds between two looks at the triggers and at finished Jobs. Default 30.
+    /// Seconds between two polls of the triggers and checks of finished Jobs. Default 30.
     #[schemars(range(min = 1))]
     pub polling_interval: Option<i32>,
 
-    /// How many successful Jobs to keep; older ones are deleted. Default 100.
+    /// Number of successful Jobs to keep; older ones are deleted. Default 100.
     #[schemars(range(min = 0))]
     pub successful_jobs_history_limit: Option<i32>,
 
-    /// How many failed Jobs to keep; older ones are deleted. Default 100.
+    /// Number of failed Jobs to keep; older ones are deleted. Default 100.
     #[schemars(range(min = 0))]
     pub failed_jobs_history_limit: Option<i32>,
 
-    /// Deprecated: use rollout.strategy. When given, it wins over it.
+    /// Deprecated: use rollout.strategy, which this field overrides.
     pub rollout_strategy: Option<RolloutStrategy>,
 
-    /// What happens to Jobs of the old spec when the spec changes.
+    /// Controls what happens to Jobs of the old spec when the spec changes.
     pub rollout: Option<Rollout>,
 
     /// The container of the template whose environment the FromEnv parameters of triggers refer to. Default: the first one.
     pub env_source_container_name: Option<String>,
 
-    /// Jobs to keep running whatever the triggers say; Jobs for events come on top. Default 0.
+    /// Number of Jobs to keep running regardless of the triggers; Jobs for events are added to it. Default 0.
     #[schemars(range(min = 0))]
     pub min_replica_count: Option<i32>,
 
-    /// The most Jobs to have running at once. Default 100.
+    /// Maximum number of Jobs running at once. Default 100.
     #[schemars(range(min = 1))]
     pub max_replica_count: Option<i32>,
 
-    /// How the number of new Jobs is computed from the queue and the Jobs already running.
+    /// Controls how the number of new Jobs is computed from the queue and the running Jobs.
     pub scaling_strategy: Option<ScalingStrategy>,
 
     /// The events to create Jobs for. At least one.
@@ -104,7 +104,7 @@ impl JsonSchema for JobTemplate {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
-    /// immediate (the default): Jobs of the old spec are deleted, running ones too. gradual: they run to their end.
+    /// immediate (the default): Jobs of the old spec are deleted, running ones too. gradual: they run to completion.
     pub strategy: Option<RolloutStrategy>,
 
     /// How those Jobs are deleted: background (the default) or foreground, which waits for their pods.
@@ -129,7 +129,7 @@ pub enum RolloutPropagation {
     Background,
 }
 
-/// How many Jobs to create for what the triggers report.
+/// Controls how many Jobs are created for the values of the triggers.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -152,7 +152,7 @@ pub struct ScalingStrategy {
     pub multiple_scalers_calculation: Option<MultipleScalersCalculation>,
 }
 
-/// The ways to compute the number of new Jobs.
+/// The strategies to compute the number of new Jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "lowercase")]
@@ -163,7 +163,7 @@ pub enum ScalingStrategyName {
     Eager,
 }
 
-/// The ways to combine several triggers.
+/// The strategies to combine several triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "lowercase")]
@@ -174,20 +174,20 @@ pub enum MultipleScalersCalculation {
     Max,
 }
 
-/// The state of the object as the operator sees it. Written by the operator only.
+/// The observed state of the object. Only the operator writes it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct ScaledJobStatus {
-    /// When a trigger was last seen active.
+    /// When a trigger was last active.
     #[cfg_attr(test, proptest(strategy = "any_time()"))]
     pub last_active_time: Option<Time>,
 
-    /// Ready, Active, Fallback and Paused: what works, and what does not and why.
+    /// Ready, Active, Fallback and Paused, each with its reason.
     pub conditions: Option<Vec<Condition>>,
 
-    /// Not used; whether Jobs are paused is said by the condition Paused.
+    /// Not used: the condition Paused reports whether the object is paused.
     #[serde(rename = "Paused")]
     pub paused: Option<String>,
 

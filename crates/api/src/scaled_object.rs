@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 
 use crate::trigger::Trigger;
 
-/// What to scale, between which bounds, and by which events.
+/// Defines the workload to scale, its bounds, and the events to scale by.
 #[skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -21,7 +21,7 @@ use crate::trigger::Trigger;
     group = "keda.sh",
     version = "v1alpha1",
     kind = "ScaledObject",
-    doc = "A workload that is scaled by events: to zero when there are none, from zero when the first arrives, and by a managed HorizontalPodAutoscaler in between.",
+    doc = "Scales a workload by events: to zero when no trigger is active, from zero when one becomes active, and by a managed HorizontalPodAutoscaler in between.",
     shortname = "so",
     namespaced,
     status = "ScaledObjectStatus",
@@ -51,41 +51,41 @@ pub struct ScaledObjectSpec {
     /// The workload to scale, in the same namespace: any kind with a scale subresource.
     pub scale_target_ref: ScaleTargetRef,
 
-    /// Seconds between two looks at the triggers. Matters for the steps from and to zero, and for cached metrics: between
-    /// one and maxReplicaCount the HPA asks at its own pace. Default 30.
+    /// Seconds between two polls of the triggers. Polls decide the steps from and to zero, and refresh cached metrics; between
+    /// one and maxReplicaCount the HPA reads the metrics at its own interval. Default 30.
     #[schemars(range(min = 1))]
     pub polling_interval: Option<i32>,
 
-    /// Seconds after the creation of this object during which it is not scaled to zero. Default 0.
+    /// Seconds after the creation of this object during which the target is not scaled to zero. Default 0.
     #[schemars(range(min = 0))]
     pub initial_cooldown_period: Option<i32>,
 
-    /// Seconds without any active trigger before the target is scaled to zero, or to idleReplicaCount. It gates only
-    /// that last step; for the steps above it, see behavior.scaleDown of the HPA. Default 300.
+    /// Seconds without any active trigger before the target is scaled to zero, or to idleReplicaCount. The cooldown
+    /// applies only to that last step; behavior.scaleDown of the HPA controls the steps above it. Default 300.
     #[schemars(range(min = 0))]
     pub cooldown_period: Option<i32>,
 
     /// Replicas to keep while no trigger is active. Must be below minReplicaCount. Use 0: with a higher number the HPA
-    /// lifts the target back to minReplicaCount. Unset means that the target rests at minReplicaCount.
+    /// scales the target back to minReplicaCount. Unset: the target stays at minReplicaCount.
     #[schemars(range(min = 0))]
     pub idle_replica_count: Option<i32>,
 
-    /// The fewest replicas the target may have; 0 lets it sleep when no trigger is active. Default 0.
+    /// Minimum number of replicas. With 0, the target is scaled to zero when no trigger is active. Default 0.
     #[schemars(range(min = 0))]
     pub min_replica_count: Option<i32>,
 
-    /// The most replicas the target may have. Default 100.
+    /// Maximum number of replicas. Default 100.
     #[schemars(range(min = 1))]
     pub max_replica_count: Option<i32>,
 
-    /// Options for the managed HPA, for formulas, and for what happens on deletion.
+    /// Options for the managed HPA, for formulas, and for the deletion of this object.
     pub advanced: Option<Advanced>,
 
-    /// The events to scale by. At least one; the HPA follows the one that asks for the most replicas.
+    /// The events to scale by. At least one; the HPA follows the trigger that needs the most replicas.
     #[schemars(length(min = 1))]
     pub triggers: Vec<Trigger>,
 
-    /// What to do when a source does not answer. Without it the target keeps its replicas.
+    /// Sets replicas for the time when a source fails. Without it the target keeps its replicas.
     pub fallback: Option<Fallback>,
 }
 
@@ -105,7 +105,7 @@ pub struct ScaleTargetRef {
     /// The kind of the workload, e.g. Deployment or StatefulSet, or a custom resource with a scale subresource. Default Deployment.
     pub kind: Option<String>,
 
-    /// The container of the target whose environment the FromEnv parameters of triggers refer to. Default: the first one.
+    /// The container of the target whose environment variables the FromEnv parameters of triggers refer to. Default: the first one.
     pub env_source_container_name: Option<String>,
 }
 
@@ -120,13 +120,13 @@ impl ScaleTargetRef {
     }
 }
 
-/// How many replicas to hold while sources fail.
+/// Sets the replicas while sources fail.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct Fallback {
-    /// Fall back after more than this many failures in a row of the same trigger.
+    /// Falls back after more than this many consecutive failures of the same trigger.
     #[schemars(range(min = 0))]
     pub failure_threshold: i32,
 
@@ -134,7 +134,7 @@ pub struct Fallback {
     #[schemars(range(min = 0))]
     pub replicas: i32,
 
-    /// How `replicas` is used: static (as given, the default), currentReplicas (keep what there is),
+    /// How `replicas` is used: static (as given, the default), currentReplicas (keep the current replicas),
     /// currentReplicasIfHigher or currentReplicasIfLower (the higher or lower of both), scalingModifiers (feed `replicas`
     /// into the formula in place of the failing trigger).
     #[serde(skip_serializing_if = "Option::is_none")]

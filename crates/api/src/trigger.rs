@@ -1,4 +1,4 @@
-//! The trigger: one source of events, and how to sign in to it.
+//! The trigger: one source of events, and how to authenticate to it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
-    /// The kind of source, e.g. cron, cpu, memory, prometheus, external or external-push.
+    /// The trigger type, e.g. cron, cpu, memory, prometheus, external or external-push.
     #[schemars(length(min = 1))]
     pub r#type: String,
 
@@ -20,14 +20,14 @@ pub struct Trigger {
     /// Names must differ from each other within one object.
     pub name: Option<String>,
 
-    /// The parameters of the source; which there are depends on the type. All values are strings: quote numbers and booleans.
-    /// A parameter ending in FromEnv names an environment variable of the target's container instead of giving a value.
+    /// The parameters of the trigger type. All values are strings: quote numbers and booleans.
+    /// A parameter ending in FromEnv names an environment variable of the target's container instead of a value.
     pub metadata: BTreeMap<String, String>,
 
     /// Where the credentials for this source come from.
     pub authentication_ref: Option<AuthenticationRef>,
 
-    /// Answer the HPA from the last poll instead of asking the source each time. Saves queries to slow or metered
+    /// Serves the HPA the value of the last poll instead of querying the source each time. Saves queries to slow or metered
     /// sources; the value can then be as old as pollingInterval. Not possible for cpu, memory and cron.
     pub use_cached_metrics: Option<bool>,
 

@@ -93,7 +93,7 @@ fn split_zone(text: &str) -> Result<(Option<Tz>, &str), CronError> {
 /// Reads an IANA zone name; no name at all is UTC.
 pub fn parse_zone(text: &str) -> Result<Tz, CronError> {
     match text {
-        // KEDA: an empty name is UTC, not a mistake.
+        // KEDA: an empty name is UTC, not an error.
         "" => Ok(Tz::UTC),
         "Local" => Err(CronError::LocalZone),
         name => name.parse().map_err(|_| CronError::UnknownZone { name: name.to_owned() }),

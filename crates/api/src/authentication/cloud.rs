@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 
 use super::{PodIdentity, SecretValue};
 
-/// An Azure Key Vault, how to sign in to it, and what to read from it.
+/// An Azure Key Vault, how to authenticate to it, and what to read from it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -19,10 +19,10 @@ pub struct AzureKeyVault {
     #[schemars(length(min = 1))]
     pub secrets: Vec<AzureKeyVaultSecret>,
 
-    /// Sign in as an application. Needed unless podIdentity is azure-workload.
+    /// Authenticates as an application. Needed unless podIdentity is azure-workload.
     pub credentials: Option<AzureKeyVaultCredentials>,
 
-    /// Sign in with an identity: azure-workload.
+    /// Authenticates with an identity: azure-workload.
     pub pod_identity: Option<PodIdentity>,
 
     /// The Azure cloud that the vault is in.
@@ -69,15 +69,15 @@ pub struct AzureKeyVaultCloud {
     /// The name of the cloud, e.g. AzurePublicCloud, or Private with the two addresses below.
     pub r#type: String,
 
-    /// Private only: the resource to ask tokens for.
+    /// Private only: the resource to request tokens for.
     #[serde(rename = "keyVaultResourceURL")]
     pub key_vault_resource_url: Option<String>,
 
-    /// Private only: where to sign in.
+    /// Private only: the Active Directory endpoint to authenticate at.
     pub active_directory_endpoint: Option<String>,
 }
 
-/// A service principal of Azure. It signs in by clientSecret or by clientCertificate.
+/// A service principal of Azure. It authenticates by clientSecret or by clientCertificate.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -89,10 +89,10 @@ pub struct AzureServicePrincipal {
     /// The tenant of the service principal.
     pub tenant_id: String,
 
-    /// The secret to sign in with.
+    /// The secret to authenticate with.
     pub client_secret: Option<SecretValue>,
 
-    /// The certificate and its key to sign in with.
+    /// The certificate and its key to authenticate with.
     pub client_certificate: Option<SecretValue>,
 
     /// The password of the certificate's key, if it has one.
@@ -101,11 +101,11 @@ pub struct AzureServicePrincipal {
     /// The name of the Azure cloud. Default AzurePublicCloud.
     pub cloud: Option<String>,
 
-    /// Where to sign in, if the cloud has no well-known address.
+    /// The Active Directory endpoint, if the cloud has no well-known one.
     pub active_directory_endpoint: Option<String>,
 }
 
-/// Google Secret Manager: how to sign in to it, and what to read from it.
+/// Google Secret Manager: how to authenticate to it, and what to read from it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -115,10 +115,10 @@ pub struct GcpSecretManager {
     #[schemars(length(min = 1))]
     pub secrets: Vec<GcpSecretManagerSecret>,
 
-    /// Sign in with the key of a service account. Needed unless podIdentity is gcp.
+    /// Authenticates with the key of a service account. Needed unless podIdentity is gcp.
     pub credentials: Option<GcpCredentials>,
 
-    /// Sign in with an identity: gcp.
+    /// Authenticates with an identity: gcp.
     pub pod_identity: Option<PodIdentity>,
 }
 
@@ -147,7 +147,7 @@ pub struct GcpCredentials {
     pub client_secret: SecretValue,
 }
 
-/// AWS Secrets Manager: how to sign in to it, and what to read from it.
+/// AWS Secrets Manager: how to authenticate to it, and what to read from it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -157,10 +157,10 @@ pub struct AwsSecretManager {
     #[schemars(length(min = 1))]
     pub secrets: Vec<AwsSecretManagerSecret>,
 
-    /// Sign in with access keys. Needed unless podIdentity is aws.
+    /// Authenticates with access keys. Needed unless podIdentity is aws.
     pub credentials: Option<AwsCredentials>,
 
-    /// Sign in with an identity: aws.
+    /// Authenticates with an identity: aws.
     pub pod_identity: Option<PodIdentity>,
 
     /// The region of the secrets. Default: the operator's own.
@@ -185,7 +185,7 @@ pub struct AwsSecretManagerSecret {
     /// The stage of the version to read, e.g. AWSPREVIOUS. Default: AWSCURRENT.
     pub version_stage: Option<String>,
 
-    /// The key within the secret, when its text is a JSON object. Default: the whole text.
+    /// The key within the secret, when its text is a JSON object. Default: the complete text.
     pub secret_key: Option<String>,
 }
 

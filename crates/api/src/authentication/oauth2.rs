@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 
 use super::SecretValue;
 
-/// OAuth 2.0: a token is fetched from the token server and sent to the source.
+/// OAuth 2.0: the operator fetches a token from the token server and sends it to the source.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -27,7 +27,7 @@ pub struct OAuth2 {
     /// The address of the token server: an http or https URL.
     pub token_url: String,
 
-    /// The scopes to ask for.
+    /// The scopes to request.
     pub scopes: Option<Vec<String>>,
 
     /// More parameters to send to the token server.

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// An identity of the cloud that a trigger signs in with.
+/// An identity of the cloud provider that a trigger authenticates with.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct PodIdentity {
-    /// Whose identity: azure-workload, gcp, aws, aws-eks (deprecated: use aws), or none.
+    /// The provider of the identity: azure-workload, gcp, aws, aws-eks (deprecated: use aws), or none.
     pub provider: PodIdentityProvider,
 
     /// azure-workload: the client id of the identity, if not the operator's own. Must not be empty when given.
@@ -19,13 +19,13 @@ pub struct PodIdentity {
     /// azure-workload: the tenant of the identity, if not the operator's own.
     pub identity_tenant_id: Option<String>,
 
-    /// azure-workload: the authority to ask for tokens, if not the default one. Needs identityTenantId.
+    /// azure-workload: the authority to request tokens from, if not the default one. Needs identityTenantId.
     pub identity_authority_host: Option<String>,
 
     /// aws: the role to assume. Not together with identityOwner workload.
     pub role_arn: Option<String>,
 
-    /// aws: the external id to give when assuming roleArn.
+    /// aws: the external id to send when assuming roleArn.
     #[serde(rename = "externalID")]
     pub external_id: Option<String>,
 

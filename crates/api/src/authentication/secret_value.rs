@@ -1,4 +1,4 @@
-//! A value that stands in a Secret, in the nested form that the API uses for it.
+//! A value stored in a Secret, in the nested form of the API.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct SecretValue {
-    /// Where the value stands.
+    /// Where the value is stored.
     pub value_from: ValueFromSecret,
 }
 
-/// The place of a value.
+/// The location of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// A Vault server, how to sign in to it, and what to read from it.
+/// A Vault server, how to authenticate to it, and what to read from it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -13,19 +13,19 @@ pub struct HashiCorpVault {
     /// The address of the server, e.g. `https://vault.example.com:8200`.
     pub address: String,
 
-    /// How to sign in: token, or kubernetes (which needs mount and role).
+    /// The authentication method: token, or kubernetes (which needs mount and role).
     pub authentication: VaultAuthentication,
 
     /// The Vault namespace, if the server has several.
     pub namespace: Option<String>,
 
-    /// kubernetes only: the Vault role to sign in as.
+    /// kubernetes only: the Vault role to authenticate as.
     pub role: Option<String>,
 
-    /// kubernetes only: the path where this sign-in method is mounted in Vault.
+    /// kubernetes only: the path where the kubernetes auth method is mounted in Vault.
     pub mount: Option<String>,
 
-    /// What to sign in with. Unset with kubernetes: the operator's own token.
+    /// The credential to authenticate with. Unset with kubernetes: the operator's own token.
     pub credential: Option<VaultCredential>,
 
     /// The values to read. At least one.
@@ -33,7 +33,7 @@ pub struct HashiCorpVault {
     pub secrets: Vec<VaultSecret>,
 }
 
-/// The ways to sign in to Vault.
+/// The authentication methods of Vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "lowercase")]
@@ -42,19 +42,19 @@ pub enum VaultAuthentication {
     Kubernetes,
 }
 
-/// What to sign in to Vault with.
+/// The credential to authenticate to Vault with.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct VaultCredential {
-    /// token only: the token, in plain text; whoever may read this object can use it. The operator's VAULT_TOKEN wins over it.
+    /// token only: the token, in plain text; every reader of this object can use it. The operator's VAULT_TOKEN overrides it.
     pub token: Option<String>,
 
     /// kubernetes only: the path, in the operator's pod, of a service account token file.
     pub service_account: Option<String>,
 
-    /// kubernetes only: a service account in the namespace of the scaled object to ask a token for; wins over serviceAccount.
+    /// kubernetes only: a service account in the namespace of the scaled object to request a token for; overrides serviceAccount.
     pub service_account_name: Option<String>,
 }
 
@@ -73,10 +73,10 @@ pub struct VaultSecret {
     /// The key within the secret.
     pub key: String,
 
-    /// The engine: secret (key-value version 1), secretV2 (version 2), pki, or empty to find out from the answer.
+    /// The engine: secret (key-value version 1), secretV2 (version 2), pki, or empty to detect it from the response.
     pub r#type: Option<VaultSecretType>,
 
-    /// pki only: the certificate to ask for.
+    /// pki only: the certificate to request.
     pub pki_data: Option<VaultPkiData>,
 }
 
@@ -94,7 +94,7 @@ pub enum VaultSecretType {
     Pki,
 }
 
-/// The certificate to ask Vault's PKI engine for.
+/// The certificate to request from Vault's PKI engine.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -115,9 +115,9 @@ pub struct VaultPkiData {
     /// Other alternative names, in Vault's OID form, separated by commas.
     pub other_sans: Option<String>,
 
-    /// How long the certificate shall be valid, e.g. 24h.
+    /// How long the certificate is valid, e.g. 24h.
     pub ttl: Option<String>,
 
-    /// The form of the answer: pem, der or pem_bundle.
+    /// The format of the response: pem, der or pem_bundle.
     pub format: Option<String>,
 }

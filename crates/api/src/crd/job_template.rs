@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{QUANTITY_PATTERN, structural};
 
-/// Lists whose items are told apart by some of their fields; a second item with the same ones is refused.
+/// Lists whose items have keys; a second item with the same key is rejected.
 const KEYED_LISTS: [(&str, &[&str]); 14] = [
     ("claims", &["name"]),
     ("containers", &["name"]),
@@ -23,7 +23,7 @@ const KEYED_LISTS: [(&str, &[&str]); 14] = [
     ("volumes", &["name"]),
 ];
 
-/// Objects and maps that are replaced as a whole, by the field that holds them.
+/// Objects and maps that are atomic, by the field that holds them.
 const ATOMIC_OBJECTS: [&str; 9] = [
     "dataSource",
     "fieldRef",
@@ -36,7 +36,7 @@ const ATOMIC_OBJECTS: [&str; 9] = [
     "selector",
 ];
 
-/// References to another object by its name: replaced as a whole, and a name left out means the empty one.
+/// References to another object by its name: atomic, and an absent name is the empty one.
 const NAME_REFERENCES: [&str; 7] = [
     "configMap",
     "configMapKeyRef",
@@ -85,38 +85,38 @@ const TEMPLATE_METADATA: [&str; 5] = ["annotations", "finalizers", "labels", "na
 
 /// Completes the schema of `jobTargetRef`, and leaves out the texts below it: with them the CRD would be too large for
 /// client-side `kubectl apply`.
-pub(super) fn mend(job: &mut Value) {
+pub(super) fn normalise(job: &mut Value) {
     let description = job["description"].take();
     structural::each_schema(job, &mut |schema| structural::remove(schema, "description"));
     job["description"] = description;
-    mend_below(job, "jobTargetRef");
+    complete_below(job, "jobTargetRef");
 
     let metadata = &mut job["properties"]["template"]["properties"]["metadata"];
     // KEDA: whatever else is written there is kept.
     metadata["x-kubernetes-preserve-unknown-fields"] = json!(true);
 }
 
-/// Mends the schema held by the field `name` and all below it. An item, or a map's value, goes by the name of its list or map.
-fn mend_below(schema: &mut Value, name: &str) {
+/// Corrects the schema held by the field `name` and all below it. An item, or a map's value, has the name of its list or map.
+fn complete_below(schema: &mut Value, name: &str) {
     match schema["type"].as_str() {
-        Some("array") => mend_list(schema, name),
-        Some("object") => mend_object(schema, name),
+        Some("array") => complete_list(schema, name),
+        Some("object") => complete_object(schema, name),
         _ => {}
     }
     if QUANTITIES.contains(&name) && schema.get("x-kubernetes-int-or-string").is_some() {
         schema["pattern"] = json!(QUANTITY_PATTERN);
     }
     for (name, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
-        mend_below(property, name);
+        complete_below(property, name);
     }
     for inner in ["items", "additionalProperties"] {
         if let Some(inner) = schema.get_mut(inner) {
-            mend_below(inner, name);
+            complete_below(inner, name);
         }
     }
 }
 
-fn mend_list(list: &mut Value, name: &str) {
+fn complete_list(list: &mut Value, name: &str) {
     if let Some((_, keys)) = KEYED_LISTS.iter().find(|(keyed, _)| *keyed == name) {
         list["x-kubernetes-list-type"] = json!("map");
         list["x-kubernetes-list-map-keys"] = json!(keys);
@@ -127,7 +127,7 @@ fn mend_list(list: &mut Value, name: &str) {
     }
 }
 
-fn mend_object(object: &mut Value, name: &str) {
+fn complete_object(object: &mut Value, name: &str) {
     let has = |property: &str| object["properties"].get(property).is_some();
     let selects_nodes = has("nodeSelectorTerms") || has("matchFields");
     // Of the two kinds of secret volumes, the projected one is a reference by name.

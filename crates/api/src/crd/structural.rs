@@ -1,12 +1,12 @@
-//! Brings what kube's derive writes to the form that KEDA's CRDs have.
+//! Converts the schemas of kube's derive to the form of KEDA's CRDs.
 
 use serde_json::{Value, json};
 
-/// Mends a schema and everything below it.
+/// Corrects a schema and everything below it.
 ///
-/// A nullable field would let the API server store `null` (and refuse it for an enum, whose null member it ignores),
-/// where KEDA's CRDs prune it. An int-or-string is written the way the API server publishes its own.
-pub(super) fn mend(schema: &mut Value) {
+/// A nullable field would let the API server store `null` (and reject it for an enum, whose null member it ignores),
+/// where KEDA's CRDs prune it. An int-or-string is written as in the API server's own schemas.
+pub(super) fn normalise(schema: &mut Value) {
     remove(schema, "title");
     each_schema(schema, &mut |schema| {
         remove(schema, "nullable");
@@ -46,16 +46,16 @@ pub(super) fn remove(value: &mut Value, key: &str) {
     }
 }
 
-/// Turns `1.0` into `1`: bounds are floats in Rust's type for schemas, and integers in every CRD people have seen.
-pub(super) fn write_whole_numbers(value: &mut Value) {
+/// Turns `1.0` into `1`: bounds are floats in Rust's type for schemas, and integers in every other CRD.
+pub(super) fn write_integers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            if let Some(whole) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e15) {
-                *value = json!(whole as i64);
+            if let Some(integer) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e15) {
+                *value = json!(integer as i64);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
-        Value::Object(map) => map.values_mut().for_each(write_whole_numbers),
+        Value::Array(items) => items.iter_mut().for_each(write_integers),
+        Value::Object(map) => map.values_mut().for_each(write_integers),
         _ => {}
     }
 }

@@ -8,20 +8,20 @@ use serde_with::skip_serializing_none;
 #[cfg(test)]
 use crate::round_trip::any_int_or_string;
 
-/// Options beyond the bounds and the triggers.
+/// Advanced options.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct Advanced {
-    /// Options for the HPA that is made for this object.
+    /// Options for the HPA of this object.
     pub horizontal_pod_autoscaler_config: Option<HorizontalPodAutoscalerConfig>,
 
-    /// When this object is deleted, set the target back to the replicas it had when this object was first seen. Default
-    /// false: the target keeps the replicas it has at that moment.
+    /// When this object is deleted, set the target back to the replicas it had when this object was created. Default
+    /// false: the target keeps its current replicas.
     pub restore_to_original_replica_count: Option<bool>,
 
-    /// Combine several triggers into one metric by a formula.
+    /// Combines several triggers into one metric by a formula.
     pub scaling_modifiers: Option<ScalingModifiers>,
 }
 
@@ -34,11 +34,11 @@ pub struct HorizontalPodAutoscalerConfig {
     /// The name of the HPA. Default: keda-hpa- followed by the name of this object.
     pub name: Option<String>,
 
-    /// How fast the HPA may scale in each direction, passed on as it is. Unset: the defaults of Kubernetes.
+    /// Limits how fast the HPA scales in each direction; copied to the HPA. Unset: the defaults of Kubernetes.
     pub behavior: Option<HpaBehavior>,
 }
 
-/// The pace of scaling, one set of rules a direction.
+/// The scaling behavior: one set of rules per direction.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -47,7 +47,7 @@ pub struct HpaBehavior {
     /// The rules for adding replicas. Unset: in each 15 seconds at most double, or 4 more, whichever is higher, at once.
     pub scale_up: Option<HpaScalingRules>,
 
-    /// The rules for removing replicas. Unset: all the way down, but only to the highest number recommended in the last 300 seconds.
+    /// The rules for removing replicas. Unset: any number at once, down to the highest number recommended in the last 300 seconds.
     pub scale_down: Option<HpaScalingRules>,
 }
 
@@ -57,18 +57,18 @@ pub struct HpaBehavior {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct HpaScalingRules {
-    /// Limits to the change within a period; which of them counts is said by selectPolicy.
+    /// Limits to the change within a period; selectPolicy chooses among them.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub policies: Option<Vec<HpaScalingPolicy>>,
 
-    /// Which policy counts: Max (the one that allows the most, the default), Min, or Disabled (never scale in this direction).
+    /// Selects the policy: Max (the one that allows the most, the default), Min, or Disabled (never scale in this direction).
     pub select_policy: Option<String>,
 
-    /// Seconds to look back: the most cautious recommendation in this window is taken. 0 to 3600; default 0 up, 300 down.
+    /// Seconds of past recommendations to consider: the most conservative one is used. 0 to 3600; default 0 up, 300 down.
     #[schemars(range(min = 0, max = 3600))]
     pub stabilization_window_seconds: Option<i32>,
 
-    /// How far the metric may be off its target, as a share of it, before anything is done: 0.05 means 5 %. Default: the
+    /// How far the metric may differ from its target, as a fraction of it, before the HPA scales: 0.05 means 5 %. Default: the
     /// setting of the cluster, normally 0.1.
     #[schemars(extend("pattern" = crate::crd::QUANTITY_PATTERN))]
     #[cfg_attr(test, proptest(strategy = "any_int_or_string()"))]
@@ -80,7 +80,7 @@ pub struct HpaScalingRules {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct HpaScalingPolicy {
-    /// What value counts: Pods or Percent (of the current replicas).
+    /// The unit of value: Pods or Percent (of the current replicas).
     pub r#type: String,
 
     /// The largest change allowed within the period; above 0.
@@ -97,10 +97,10 @@ pub struct HpaScalingPolicy {
 #[serde(rename_all = "camelCase")]
 pub struct ScalingModifiers {
     /// An expression over the names of triggers, e.g. "max(orders, returns) / 2". Every trigger it mentions needs a name;
-    /// cpu and memory triggers cannot take part.
+    /// cpu and memory triggers cannot be used.
     pub formula: Option<String>,
 
-    /// The value of the formula that one replica (or, with metricType Value, the whole target) should see: a number above 0.
+    /// The value of the formula that one replica (or, with metricType Value, all replicas together) should have: a number above 0.
     pub target: Option<String>,
 
     /// The target is active while the formula gives more than this number. Default 0.

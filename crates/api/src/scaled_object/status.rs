@@ -11,7 +11,7 @@ use crate::condition::Condition;
 #[cfg(test)]
 use crate::round_trip::any_time;
 
-/// The state of the object as the operator sees it. Written by the operator only.
+/// The observed state of the object. Only the operator writes it.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
@@ -24,23 +24,23 @@ pub struct ScaledObjectStatus {
     #[serde(rename = "scaleTargetGVKR")]
     pub scale_target_gvkr: Option<GroupVersionKindResource>,
 
-    /// The replicas the target had when this object was first seen; restored on deletion if asked for.
+    /// The replicas of the target when this object was created; restored on deletion if restoreToOriginalReplicaCount is set.
     pub original_replica_count: Option<i32>,
 
-    /// When a trigger was last seen active. The cooldown counts from here.
+    /// When a trigger was last active. The cooldown counts from this time.
     #[cfg_attr(test, proptest(strategy = "any_time()"))]
     pub last_active_time: Option<Time>,
 
     /// The names under which the external metrics of this object are served, in the order of the triggers.
     pub external_metric_names: Option<Vec<String>>,
 
-    /// The resource metrics that the HPA reads from the cluster itself: cpu, memory.
+    /// The resource metrics that the HPA reads from the metrics server: cpu, memory.
     pub resource_metric_names: Option<Vec<String>>,
 
-    /// The name of the metric that the formula makes, once there is one.
+    /// The name of the composite metric, if there is a formula.
     pub composite_scaler_name: Option<String>,
 
-    /// Ready, Active, Fallback, Paused and HPAActive: what works, and what does not and why.
+    /// Ready, Active, Fallback, Paused and HPAActive, each with its reason.
     pub conditions: Option<Vec<Condition>>,
 
     /// The failures of each metric, by metric name; kept while a fallback is configured.
@@ -49,7 +49,7 @@ pub struct ScaledObjectStatus {
     /// Which external metrics are active, by metric name.
     pub triggers_activity: Option<BTreeMap<String, TriggerActivity>>,
 
-    /// The replicas the target is held at by the annotation autoscaling.keda.sh/paused-replicas.
+    /// The replicas at which the target is paused by the annotation autoscaling.keda.sh/paused-replicas.
     pub paused_replica_count: Option<i32>,
 
     /// The name of the HPA that is managed for this object.
@@ -76,24 +76,24 @@ pub struct GroupVersionKindResource {
     /// The kind, e.g. Deployment.
     pub kind: String,
 
-    /// The resource as it stands in URLs, e.g. deployments.
+    /// The resource as in URLs, e.g. deployments.
     pub resource: String,
 }
 
-/// How often a metric failed in a row.
+/// The consecutive failures of a metric.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub struct HealthStatus {
-    /// Failures in a row; 0 after an answer.
+    /// Consecutive failures; 0 after a success.
     pub number_of_failures: Option<i32>,
 
-    /// Happy when the last query was answered, else Failing.
+    /// Happy when the last query succeeded, else Failing.
     pub status: Option<String>,
 }
 
-/// Whether a metric asks for the target to be awake.
+/// Whether a metric keeps the target active.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]

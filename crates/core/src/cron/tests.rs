@@ -14,7 +14,7 @@ fn schedule(text: &str) -> Schedule {
 }
 
 #[test]
-fn mistakes_name_the_field_and_the_remedy() {
+fn errors_name_the_field_and_the_remedy() {
     let count = "a schedule needs five fields (minute, hour, day of month, month, day of week), but";
     let blank = "a zone in front of a schedule needs a blank after it, such as `CRON_TZ=Europe/Berlin 0 8 * * *`";
     let rows = [
@@ -116,7 +116,7 @@ fn an_open_window_changes_at_its_end_and_a_closed_one_at_its_start() {
 }
 
 #[test]
-fn what_never_occurs_is_looked_for_again_each_year() {
+fn a_schedule_that_never_occurs_is_searched_again_each_year() {
     // 2100 is no leap year, so that from 2096 on the next 29 February is too far away for a while.
     let window = Window { start: schedule("0 0 29 2 *"), end: schedule("0 0 1 1 *"), zone: Tz::UTC };
     let now = at("2096-06-01T00:00:00Z");
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_keeps_its_answer_until_its_next_change(
+    fn a_window_does_not_change_before_its_next_change(
         start in expression(),
         end in expression(),
         now in prop_oneof![instant(), near_clock_change()],

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_becomes_a_composite_metric() {
+    fn modifiers_become_a_composite_metric() {
         let rows = [
             ("only what is needed", json!({ "formula": "a", "target": "2.5" }), 2500, MetricType::AverageValue, 0.0),
             (
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_given_is_no_composite_metric() {
+    fn without_modifiers_there_is_no_composite_metric() {
         for modifiers in [json!(null), json!({}), json!({ "formula": "", "target": "" })] {
             assert!(parse(&spec(modifiers, Some("static")), sample_class_of).unwrap().is_none());
         }
     }
 
     #[test]
-    fn every_mistake_is_named_at_once() {
+    fn every_error_is_reported_at_once() {
         let no_formula = "error ScalingModifiers.Formula is mandatory";
         let rows = [
             (json!({ "target": "2" }), None, vec![no_formula]),

@@ -63,7 +63,7 @@ fn formulas_give_what_expr_gives() {
 }
 
 #[test]
-fn problems_name_the_place_the_word_and_the_remedy() {
+fn errors_name_the_position_the_word_and_the_remedy() {
     let names = ["a", "my-queue"];
     let rows = [
         (
@@ -108,7 +108,7 @@ fn a_formula_knows_which_triggers_it_mentions() {
 }
 
 #[test]
-fn a_trial_that_fails_for_its_values_alone_is_forgiven() {
+fn a_trial_that_fails_only_for_its_values_is_allowed() {
     for formula in ["int(a ** 0.5)", "9223372036854775807 + int(-a)"] {
         assert!(Formula::compile(formula, &["a"]).is_ok(), "{formula}");
     }

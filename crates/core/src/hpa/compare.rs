@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_we_set_counts() {
+    fn only_fields_that_we_set_count() {
         let paused = json!({ "spec": { "behavior": { "scaleDown": { "selectPolicy": "Disabled" } } } });
         let filled = json!({ "spec": { "behavior": {
             "scaleDown": { "selectPolicy": "Disabled", "policies": [{ "type": "Percent", "value": 100, "periodSeconds": 15 }] },
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_that_is_rendered_no_more_must_go() {
+    fn a_label_that_is_no_longer_rendered_is_removed() {
         let old = hpa(json!({ "metadata": { "labels": { "team": "core" } } }));
         let new = hpa(json!({}));
         assert!(needs_write(&old, &new, LastRendered { rendered: Some(&old) }));

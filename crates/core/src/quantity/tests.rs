@@ -93,7 +93,7 @@ fn odd_corners_are_those_of_kubernetes() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_name_the_position_and_the_cause() {
     let rows = [
         ("", "`` is not a quantity; write a number with an optional suffix, such as 5, 2.5, 1500m or 1Gi"),
         (" 1", "` 1` is not a quantity; write a number with an optional suffix, such as 5, 2.5, 1500m or 1Gi"),

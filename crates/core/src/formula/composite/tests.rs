@@ -99,7 +99,7 @@ fn fallbacks_know_fractions_and_ready_pods() {
 }
 
 #[test]
-fn what_is_not_known_is_unknown_and_says_why() {
+fn an_unknown_composite_metric_has_its_reason() {
     let failed = |count| Reading::Failed(Failures(count));
     let usable = Fallback { failure_threshold: 3, replicas: 3, behavior: Some(ScalingModifiers) };
     let current = Fallback { behavior: Some(CurrentReplicas), ..usable.clone() };

@@ -15,7 +15,7 @@ fn problem(text: &str) -> String {
 }
 
 #[test]
-fn what_is_too_long_or_too_deep_is_refused_at_once() {
+fn formulas_that_are_too_long_or_too_deep_are_rejected_at_once() {
     let rows = [
         ("100,000 parentheses", "(".repeat(100_000), "bytes long"),
         ("as many as fit", "(".repeat(TEXT_MAX_BYTES), "nested more than"),
@@ -47,7 +47,7 @@ fn a_long_sum_is_not_deep() {
 }
 
 #[test]
-fn work_that_multiplies_is_cut_off() {
+fn the_steps_of_an_evaluation_are_limited() {
     let tens = "[1,1,1,1,1,1,1,1,1,1]";
     let nested = format!("sum({tens}, sum({tens}, sum({tens}, sum({tens}, sum({tens}, #)))))");
     assert!(problem(&nested).contains("steps"));
@@ -214,17 +214,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_text_is_judged(text in "\\PC{0,60}", numbers in prop::array::uniform3(number())) {
+    fn any_text_can_be_compiled_or_rejected(text in "\\PC{0,60}", numbers in prop::array::uniform3(number())) {
         try_out(&text, numbers);
     }
 
     #[test]
-    fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn any_bytes_can_be_compiled_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         try_out(&String::from_utf8_lossy(&bytes), [None; 3]);
     }
 
     #[test]
-    fn any_pieces_are_judged(pieces in prop::collection::vec(piece(), 1..24), numbers in prop::array::uniform3(number())) {
+    fn any_pieces_can_be_compiled_or_rejected(pieces in prop::collection::vec(piece(), 1..24), numbers in prop::array::uniform3(number())) {
         try_out(&pieces.join(" "), numbers);
         try_out(&pieces.concat(), numbers);
     }

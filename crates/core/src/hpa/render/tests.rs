@@ -135,7 +135,7 @@ fn a_pause_of_one_direction_disables_it_and_keeps_the_rest() {
 }
 
 #[test]
-fn what_cannot_be_rendered_is_named() {
+fn render_errors_name_the_cause() {
     let errors = [
         (vec![], "no metric specs returned from scalers for ScaledObject shop/web"),
         (vec![external("m"), external("m")], "metricName m defined multiple times in ScaledObject web"),
