@@ -1,4 +1,4 @@
-//! Certificates in files that somebody else keeps: a mounted Secret, cert-manager, or hands. When the files change, what is served does.
+//! Serving certificates in files that another tool rotates, such as cert-manager. A change of the files replaces the served certificate.
 
 use std::convert::Infallible;
 use std::fs;
@@ -10,10 +10,10 @@ use kedge_serving::{CertificateError, ServingCertificate};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-/// How often the files are read. The kubelet takes up to a minute to change them, and a certificate is replaced long before its end.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the files are read. The kubelet takes up to a minute to update them, and certificates are rotated long before they expire.
+const READ_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Two files, PEM.
+/// Two PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     pub chain: PathBuf,
@@ -24,64 +24,64 @@ pub struct Files {
 pub enum FilesError {
     #[error("cannot read {0}")]
     Read(PathBuf, #[source] io::Error),
-    #[error("{} and {} do not make a certificate", .0.chain.display(), .0.key.display())]
+    #[error("{} and {} are not a certificate with its key", .0.chain.display(), .0.key.display())]
     Certificate(Files, #[source] CertificateError),
 }
 
-/// What is in the files.
+/// The contents of the files.
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Follows the files.
+/// Watches the files.
 #[derive(Debug)]
-pub struct Follower {
+pub struct FileWatcher {
     files: Files,
-    /// What was last looked at.
+    /// The contents at the last read.
     seen: Pair,
     certificate: ServingCertificate,
 }
 
 impl Files {
-    /// The certificate in the files, and what follows them.
-    pub async fn open(self) -> Result<(ServingCertificate, Follower), FilesError> {
-        let seen = self.read().await?;
+    /// The certificate in the files, and the watcher that keeps it current.
+    pub async fn open(self) -> Result<(ServingCertificate, FileWatcher), FilesError> {
+        let seen = self.read_pair().await?;
         let certificate = ServingCertificate::from_pem(&seen.0, &seen.1)
             .map_err(|error| FilesError::Certificate(self.clone(), error))?;
-        Ok((certificate.clone(), Follower { files: self, seen, certificate }))
+        Ok((certificate.clone(), FileWatcher { files: self, seen, certificate }))
     }
 
-    async fn read(&self) -> Result<Pair, FilesError> {
+    async fn read_pair(&self) -> Result<Pair, FilesError> {
         let files = self.clone();
-        // A mounted folder may hang; that must not hold anything else.
-        tokio::task::spawn_blocking(move || Ok((read(files.chain)?, read(files.key)?)))
+        // A mounted folder may hang, which must not block other tasks.
+        tokio::task::spawn_blocking(move || Ok((read_file(files.chain)?, read_file(files.key)?)))
             .await
             .expect("reading does not panic")
     }
 }
 
-fn read(path: PathBuf) -> Result<Vec<u8>, FilesError> {
+fn read_file(path: PathBuf) -> Result<Vec<u8>, FilesError> {
     fs::read(&path).map_err(|error| FilesError::Read(path, error))
 }
 
-impl Follower {
-    /// Follows them for ever.
+impl FileWatcher {
+    /// Watches the files for ever.
     pub async fn run(mut self) -> Infallible {
         loop {
-            sleep(LOOK_INTERVAL).await;
-            self.look().await;
+            sleep(READ_INTERVAL).await;
+            self.reload().await;
         }
     }
 
-    /// Shows what the files hold now. What cannot be used changes nothing: the two files are not replaced in one instant.
-    async fn look(&mut self) {
+    /// Serves the current contents. Unusable contents change nothing: the two files are not replaced at the same instant.
+    async fn reload(&mut self) {
         let files = &self.files;
-        match files.read().await {
+        match files.read_pair().await {
             Ok(pair) if pair == self.seen => {}
             Ok(pair) => {
                 match self.certificate.replace_pem(&pair.0, &pair.1) {
-                    Ok(()) => info!(chain = %files.chain.display(), "another certificate is served"),
+                    Ok(()) => info!(chain = %files.chain.display(), "serving certificate replaced"),
                     Err(error) => {
                         let error = &FilesError::Certificate(files.clone(), error) as &dyn std::error::Error;
-                        warn!(error, "the files changed and cannot be used; the last certificate stays");
+                        warn!(error, "certificate files changed but are unusable; keeping the previous certificate");
                     }
                 }
                 self.seen = pair;
@@ -89,7 +89,7 @@ impl Follower {
             Err(error) => {
                 warn!(
                     error = &error as &dyn std::error::Error,
-                    "the certificate cannot be looked at; the last one stays"
+                    "cannot read the certificate files; keeping the previous certificate"
                 );
             }
         }
@@ -99,19 +99,19 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Contents;
-    use crate::make::apply;
+    use crate::SecretContents;
+    use crate::issue::apply;
     use crate::plan::plan;
-    use crate::wanted::{Lifetimes, Wanted};
+    use crate::spec::{CertificateSpec, Lifetimes};
 
-    fn made() -> Contents {
-        let wanted = Wanted { names: vec!["web".to_owned()], lifetimes: Lifetimes::default() };
-        let (nothing, now) = (Contents::default(), "2026-12-01T10:00:00Z".parse().unwrap());
-        apply(plan(&nothing, &wanted, now), &nothing, None, &wanted, now).unwrap()
+    fn made() -> SecretContents {
+        let spec = CertificateSpec { names: vec!["web".to_owned()], lifetimes: Lifetimes::default() };
+        let (nothing, now) = (SecretContents::default(), "2026-12-01T10:00:00Z".parse().unwrap());
+        apply(plan(&nothing, &spec, now), &nothing, None, &spec, now).unwrap()
     }
 
     #[tokio::test]
-    async fn what_the_files_hold_is_served_once_it_can_be() {
+    async fn a_change_of_the_files_is_served_once_the_pair_matches() {
         let folder = tempfile::tempdir().unwrap();
         let files = Files { chain: folder.path().join("tls.crt"), key: folder.path().join("tls.key") };
         let missing = files.clone().open().await.unwrap_err().to_string();
@@ -119,18 +119,18 @@ mod tests {
         let (first, second) = (made(), made());
         fs::write(&files.chain, &first.chain).unwrap();
         fs::write(&files.key, &first.key).unwrap();
-        let (certificate, mut follower) = files.clone().open().await.unwrap();
+        let (certificate, mut watcher) = files.clone().open().await.unwrap();
         let before = certificate.leaf();
-        follower.look().await;
+        watcher.reload().await;
         assert_eq!(certificate.leaf(), before);
         fs::write(&files.chain, &second.chain).unwrap();
-        follower.look().await;
+        watcher.reload().await;
         assert_eq!(certificate.leaf(), before, "half of a pair changes nothing");
         fs::write(&files.key, &second.key).unwrap();
-        follower.look().await;
+        watcher.reload().await;
         assert_ne!(certificate.leaf(), before);
         fs::remove_file(&files.key).unwrap();
-        follower.look().await;
+        watcher.reload().await;
         assert_ne!(certificate.leaf(), before, "nor does a missing file");
     }
 }

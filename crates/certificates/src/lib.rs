@@ -1,34 +1,34 @@
-//! The certificates that Kedge serves with: made here, kept in one Secret that all replicas share, renewed in time, and put
-//! into the objects by which the API server trusts them. Nothing restarts, and no request is lost.
+//! The serving certificates of Kedge: issued here, stored in one Secret that all replicas share, rotated in time. Their CA bundle
+//! is injected into the APIService and the webhook configuration. Rotation needs no restart and loses no request.
 //!
 //! | module | what it holds | pure |
 //! |---|---|---|
 //! | [`contents`] | the four parts of the Secret | yes |
-//! | [`wanted`] | names, lifetimes, and the times that follow from them | yes |
-//! | [`mod@plan`] | what is to be done about what was found | yes |
-//! | [`make`] | doing it: keys and certificates | but for randomness |
-//! | `reading` | certificates and keys as they are found | yes |
-//! | [`keeper`] | the Secret kept, and its certificate shown | |
-//! | [`bundles`] | the authority in the APIService and in the webhook configuration | |
-//! | [`files`] | certificates that somebody else keeps in files | |
+//! | [`spec`] | names, lifetimes, and the times that follow from them | yes |
+//! | [`mod@plan`] | the next step of the rotation | yes |
+//! | [`issue`] | issues keys and certificates as planned | but for randomness |
+//! | `parse` | parses and verifies stored certificates and keys | yes |
+//! | [`rotation`] | rotates the Secret, and serves its certificate | |
+//! | [`ca_bundles`] | the CA bundle in the APIService and in the webhook configuration | |
+//! | [`files`] | serving certificates in files that another tool rotates | |
 //!
-//! A leaf is the certificate that servers show; the authority is who issued it, and whom the API server is told to trust.
+//! The leaf certificate is the one that servers present; the CA issued it, and the API server trusts the CA.
 //!
-//! How an authority is replaced: the new one joins the old one in `ca.crt`, first in it, and its key takes the place of the old key; the
-//! leaf stays. Every replica writes both authorities into the bundles. When the bundles are seen to hold the new one, and a grace for
-//! the caches of the API servers is over, a leaf of the new authority is made. A while later the old authority leaves.
+//! Rotation of the CA: the new CA certificate is put before the old one in `ca.crt`, and the new key replaces the old key; the leaf
+//! stays. Every replica writes both CA certificates into the CA bundles. When all bundles hold the new one, and a grace period for
+//! the caches of the API servers is over, the new CA issues a leaf. The old CA certificate is dropped later.
 
-pub mod bundles;
+pub mod ca_bundles;
 pub mod contents;
 pub mod files;
-pub mod keeper;
-pub mod make;
+pub mod issue;
+mod parse;
 pub mod plan;
-mod reading;
-pub mod wanted;
+pub mod rotation;
+pub mod spec;
 
-pub use bundles::Target;
-pub use contents::Contents;
-pub use keeper::{Keeper, Part, Settings};
+pub use ca_bundles::CaBundleTarget;
+pub use contents::SecretContents;
 pub use plan::{Plan, Reason, plan};
-pub use wanted::{Lifetimes, Wanted};
+pub use rotation::{Role, Rotator, Settings};
+pub use spec::{CertificateSpec, Lifetimes};

@@ -1,43 +1,43 @@
-//! What is to be done about what was found: a total function of the Secret's contents, what is wanted, and the time.
+//! The next step of the rotation: a total function of the Secret's contents, the specification and the time.
 
 use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::contents::Contents;
-use crate::reading::{self, Authority, Leaf};
-use crate::wanted::{Wanted, backdating};
+use crate::contents::SecretContents;
+use crate::parse::{self, CaCertificate, Leaf};
+use crate::spec::{CertificateSpec, backdating};
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// All is well until then.
+    /// Nothing to do until then.
     Keep { until: DateTime<Utc> },
-    /// The leaf is of an authority that is being replaced. It is followed by one of the new authority as soon as that is trusted, and at the
-    /// latest then, when the old one is of no use any more.
-    Follow { by: DateTime<Utc> },
-    /// A new leaf, of the same authority, at once.
+    /// Replace the leaf of the old CA by one of the new CA as soon as that is trusted everywhere, and at the latest then, when the old
+    /// leaf expires.
+    ReplaceLeaf { by: DateTime<Utc> },
+    /// Issue a new leaf by the same CA, at once.
     RenewLeaf { because: Reason },
-    /// A new authority.
-    RenewAuthority { because: Reason },
-    /// The authorities that were replaced are no longer needed.
-    DropOldAuthorities,
+    /// Issue a new CA certificate.
+    RenewCa { because: Reason },
+    /// Drop the CA certificates that were replaced.
+    DropOldCas,
 }
 
-/// Why something is made anew.
+/// Why a certificate is issued again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Missing,
     Unreadable,
-    KeyDoesNotFit,
-    NotAnAuthority,
-    /// Its time is over, or has not come.
-    OutOfTime,
-    /// Two thirds of its time are over.
-    Aged,
-    NameMissing,
-    OfAnotherAuthority,
+    KeyMismatch,
+    NotACa,
+    /// Expired, or not valid yet.
+    Expired,
+    /// Two thirds of its lifetime have passed.
+    RenewalDue,
+    MissingName,
+    OtherIssuer,
 }
 
 impl fmt::Display for Reason {
@@ -45,66 +45,72 @@ impl fmt::Display for Reason {
         formatter.write_str(match self {
             Self::Missing => "it is missing",
             Self::Unreadable => "it cannot be read",
-            Self::KeyDoesNotFit => "its key does not fit",
-            Self::NotAnAuthority => "it is not an authority",
-            Self::OutOfTime => "its time is over, or has not come",
-            Self::Aged => "two thirds of its time are over",
-            Self::NameMissing => "a name is missing",
-            Self::OfAnotherAuthority => "it is of another authority",
+            Self::KeyMismatch => "its key does not match",
+            Self::NotACa => "it is not a CA certificate",
+            Self::Expired => "it is expired or not valid yet",
+            Self::RenewalDue => "two thirds of its lifetime have passed",
+            Self::MissingName => "a name is missing",
+            Self::OtherIssuer => "another CA issued it",
         })
     }
 }
 
 /// Chooses the next step.
-pub fn plan(found: &Contents, wanted: &Wanted, now: DateTime<Utc>) -> Plan {
-    let (signer, others) = match reading::signer(found) {
+pub fn plan(found: &SecretContents, spec: &CertificateSpec, now: DateTime<Utc>) -> Plan {
+    let (signer, others) = match parse::signer(found) {
         Ok(found) => found,
-        Err(because) => return Plan::RenewAuthority { because },
+        Err(because) => return Plan::RenewCa { because },
     };
-    let authority = signer.authority;
-    if !authority.validity.holds_at(now) {
-        return Plan::RenewAuthority { because: Reason::OutOfTime };
+    let ca = signer.ca;
+    if !ca.validity.contains(now) {
+        return Plan::RenewCa { because: Reason::Expired };
     }
-    if authority.validity.renew_at() <= now {
-        return Plan::RenewAuthority { because: Reason::Aged };
+    if ca.validity.renew_at() <= now {
+        return Plan::RenewCa { because: Reason::RenewalDue };
     }
-    let leaf = match reading::leaf(found) {
+    let leaf = match parse::leaf(found) {
         Ok(leaf) => leaf,
         Err(because) => return Plan::RenewLeaf { because },
     };
-    plan_leaf(&leaf, &authority, &others, wanted, now)
+    plan_leaf(&leaf, &ca, &others, spec, now)
 }
 
-fn plan_leaf(leaf: &Leaf, authority: &Authority, others: &[Authority], wanted: &Wanted, now: DateTime<Utc>) -> Plan {
-    if !leaf.validity.holds_at(now) {
-        return Plan::RenewLeaf { because: Reason::OutOfTime };
+fn plan_leaf(
+    leaf: &Leaf,
+    ca: &CaCertificate,
+    others: &[CaCertificate],
+    spec: &CertificateSpec,
+    now: DateTime<Utc>,
+) -> Plan {
+    if !leaf.validity.contains(now) {
+        return Plan::RenewLeaf { because: Reason::Expired };
     }
-    if !leaf.is_issued_by(authority, now) {
-        let old = others.iter().find(|old| old.validity.holds_at(now) && leaf.is_issued_by(old, now));
+    if !leaf.is_issued_by(ca, now) {
+        let old = others.iter().find(|old| old.validity.contains(now) && leaf.is_issued_by(old, now));
         return match old {
-            Some(old) => Plan::Follow { by: leaf.validity.not_after.min(old.validity.not_after) },
-            None => Plan::RenewLeaf { because: Reason::OfAnotherAuthority },
+            Some(old) => Plan::ReplaceLeaf { by: leaf.validity.not_after.min(old.validity.not_after) },
+            None => Plan::RenewLeaf { because: Reason::OtherIssuer },
         };
     }
-    if !leaf.names_all(&wanted.names) {
-        return Plan::RenewLeaf { because: Reason::NameMissing };
+    if !leaf.covers(&spec.names) {
+        return Plan::RenewLeaf { because: Reason::MissingName };
     }
     if leaf.validity.renew_at() <= now {
-        return Plan::RenewLeaf { because: Reason::Aged };
+        return Plan::RenewLeaf { because: Reason::RenewalDue };
     }
-    let renew_at = leaf.validity.renew_at().min(authority.validity.renew_at());
-    match drop_at(leaf, others, wanted) {
-        Some(at) if at <= now => Plan::DropOldAuthorities,
+    let renew_at = leaf.validity.renew_at().min(ca.validity.renew_at());
+    match drop_at(leaf, others, spec) {
+        Some(at) if at <= now => Plan::DropOldCas,
         Some(at) => Plan::Keep { until: at.min(renew_at) },
         None => Plan::Keep { until: renew_at },
     }
 }
 
-/// When the old authorities are no longer needed: some time after the leaf was made, or when the first of them is over.
-fn drop_at(leaf: &Leaf, others: &[Authority], wanted: &Wanted) -> Option<DateTime<Utc>> {
-    let first_over = others.iter().map(|old| old.validity.not_after).min()?;
-    let made_at = leaf.validity.not_before + delta(backdating(wanted.lifetimes.leaf));
-    Some(first_over.min(made_at + delta(wanted.overlap())))
+/// When to drop the old CA certificates: some time after the leaf was issued, or when the first of them expires.
+fn drop_at(leaf: &Leaf, others: &[CaCertificate], spec: &CertificateSpec) -> Option<DateTime<Utc>> {
+    let first_expiry = others.iter().map(|old| old.validity.not_after).min()?;
+    let issued_at = leaf.validity.not_before + delta(backdating(spec.lifetimes.leaf));
+    Some(first_expiry.min(issued_at + delta(spec.overlap())))
 }
 
 pub(crate) fn delta(duration: Duration) -> TimeDelta {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use anyhow::Context;
-use kedge_serving::{Limits, Security, ServingCertificate, Spoken, Tls};
+use kedge_serving::{Limits, Security, ServingCertificate, Tls, TlsProtocols};
 use kedge_webhooks::Webhooks;
 use kedge_webhooks::index::Index;
 use kedge_webhooks::lookups::KubeLookups;
@@ -18,14 +18,19 @@ use tracing::info;
 pub(crate) struct AdmissionServer {
     client: kube::Client,
     pub(crate) index: Arc<Index>,
-    spoken: Spoken,
+    protocols: TlsProtocols,
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
 impl AdmissionServer {
     /// Validates the objects of these namespaces; empty means all.
-    pub(crate) fn new(client: kube::Client, namespaces: &[String], spoken: Spoken) -> Self {
-        Self { client, index: Arc::new(Index::for_namespaces(namespaces.to_vec())), spoken, telemetry: Arc::default() }
+    pub(crate) fn new(client: kube::Client, namespaces: &[String], protocols: TlsProtocols) -> Self {
+        Self {
+            client,
+            index: Arc::new(Index::for_namespaces(namespaces.to_vec())),
+            protocols,
+            telemetry: Arc::default(),
+        }
     }
 
     /// Serves until `stop`, if there is a listener.
@@ -43,7 +48,7 @@ impl AdmissionServer {
             let webhooks = webhooks.clone();
             async move { webhooks.handle(request).await }
         };
-        let tls = Security::Tls(Tls { spoken: self.spoken.clone(), ..Tls::new(certificate) });
+        let tls = Security::Tls(Tls { protocols: self.protocols.clone(), ..Tls::new(certificate) });
         let served = kedge_serving::serve(listener, tls, Limits::default(), handler, stop);
         tokio::select! {
             biased;

@@ -64,7 +64,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let (certificate, renewal) = certificate::open(client.clone(), &settings.serving.certificate).await?;
     let operator = start(client.clone(), settings);
     let readiness = Readiness::new();
-    let admission = AdmissionServer::new(client.clone(), &settings.scope.namespaces, settings.service_tls.spoken());
+    let admission = AdmissionServer::new(client.clone(), &settings.scope.namespaces, settings.service_tls.protocols());
 
     let trust = Trust::fetch(&client).await.context("cannot read how callers of the metrics API authenticate")?;
     let parts = Parts {

@@ -37,7 +37,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let (certificate, renewal) = certificate::open(client.clone(), &settings.certificate).await?;
 
     let shutdown = Shutdown::new();
-    let admission = AdmissionServer::new(client, &settings.namespaces, settings.tls.spoken());
+    let admission = AdmissionServer::new(client, &settings.namespaces, settings.tls.protocols());
     let readiness = Readiness::new();
     let (probed, telemetry) = (readiness.clone(), admission.telemetry.clone());
     let health = plain_http::serve(health, move |path| plain_http::probe(&probed, path), shutdown.stopped());

@@ -1,4 +1,4 @@
-//! Which form of an answer the Accept header admits. All answers are JSON; discovery knows a second kind of it.
+//! Content negotiation by the Accept header. All responses are JSON; discovery has a second form.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
@@ -18,7 +18,7 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Status> {
     if ranges.is_empty() || ranges.iter().any(MediaRange::admits_json) { Ok(()) } else { Err(Status::not_acceptable()) }
 }
 
-/// The form of discovery that the caller likes best among those it takes.
+/// The form of discovery that the caller prefers.
 pub(crate) fn choose_discovery(headers: &HeaderMap) -> Result<DiscoveryForm, Status> {
     let ranges = parse_ranges(headers);
     if ranges.is_empty() {
@@ -65,7 +65,7 @@ impl MediaRange {
     }
 }
 
-/// What is acceptable, best first, equals in the order in which they stand.
+/// The acceptable media ranges, best first, equals in their order of appearance.
 fn parse_ranges(headers: &HeaderMap) -> Vec<MediaRange> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let texts = values.flat_map(|value| value.split(',')).map(str::trim).filter(|text| !text.is_empty());
@@ -74,7 +74,7 @@ fn parse_ranges(headers: &HeaderMap) -> Vec<MediaRange> {
         return ranges;
     }
     ranges.sort_by(|one, other| other.quality.total_cmp(&one.quality));
-    // A refusal stays in the list as a range that admits nothing: the list must not look empty, which admits all.
+    // A range with quality 0 stays in the list and admits nothing: an empty list would admit everything.
     for refused in ranges.iter_mut().filter(|range| range.quality <= 0.0) {
         refused.base.clear();
     }

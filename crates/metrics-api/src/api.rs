@@ -1,4 +1,4 @@
-//! One request from its head to its answer: who asks, whether they may, what they get, and by when.
+//! One request: authentication, authorization, the response, and the deadline.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::{self, Answer};
 use crate::attributes::Attributes;
 use crate::authentication::Authenticator;
 use crate::authorization::Authorizer;
 use crate::discovery::Discovery;
-use crate::health::{Readiness, Vitals, render_health};
+use crate::health::{HealthState, Readiness, render_health};
 use crate::identity::Identity;
 use crate::openapi::OpenApi;
-use crate::review::{AccessVerdict, Reviews};
+use crate::response::{self, HttpResponse};
+use crate::review::{AccessVerdict, ReviewCache};
 use crate::route::{Route, parse_route};
 use crate::server::Parts;
 use crate::settings::Settings;
@@ -41,7 +41,7 @@ pub(crate) struct Api {
     request_limit: Duration,
 }
 
-/// When a request must be answered, and how long that was from its start.
+/// The deadline of a request, and its duration from the start.
 #[derive(Clone, Copy)]
 struct Deadline {
     at: Instant,
@@ -60,7 +60,7 @@ impl Deadline {
 
 impl Api {
     pub(crate) fn new(settings: &Settings, parts: Parts) -> Self {
-        let reviews = Arc::new(Reviews::new(parts.reviewer, settings));
+        let reviews = Arc::new(ReviewCache::new(parts.reviewer, settings));
         Self {
             source: parts.source,
             authenticator: Authenticator::new(parts.trust, reviews.clone(), settings.wall_clock.clone()),
@@ -80,23 +80,27 @@ impl Api {
         self.stopping.store(true, Ordering::Release);
     }
 
-    pub(crate) async fn answer(&self, chain: &[CertificateDer<'static>], request: &request::Parts) -> Answer {
+    pub(crate) async fn handle(&self, chain: &[CertificateDer<'static>], request: &request::Parts) -> HttpResponse {
         let started_at = Instant::now();
         let (method, path) = (&request.method, request.uri.path());
-        let outcome = self.try_answer(chain, request).await;
+        let outcome = self.try_handle(chain, request).await;
         let problem = outcome.as_ref().err().map(Status::message);
-        let code = outcome.as_ref().map_or_else(Status::code, Answer::status).as_u16();
-        tracing::debug!(%method, path, code, problem, took = ?started_at.elapsed(), "answered");
-        let answer = outcome.unwrap_or_else(|status| answer::failure(&status));
-        answer::for_method(answer, method)
+        let code = outcome.as_ref().map_or_else(Status::code, HttpResponse::status).as_u16();
+        tracing::debug!(%method, path, code, problem, took = ?started_at.elapsed(), "request served");
+        let response = outcome.unwrap_or_else(|status| response::failure(&status));
+        response::for_method(response, method)
     }
 
-    async fn try_answer(&self, chain: &[CertificateDer<'static>], request: &request::Parts) -> Result<Answer, Status> {
+    async fn try_handle(
+        &self,
+        chain: &[CertificateDer<'static>],
+        request: &request::Parts,
+    ) -> Result<HttpResponse, Status> {
         let deadline = Deadline::after(self.request_limit);
         let caller = self.identify(deadline, chain, &request.headers).await?;
         let target = Target::parse(&request.uri)?;
         self.permit(deadline, &caller, request, &target).await?;
-        // Last, so that only those who may ask learn what there is.
+        // Last, so that only authorized callers learn which paths exist.
         let route = parse_route(&request.method, &target, &request.headers)?;
         self.respond(deadline, route, &request.headers).await
     }
@@ -111,7 +115,7 @@ impl Api {
         let known = deadline.wait(step, || "the review of the caller's token".to_owned()).await?;
         known.map_err(|disbelief| {
             let reasons: Vec<String> = disbelief.iter().map(ToString::to_string).collect();
-            tracing::info!(reasons = reasons.join("; "), "a caller was not believed");
+            tracing::info!(reasons = reasons.join("; "), "authentication failed");
             Status::unauthorized()
         })
     }
@@ -135,21 +139,21 @@ impl Api {
         }
     }
 
-    async fn respond(&self, deadline: Deadline, route: Route, headers: &HeaderMap) -> Result<Answer, Status> {
+    async fn respond(&self, deadline: Deadline, route: Route, headers: &HeaderMap) -> Result<HttpResponse, Status> {
         let document = match route {
             Route::Metric { namespace, metric, scaled_object } => {
                 let request = MetricRequest { namespace: &namespace, scaled_object: &scaled_object, metric: &metric };
                 return self.read(deadline, request).await;
             }
             Route::Health(question) => {
-                let vitals =
-                    Vitals { ready: self.readiness.is_ready(), stopping: self.stopping.load(Ordering::Acquire) };
-                let (code, text) = render_health(&question, vitals).ok_or_else(Status::unknown_path)?;
-                return Ok(answer::text(code, text));
+                let state =
+                    HealthState { ready: self.readiness.is_ready(), stopping: self.stopping.load(Ordering::Acquire) };
+                let (code, text) = render_health(&question, state).ok_or_else(Status::unknown_path)?;
+                return Ok(response::text(code, text));
             }
             Route::Version => {
                 let version = json!({"gitVersion": concat!("v", env!("CARGO_PKG_VERSION")), "compiler": "rustc"});
-                return Ok(answer::json(StatusCode::OK, &version));
+                return Ok(response::json(StatusCode::OK, &version));
             }
             Route::Groups(form) => self.discovery.groups(form),
             Route::Group => self.discovery.group(),
@@ -158,10 +162,10 @@ impl Api {
             Route::OpenApiV3 => self.openapi.v3(),
             Route::OpenApiV3Document => self.openapi.v3_document(),
         };
-        Ok(document.answer(headers))
+        Ok(document.respond(headers))
     }
 
-    async fn read(&self, deadline: Deadline, request: MetricRequest<'_>) -> Result<Answer, Status> {
+    async fn read(&self, deadline: Deadline, request: MetricRequest<'_>) -> Result<HttpResponse, Status> {
         let MetricRequest { namespace, scaled_object, metric } = request;
         let turn = || format!("a turn among {} reads at once", self.reads_max);
         let _place = deadline.wait(self.reads.acquire(), turn).await?.expect("the semaphore is never closed");
@@ -169,7 +173,7 @@ impl Api {
         let values = deadline.wait(self.source.read(request), source).await?;
         match values {
             Ok(values) if values.is_empty() => Err(Status::no_values(metric)),
-            Ok(values) => Ok(answer::json(StatusCode::OK, &render_values(values))),
+            Ok(values) => Ok(response::json(StatusCode::OK, &render_values(values))),
             Err(error) => Err(Status::metric_failed(metric, error)),
         }
     }

@@ -1,11 +1,11 @@
 //! What a request does, in the terms of Kubernetes' authorisation. Pure, and independent of which paths are served: an
-//! unknown path is judged before it is reported as unknown.
+//! unknown path is authorized before it is reported as unknown.
 
 use http::Method;
 
 use crate::target::Target;
 
-/// Empty texts stand for absent ones, as they do in the review that is made of this.
+/// An empty text means absent, as in a SubjectAccessReview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attributes {
     Path {
@@ -57,7 +57,7 @@ impl Attributes {
         }
     }
 
-    /// How Kubernetes tells a user that they may not.
+    /// The message with which Kubernetes denies a request.
     pub(crate) fn describe_refusal(&self, user: &str) -> String {
         match self {
             Self::Path { verb, path } => format!("forbidden: User {user:?} cannot {verb} path {path:?}"),

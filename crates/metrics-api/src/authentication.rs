@@ -1,10 +1,9 @@
-//! Who asks. Steps in order, the first that knows the caller wins: the front proxy's word, a client certificate, a
-//! bearer token. A caller who presented nothing is anonymous; one who presented only what was refused is nobody at
-//! all.
+//! Authenticates callers. The first step that identifies the caller wins: the requestheader front proxy, a client certificate, a
+//! bearer token. A caller without credentials is anonymous; one with rejected credentials only gets a 401.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `config` | whom to trust, read from what kube-apiserver publishes |
+//! | `config` | the trust configuration that kube-apiserver publishes |
 //! | `trust` | the same, fetched and kept fresh |
 //! | `front_proxy` | the headers by which the front proxy names the caller |
 //! | `certificate` | chains of client certificates, and the names inside |
@@ -23,7 +22,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::time_provider::TimeProvider;
 
 use crate::identity::Identity;
-use crate::review::{ReviewError, Reviews};
+use crate::review::{ReviewCache, ReviewError};
 use certificate::{CaPool, Subject};
 use config::FrontProxyConfig;
 
@@ -31,9 +30,9 @@ pub use config::{ConfigError, TrustConfig};
 pub use token::BearerToken;
 pub use trust::{CONFIG_MAP, CONFIG_NAMESPACE, Trust, TrustError};
 
-/// Why a step did not believe what was presented. It is logged; the caller only learns that nobody believed it.
+/// Why a step rejected what was presented. The reason is logged; the caller only receives a 401.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Disbelief {
+pub(crate) enum AuthenticationError {
     #[error("the client certificate is not trusted: {0}")]
     Certificate(#[from] rustls::Error),
     #[error("the subject of the client certificate cannot be read")]
@@ -51,23 +50,23 @@ pub(crate) enum Disbelief {
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     trust: Trust,
-    reviews: Arc<Reviews>,
+    reviews: Arc<ReviewCache>,
     wall_clock: Arc<dyn TimeProvider>,
 }
 
 impl Authenticator {
-    pub(crate) fn new(trust: Trust, reviews: Arc<Reviews>, wall_clock: Arc<dyn TimeProvider>) -> Self {
+    pub(crate) fn new(trust: Trust, reviews: Arc<ReviewCache>, wall_clock: Arc<dyn TimeProvider>) -> Self {
         Self { trust, reviews, wall_clock }
     }
 
-    /// Names the caller, or says why nothing that was presented is believed.
+    /// Identifies the caller, or returns why each step rejected what was presented.
     pub(crate) async fn authenticate(
         &self,
         chain: &[CertificateDer<'static>],
         headers: &HeaderMap,
-    ) -> Result<Identity, Vec<Disbelief>> {
+    ) -> Result<Identity, Vec<AuthenticationError>> {
         let mut disbelief = Vec::new();
-        let mut note = |step: Result<Option<Identity>, Disbelief>| match step {
+        let mut note = |step: Result<Option<Identity>, AuthenticationError>| match step {
             Ok(identity) => identity,
             Err(reason) => {
                 disbelief.push(reason);
@@ -95,15 +94,19 @@ impl Authenticator {
         proxy: &FrontProxyConfig,
         chain: &[CertificateDer<'static>],
         headers: &HeaderMap,
-    ) -> Result<Option<Identity>, Disbelief> {
+    ) -> Result<Option<Identity>, AuthenticationError> {
         let Some(subject) = self.verify(&proxy.ca, chain)? else { return Ok(None) };
         if !proxy.allows(&subject.common_name) {
-            return Err(Disbelief::FrontProxyName(subject.common_name));
+            return Err(AuthenticationError::FrontProxyName(subject.common_name));
         }
         proxy.identify(headers)
     }
 
-    fn by_certificate(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Identity>, Disbelief> {
+    fn by_certificate(
+        &self,
+        ca: &CaPool,
+        chain: &[CertificateDer<'static>],
+    ) -> Result<Option<Identity>, AuthenticationError> {
         let subject = self.verify(ca, chain)?.filter(|subject| !subject.common_name.is_empty());
         Ok(subject.map(|Subject { common_name, organizations }| Identity {
             user: common_name,
@@ -112,16 +115,16 @@ impl Authenticator {
         }))
     }
 
-    /// Verifies a chain, if there is one. It is done anew for each request: a connection outlives certificates and CAs.
-    fn verify(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Subject>, Disbelief> {
+    /// Verifies a chain, if there is one. Repeated for each request: a connection outlives certificates and CAs.
+    fn verify(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Subject>, AuthenticationError> {
         let [leaf, intermediates @ ..] = chain else { return Ok(None) };
         let now = self.wall_clock.current_time().ok_or(rustls::Error::FailedToGetCurrentTime)?;
         ca.verify(leaf, intermediates, now)?;
-        Subject::parse(leaf).ok_or(Disbelief::Subject).map(Some)
+        Subject::parse(leaf).ok_or(AuthenticationError::Subject).map(Some)
     }
 
-    async fn by_token(&self, headers: &HeaderMap) -> Result<Option<Identity>, Disbelief> {
+    async fn by_token(&self, headers: &HeaderMap) -> Result<Option<Identity>, AuthenticationError> {
         let Some(token) = BearerToken::find(headers)? else { return Ok(None) };
-        self.reviews.token(&token).await?.ok_or(Disbelief::Token).map(Some)
+        self.reviews.token(&token).await?.ok_or(AuthenticationError::Token).map(Some)
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a caller may do what they ask for. The API server decides; two answers need no question.
+//! Authorizes callers. The API server decides by a SubjectAccessReview; two cases need none.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use k8s_openapi::api::authorization::v1::{NonResourceAttributes, ResourceAttribu
 
 use crate::attributes::Attributes;
 use crate::identity::{Identity, MASTERS};
-use crate::review::{AccessVerdict, ReviewError, Reviews};
+use crate::review::{AccessVerdict, ReviewCache, ReviewError};
 
-/// Open to everyone: probes come without a name. Exact, so that nothing below them is open too.
+/// Open to everyone: probes are anonymous. Exact, so that nothing below them is open too.
 const ALWAYS_ALLOWED: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 #[derive(Debug)]
 pub(crate) struct Authorizer {
-    reviews: Arc<Reviews>,
+    reviews: Arc<ReviewCache>,
 }
 
 impl Authorizer {
-    pub(crate) fn new(reviews: Arc<Reviews>) -> Self {
+    pub(crate) fn new(reviews: Arc<ReviewCache>) -> Self {
         Self { reviews }
     }
 

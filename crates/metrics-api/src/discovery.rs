@@ -3,7 +3,7 @@
 //! The aggregated form is complete. A server that claims it and leaves its group out hides its resources from everyone.
 
 use crate::accept::DiscoveryForm;
-use crate::answer::Document;
+use crate::response::Document;
 
 #[derive(Debug)]
 pub(crate) struct Discovery {

@@ -12,18 +12,18 @@ use tower_service::Service;
 /// A body of any kind, of which reading cannot fail.
 pub(crate) type AnyBody = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
-/// A client whose requests are answered by `answer`.
-pub(crate) fn client<F, A>(answer: F) -> kube::Client
+/// A client whose requests go to `respond`.
+pub(crate) fn client<F, A>(response: F) -> kube::Client
 where
     F: FnMut(Request<Body>) -> A + Send + 'static,
     A: Future<Output = Response<AnyBody>> + Send + 'static,
 {
-    kube::Client::new(Answering(answer), "default")
+    kube::Client::new(Responding(response), "default")
 }
 
-struct Answering<F>(F);
+struct Responding<F>(F);
 
-impl<F, A> Service<Request<Body>> for Answering<F>
+impl<F, A> Service<Request<Body>> for Responding<F>
 where
     F: FnMut(Request<Body>) -> A,
     A: Future<Output = Response<AnyBody>> + Send + 'static,
@@ -37,7 +37,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let answer = (self.0)(request);
-        Box::pin(async { Ok(answer.await) })
+        let response = (self.0)(request);
+        Box::pin(async { Ok(response.await) })
     }
 }

@@ -1,4 +1,4 @@
-//! Health: what the probes ask, and whether this server calls itself ready.
+//! Health probes, and the readiness of this server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use http::StatusCode;
 pub struct Readiness(Arc<AtomicBool>);
 
 impl Readiness {
-    /// Not ready until it is said otherwise.
+    /// Starts as not ready.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,22 +57,22 @@ pub(crate) enum Detail {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HealthQuestion {
+pub(crate) struct HealthRequest {
     pub(crate) probe: Probe,
-    /// The only check that is asked for.
+    /// The only requested check, if there is one.
     pub(crate) check: Option<String>,
     pub(crate) detail: Detail,
     pub(crate) excluded: Vec<String>,
 }
 
-/// What the checks are made of.
+/// The state behind the checks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Vitals {
+pub(crate) struct HealthState {
     pub(crate) ready: bool,
     pub(crate) stopping: bool,
 }
 
-impl Vitals {
+impl HealthState {
     /// The checks of a probe by name, and whether they pass.
     fn checks(self, probe: Probe) -> Vec<(&'static str, bool)> {
         let mut checks = vec![("ping", true)];
@@ -83,10 +83,10 @@ impl Vitals {
     }
 }
 
-/// The answer in plain text, or nothing when there is no such check.
-pub(crate) fn render_health(question: &HealthQuestion, vitals: Vitals) -> Option<(StatusCode, String)> {
+/// The response in plain text; none when the check does not exist.
+pub(crate) fn render_health(question: &HealthRequest, state: HealthState) -> Option<(StatusCode, String)> {
     let name = question.probe.name();
-    let mut checks = vitals.checks(question.probe);
+    let mut checks = state.checks(question.probe);
     if let Some(wanted) = &question.check {
         checks.retain(|(check, _)| check == wanted);
         if checks.is_empty() {
@@ -114,17 +114,17 @@ pub(crate) fn render_health(question: &HealthQuestion, vitals: Vitals) -> Option
 mod tests {
     use super::*;
 
-    const READY: Vitals = Vitals { ready: true, stopping: false };
-    const WAITING: Vitals = Vitals { ready: false, stopping: false };
-    const STOPPING: Vitals = Vitals { ready: true, stopping: true };
+    const READY: HealthState = HealthState { ready: true, stopping: false };
+    const WAITING: HealthState = HealthState { ready: false, stopping: false };
+    const STOPPING: HealthState = HealthState { ready: true, stopping: true };
 
-    fn question(probe: Probe, check: Option<&str>, detail: Detail, excluded: &[&str]) -> HealthQuestion {
+    fn question(probe: Probe, check: Option<&str>, detail: Detail, excluded: &[&str]) -> HealthRequest {
         let excluded = excluded.iter().map(|name| (*name).to_owned()).collect();
-        HealthQuestion { probe, check: check.map(str::to_owned), detail, excluded }
+        HealthRequest { probe, check: check.map(str::to_owned), detail, excluded }
     }
 
     #[test]
-    fn probes_answer_by_their_checks() {
+    fn probes_respond_by_their_checks() {
         use Detail::{Brief, Verbose};
         use Probe::{Healthz, Livez, Readyz};
         let failed = "[+]ping ok\n[-]metrics failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n";
@@ -160,9 +160,9 @@ mod tests {
             ),
             ("no such check", question(Livez, Some("metrics"), Brief, &[]), READY, None),
         ];
-        for (name, question, vitals, expected) in rows {
-            let answer = render_health(&question, vitals);
-            let seen = answer.as_ref().map(|(code, text)| (code.as_u16(), text.as_str()));
+        for (name, question, state, expected) in rows {
+            let response = render_health(&question, state);
+            let seen = response.as_ref().map(|(code, text)| (code.as_u16(), text.as_str()));
             assert_eq!(seen, expected, "{name}");
         }
     }

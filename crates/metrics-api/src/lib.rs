@@ -1,28 +1,27 @@
-//! The aggregated API `external.metrics.k8s.io/v1beta1`: what HPAs ask for the values of external metrics.
+//! The aggregated API `external.metrics.k8s.io/v1beta1`: the API from which HPAs read external metrics.
 //!
 //! [`serve`] is the one entry point. It takes a listening socket, [`Settings`], and the [`Parts`] that the process
-//! owns: where values come from ([`MetricSource`]), who judges callers ([`Reviewer`]), whom to trust ([`Trust`]), what
-//! to show in the handshake ([`kedge_serving::ServingCertificate`]) and when to call itself ready ([`Readiness`]).
+//! owns: the source of values ([`MetricSource`]), the reviews of callers ([`Reviewer`]), the trusted CAs ([`Trust`]), the serving
+//! certificate ([`kedge_serving::ServingCertificate`]) and the readiness ([`Readiness`]).
 //!
 //! A request passes these modules, top to bottom:
 //!
 //! | module | what it holds | pure |
 //! |---|---|---|
-//! | [`server`] | the server as a whole: connections and TLS are `kedge-serving`'s; any client certificate is taken, none is believed | |
+//! | [`server`] | the server: `kedge-serving` handles connections and TLS; client certificates are verified for each request | |
 //! | `api` | one request: the order of the steps below, and its deadline | |
-//! | `target`, `route`, `accept`, `selector` | what is asked for, and in which form | yes |
-//! | [`authentication`] | who asks: front proxy, client certificate, bearer token, or nobody | |
-//! | `attributes`, `authorization` | whether they may | |
+//! | `target`, `route`, `accept`, `selector` | the requested resource, and its form | yes |
+//! | [`authentication`] | authenticates callers: requestheader front proxy, client certificate, bearer token, or anonymous | |
+//! | `attributes`, `authorization` | authorizes callers | |
 //! | [`review`] | TokenReview and SubjectAccessReview at the API server, cached | |
-//! | [`source`] | the values, from whoever implements it: this crate never talks to a metric source | |
-//! | `values`, `discovery`, `openapi`, [`health`] | the answers | yes |
-//! | `status`, `answer` | errors as Kubernetes writes them, and what all answers share | yes |
+//! | [`source`] | the trait that provides the values: this crate never queries a metric source | |
+//! | `values`, `discovery`, `openapi`, [`health`] | the responses | yes |
+//! | `status`, `response` | errors as Kubernetes writes them, and the headers of all responses | yes |
 //!
 //! Time is tokio's, so that a paused clock works; wall time comes in with each value, and from
 //! [`Settings::wall_clock`] for the validity of certificates.
 
 mod accept;
-mod answer;
 mod api;
 mod attributes;
 pub mod authentication;
@@ -32,6 +31,7 @@ pub mod group;
 pub mod health;
 mod identity;
 mod openapi;
+mod response;
 pub mod review;
 mod route;
 mod selector;

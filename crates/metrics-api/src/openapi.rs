@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::answer::Document;
 use crate::group::GROUP_VERSION;
+use crate::response::Document;
 
 #[derive(Debug)]
 pub(crate) struct OpenApi {
@@ -15,7 +15,7 @@ pub(crate) struct OpenApi {
 impl OpenApi {
     pub(crate) fn new() -> Self {
         let v3_document = Document::new(include_str!("openapi/v3.json"));
-        // The hash lets clients cache. A stale one is answered with the current document: kube-apiserver refuses
+        // The hash lets clients cache. A stale one gets the current document: kube-apiserver rejects
         // redirects.
         let address = format!("/openapi/v3/apis/{GROUP_VERSION}?hash={}", v3_document.hash());
         let index = json!({"paths": {format!("apis/{GROUP_VERSION}"): {"serverRelativeURL": address}}});
@@ -46,7 +46,7 @@ mod tests {
 
     use crate::group::GROUP_VERSION;
 
-    /// Every reference in a document, wherever it stands.
+    /// Every reference in a document.
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

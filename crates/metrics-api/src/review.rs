@@ -1,5 +1,5 @@
-//! Questions to the API server about callers: is this token good, may they do this. `Reviews` remembers the verdicts
-//! for a short time, bounds the questions, and asks again when a connection fails; [`KubeReviewer`] carries them.
+//! TokenReviews and SubjectAccessReviews at the API server. `ReviewCache` caches the verdicts for a short time, limits concurrent
+//! reviews, and retries failed connections; [`KubeReviewer`] sends them.
 
 mod cache;
 mod kube_reviewer;
@@ -21,21 +21,21 @@ use cache::{Key, VerdictCache};
 
 pub use kube_reviewer::KubeReviewer;
 
-/// Pauses before a question is asked again. Few and short: an HPA worker waits for the answer, and errors are cheaper.
+/// Pauses before retries. Few and short: an HPA worker waits for the response, and errors are cheaper.
 const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(400)];
 
-/// Attributes longer than this are judged but not remembered, as in Kubernetes: nobody asks them twice.
-const REMEMBERED_BYTES_MAX: usize = 10_000;
+/// Verdicts on longer attributes are not cached, as in Kubernetes: they are not repeated.
+const CACHED_BYTES_MAX: usize = 10_000;
 
-/// The answer of a [`Reviewer`], yet to come.
+/// The future of a [`Reviewer`].
 pub type ReviewFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReviewError>> + Send + 'a>>;
 
-/// Carries questions about callers to whoever knows.
+/// Sends reviews of callers.
 pub trait Reviewer: Send + Sync + 'static {
-    /// Whose token this is, if anyone's.
+    /// Sends a TokenReview.
     fn token_review<'a>(&'a self, token: &'a BearerToken) -> ReviewFuture<'a, TokenReviewStatus>;
 
-    /// Whether a caller may do something.
+    /// Sends a SubjectAccessReview.
     fn subject_access_review<'a>(
         &'a self,
         spec: &'a SubjectAccessReviewSpec,
@@ -45,29 +45,29 @@ pub trait Reviewer: Send + Sync + 'static {
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewError {
-    /// The question did not arrive, or the server was not able to answer it: worth asking again.
+    /// The API server was unreachable or overloaded: worth a retry.
     #[error("{0}")]
     Unreachable(String),
-    /// The server refused to answer.
+    /// The API server rejected the review.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Whether a caller may do what they ask for.
+/// The verdict on the access of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AccessVerdict {
     Allowed,
     Denied { because: String },
 }
 
-pub(crate) struct Reviews {
+pub(crate) struct ReviewCache {
     reviewer: Arc<dyn Reviewer>,
     open: Semaphore,
     tokens: VerdictCache<Option<Identity>>,
     access: VerdictCache<AccessVerdict>,
 }
 
-impl Reviews {
+impl ReviewCache {
     pub(crate) fn new(reviewer: Arc<dyn Reviewer>, settings: &Settings) -> Self {
         Self {
             reviewer,
@@ -79,11 +79,11 @@ impl Reviews {
 
     /// Whose token this is; `None` when it was rejected.
     pub(crate) async fn token(&self, token: &BearerToken) -> Result<Option<Identity>, ReviewError> {
-        let key = Key::of(token.expose().as_bytes());
+        let key = Key::digest(token.expose().as_bytes());
         if let Some(verdict) = self.tokens.get(&key) {
             return Ok(verdict);
         }
-        let status = self.ask(|| self.reviewer.token_review(token)).await?;
+        let status = self.review_with_retry(|| self.reviewer.token_review(token)).await?;
         let known = status.authenticated.unwrap_or_default().then_some(status.user).flatten();
         let verdict = known.map(Identity::from).filter(|identity| !identity.user.is_empty());
         self.tokens.put(key, verdict.clone());
@@ -92,11 +92,11 @@ impl Reviews {
 
     pub(crate) async fn access(&self, spec: &SubjectAccessReviewSpec) -> Result<AccessVerdict, ReviewError> {
         let text = serde_json::to_vec(spec).expect("the spec of a review is plain data");
-        let key = (text.len() <= REMEMBERED_BYTES_MAX).then(|| Key::of(&text));
+        let key = (text.len() <= CACHED_BYTES_MAX).then(|| Key::digest(&text));
         if let Some(verdict) = key.as_ref().and_then(|key| self.access.get(key)) {
             return Ok(verdict);
         }
-        let status = self.ask(|| self.reviewer.subject_access_review(spec)).await?;
+        let status = self.review_with_retry(|| self.reviewer.subject_access_review(spec)).await?;
         let verdict = if status.allowed && !status.denied.unwrap_or_default() {
             AccessVerdict::Allowed
         } else {
@@ -108,25 +108,25 @@ impl Reviews {
         Ok(verdict)
     }
 
-    /// Asks, and asks again for as long as the question does not arrive.
-    async fn ask<'a, T>(&'a self, question: impl Fn() -> ReviewFuture<'a, T>) -> Result<T, ReviewError> {
-        let _place = self.open.acquire().await.expect("the semaphore is never closed");
+    /// Sends a review, and retries while the API server is unreachable.
+    async fn review_with_retry<'a, T>(&'a self, review: impl Fn() -> ReviewFuture<'a, T>) -> Result<T, ReviewError> {
+        let _permit = self.open.acquire().await.expect("the semaphore is never closed");
         for pause in RETRY_AFTER {
-            match question().await {
+            match review().await {
                 Err(ReviewError::Unreachable(error)) => {
-                    tracing::debug!(error, retry_in = ?pause, "a review did not reach the API server");
+                    tracing::debug!(error, retry_in = ?pause, "review did not reach the API server; retrying");
                     sleep(pause).await;
                 }
                 answered => return answered,
             }
         }
-        question().await
+        review().await
     }
 }
 
-impl fmt::Debug for Reviews {
+impl fmt::Debug for ReviewCache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Reviews").finish_non_exhaustive()
+        formatter.debug_struct("ReviewCache").finish_non_exhaustive()
     }
 }
 

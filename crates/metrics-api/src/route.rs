@@ -1,17 +1,17 @@
-//! From a request to the one thing it asks for, or to the reason why it cannot be answered.
+//! Maps a request to its route, or to the status that rejects it.
 
 use http::{HeaderMap, Method};
 
 use crate::accept::{self, DiscoveryForm};
 use crate::group::{GROUP, VERSION};
-use crate::health::{Detail, HealthQuestion, Probe};
+use crate::health::{Detail, HealthRequest, Probe};
 use crate::selector;
 use crate::status::Status;
 use crate::target::Target;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    Health(HealthQuestion),
+    Health(HealthRequest),
     Version,
     Groups(DiscoveryForm),
     Group,
@@ -22,26 +22,26 @@ pub(crate) enum Route {
     OpenApiV3Document,
 }
 
-/// Chooses the answer to a request. Whether the caller may have it is not asked here.
+/// Parses the route of a request. Authorization is separate.
 pub(crate) fn parse_route(method: &Method, target: &Target, headers: &HeaderMap) -> Result<Route, Status> {
-    let place = Place::of(target.path()).ok_or_else(Status::unknown_path)?;
+    let path = RoutePath::parse(target.path()).ok_or_else(Status::unknown_path)?;
     if method != Method::GET && method != Method::HEAD {
         return Err(Status::method_not_allowed());
     }
-    match place {
-        Place::Health(probe, check) => Ok(Route::Health(parse_health(probe, check, target))),
-        Place::Groups => accept::choose_discovery(headers).map(Route::Groups),
-        Place::Metric { namespace, metric } => {
+    match path {
+        RoutePath::Health(probe, check) => Ok(Route::Health(parse_health(probe, check, target))),
+        RoutePath::Groups => accept::choose_discovery(headers).map(Route::Groups),
+        RoutePath::Metric { namespace, metric } => {
             accept::require_json(headers)?;
             let scaled_object = parse_parameters(target)?;
             Ok(Route::Metric { namespace: namespace.to_owned(), metric: metric.to_owned(), scaled_object })
         }
-        Place::Plain(route) => accept::require_json(headers).map(|()| route),
+        RoutePath::Plain(route) => accept::require_json(headers).map(|()| route),
     }
 }
 
 /// A path that is served.
-enum Place<'a> {
+enum RoutePath<'a> {
     Health(Probe, Option<&'a str>),
     Groups,
     Metric {
@@ -52,10 +52,10 @@ enum Place<'a> {
     Plain(Route),
 }
 
-impl<'a> Place<'a> {
-    fn of(path: &'a str) -> Option<Self> {
+impl<'a> RoutePath<'a> {
+    fn parse(path: &'a str) -> Option<Self> {
         let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
-        let place = match parts.as_slice() {
+        let path = match parts.as_slice() {
             ["apis"] | ["apis", ""] => Self::Groups,
             ["apis", GROUP] | ["apis", GROUP, ""] => Self::Plain(Route::Group),
             ["apis", GROUP, VERSION] | ["apis", GROUP, VERSION, ""] => Self::Plain(Route::Resources),
@@ -72,12 +72,12 @@ impl<'a> Place<'a> {
             [probe, check] if !check.is_empty() => Self::Health(Probe::parse(probe)?, Some(check)),
             _ => return None,
         };
-        Some(place)
+        Some(path)
     }
 }
 
-fn parse_health(probe: Probe, check: Option<&str>, target: &Target) -> HealthQuestion {
-    HealthQuestion {
+fn parse_health(probe: Probe, check: Option<&str>, target: &Target) -> HealthRequest {
+    HealthRequest {
         probe,
         check: check.map(str::to_owned),
         detail: if target.parameter("verbose").is_some() { Detail::Verbose } else { Detail::Brief },
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_what_is_served() {
+    fn paths_map_to_routes() {
         let named = "labelSelector=scaledobject.keda.sh%2Fname%3Dweb";
         let rows = [
             ("/apis".to_owned(), Route::Groups(DiscoveryForm::Plain)),
@@ -146,7 +146,7 @@ mod tests {
     fn health_paths_carry_their_options() {
         let question = |probe, check: Option<&str>, detail, excluded: &[&str]| {
             let excluded = excluded.iter().map(|name| (*name).to_owned()).collect();
-            Ok(Route::Health(HealthQuestion { probe, check: check.map(str::to_owned), detail, excluded }))
+            Ok(Route::Health(HealthRequest { probe, check: check.map(str::to_owned), detail, excluded }))
         };
         let rows = [
             ("/livez", question(Probe::Livez, None, Detail::Brief, &[])),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_refused_by_its_code() {
+    fn other_requests_are_rejected_with_their_code() {
         let path = format!("{BASE}/namespaces/shop/queue");
         let rows = [
             ("GET", "/".to_owned(), None, 404),

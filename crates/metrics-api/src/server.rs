@@ -1,12 +1,11 @@
-//! The server as a whole: the API behind TLS, with clients that may show certificates. Connections are
-//! `kedge-serving`'s; what is answered is `api`'s.
+//! The server: the API behind TLS, with optional client certificates. `kedge-serving` handles connections, and `api` requests.
 
 use std::fmt;
 use std::sync::Arc;
 
 use http::Request;
 use hyper::body::Incoming;
-use kedge_serving::{Chain, ClientCertificates, Security, ServeError, ServingCertificate, Stopped, Tls};
+use kedge_serving::{ClientCertificates, ClientChain, Security, ServeError, ServingCertificate, Stopped, Tls};
 use tokio::net::TcpListener;
 
 use crate::api::Api;
@@ -33,7 +32,7 @@ impl fmt::Debug for Parts {
 }
 
 /// Serves the API on a listening socket until `shutdown` is over. Then no connection is accepted any more, requests
-/// under way are answered, and connections are closed.
+/// under way are completed, and connections are closed.
 pub async fn serve(
     listener: TcpListener,
     settings: Settings,
@@ -41,7 +40,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<Stopped, ServeError> {
     let tls = Tls {
-        clients: ClientCertificates::Asked,
+        clients: ClientCertificates::Requested,
         wall_clock: settings.wall_clock.clone(),
         ..Tls::new(parts.certificate.clone())
     };
@@ -51,9 +50,9 @@ pub async fn serve(
         shutdown.await;
         stopping.mark_stopping();
     };
-    let handler = move |chain: Chain, request: Request<Incoming>| {
+    let handler = move |chain: ClientChain, request: Request<Incoming>| {
         let api = api.clone();
-        async move { api.answer(&chain, &request.into_parts().0).await }
+        async move { api.handle(&chain, &request.into_parts().0).await }
     };
     kedge_serving::serve(listener, Security::Tls(tls), settings.limits, handler, shutdown).await
 }

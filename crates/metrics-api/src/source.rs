@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use chrono::{DateTime, Utc};
 
-/// The answer of a [`MetricSource`], yet to come.
+/// The future of a [`MetricSource`].
 pub type MetricFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<MetricValue>, MetricError>> + Send + 'a>>;
 
 pub trait MetricSource: Send + Sync + 'static {
@@ -18,7 +18,7 @@ pub trait MetricSource: Send + Sync + 'static {
 pub struct MetricRequest<'a> {
     pub namespace: &'a str,
     pub scaled_object: &'a str,
-    /// As it was asked for. HPA: the controller's client turns the name into lower case; compare without case.
+    /// As requested. HPA: the controller's client turns the name into lower case; compare without case.
     pub metric: &'a str,
 }
 
@@ -30,16 +30,16 @@ pub struct MetricValue {
     pub at: DateTime<Utc>,
 }
 
-/// Why there is no value. The text reaches the HPA's condition and event word by word.
+/// Why there is no value. The text reaches the HPA's condition and event verbatim.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
     /// There is no such ScaledObject, or it has no such metric.
     #[error("{0}")]
     NotFound(String),
-    /// There is no value at present: nothing was read yet, or the source does not answer.
+    /// There is no value at present: nothing was read yet, or the source does not respond.
     #[error("{0}")]
     Unavailable(String),
-    /// The read went wrong in any other way.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }

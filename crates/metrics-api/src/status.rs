@@ -55,7 +55,7 @@ impl Status {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
-    /// The caller may not do this; `because` is what the API server had to say about it, often nothing.
+    /// The caller may not do this; `because` is the reason of the API server, often empty.
     pub(crate) fn forbidden(user: &str, wanted: &Attributes, because: &str) -> Self {
         let mut message = wanted.describe_refusal(user);
         if !because.is_empty() {
@@ -89,13 +89,13 @@ impl Status {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
-    /// The API server could not be asked about the caller.
+    /// The review of the caller failed.
     pub(crate) fn review_failed(uri: &str, error: &str) -> Self {
         let message = format!("Internal Server Error: {uri:?}: {error}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
     }
 
-    /// The deadline passed. Not 504, which proxies on the way say of themselves.
+    /// The deadline passed. Not 504, which proxies use for their own timeouts.
     pub(crate) fn too_late(limit: Duration, waiting_for: &str) -> Self {
         let message = format!("no answer within {limit:?}: still waiting for {waiting_for}");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)

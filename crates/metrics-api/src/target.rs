@@ -37,7 +37,7 @@ impl Target {
     }
 }
 
-/// Decodes a text in which every `%` starts a valid escape, and answers `None` to any other.
+/// Decodes a text in which every `%` starts a valid escape, and returns `None` for any other.
 pub(crate) fn decode_percent(text: &str) -> Option<String> {
     let escapes_hold = text.split('%').skip(1).all(|rest| {
         let escape = rest.as_bytes().get(..2);

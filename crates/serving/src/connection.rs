@@ -1,4 +1,4 @@
-//! One connection: the handshake, then HTTP until either side has had enough.
+//! One connection: the TLS handshake, then HTTP until either side closes it.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -23,39 +23,43 @@ use tokio_rustls::server::TlsStream;
 use crate::limits::Limits;
 use crate::tls;
 
-/// How often a silent HTTP/2 connection is asked whether it still lives, and how long it may take to say so.
+/// The interval of HTTP/2 pings on an idle connection, and the limit for their acknowledgement.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_LIMIT: Duration = Duration::from_secs(15);
 
 /// Requests at once on one HTTP/2 connection, as in Kubernetes' own servers.
 const STREAMS_MAX: u32 = 250;
 
-/// The certificates that a client showed, its own first; empty if it showed none.
-pub type Chain = Arc<[CertificateDer<'static>]>;
+/// The certificate chain that a client presented, its own first; empty if it presented none.
+pub type ClientChain = Arc<[CertificateDer<'static>]>;
 
-/// What answers requests. Every async function from a [`Chain`] and a request to a response is one.
+/// Handles requests. Every async function from a [`ClientChain`] and a request to a response is a handler.
 pub trait Handler: Clone + Send + 'static {
     type Body: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
 
-    fn answer(&self, chain: Chain, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
+    fn handle(
+        &self,
+        chain: ClientChain,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
 impl<F, A, B> Handler for F
 where
-    F: Fn(Chain, Request<Incoming>) -> A + Clone + Send + Sync + 'static,
+    F: Fn(ClientChain, Request<Incoming>) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = Response<B>> + Send,
     B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     type Body = B;
 
-    fn answer(&self, chain: Chain, request: Request<Incoming>) -> impl Future<Output = Response<B>> + Send {
+    fn handle(&self, chain: ClientChain, request: Request<Incoming>) -> impl Future<Output = Response<B>> + Send {
         self(chain, request)
     }
 }
 
-/// All that a connection needs.
+/// What every connection needs.
 #[derive(Clone)]
-pub(crate) struct Host<H> {
+pub(crate) struct ConnectionContext<H> {
     /// None where there is no TLS.
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) handler: H,
@@ -64,30 +68,30 @@ pub(crate) struct Host<H> {
     pub(crate) stopping: watch::Receiver<()>,
 }
 
-impl<H: Handler> Host<H> {
-    pub(crate) async fn serve_connection(self, _place: OwnedSemaphorePermit, stream: TcpStream, peer: SocketAddr) {
+impl<H: Handler> ConnectionContext<H> {
+    pub(crate) async fn serve_connection(self, _permit: OwnedSemaphorePermit, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%peer, %error, "a connection was lost");
+            tracing::debug!(%peer, %error, "connection lost");
             return;
         }
         let Some(acceptor) = self.tls.clone() else {
-            return self.serve_http(stream, None, Chain::default(), peer).await;
+            return self.serve_http(stream, None, ClientChain::default(), peer).await;
         };
         let mut stopping = self.stopping.clone();
-        // A connection that nobody has asked anything on may end at any time.
+        // A connection without a request may be closed at any time.
         let stream = tokio::select! {
             biased;
             _ = stopping.changed() => return,
-            stream = shake_hands(&acceptor, stream, peer, self.limits.handshake_limit) => stream,
+            stream = accept_tls(&acceptor, stream, peer, self.limits.handshake_limit) => stream,
         };
         let Some(stream) = stream else { return };
         let session = stream.get_ref().1;
         let protocol = session.alpn_protocol().map(<[u8]>::to_vec);
-        let chain: Chain = session.peer_certificates().unwrap_or_default().into();
+        let chain: ClientChain = session.peer_certificates().unwrap_or_default().into();
         self.serve_http(stream, protocol.as_deref(), chain, peer).await;
     }
 
-    async fn serve_http<S>(mut self, stream: S, protocol: Option<&[u8]>, chain: Chain, peer: SocketAddr)
+    async fn serve_http<S>(mut self, stream: S, protocol: Option<&[u8]>, chain: ClientChain, peer: SocketAddr)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -95,7 +99,7 @@ impl<H: Handler> Host<H> {
         let handler = self.handler.clone();
         let service = service_fn(move |request| {
             let (handler, chain) = (handler.clone(), chain.clone());
-            async move { Ok::<_, Infallible>(handler.answer(chain, request).await) }
+            async move { Ok::<_, Infallible>(handler.handle(chain, request).await) }
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
@@ -107,12 +111,12 @@ impl<H: Handler> Host<H> {
             ended = connection.as_mut() => ended,
         };
         if let Err(error) = ended {
-            tracing::debug!(%peer, error, "a connection broke");
+            tracing::debug!(%peer, error, "connection failed");
         }
     }
 }
 
-async fn shake_hands(
+async fn accept_tls(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
     peer: SocketAddr,
@@ -121,17 +125,17 @@ async fn shake_hands(
     match timeout(limit, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
-            tracing::debug!(%peer, %error, "a handshake failed");
+            tracing::debug!(%peer, %error, "TLS handshake failed");
             None
         }
         Err(_) => {
-            tracing::debug!(%peer, ?limit, "a handshake took too long");
+            tracing::debug!(%peer, ?limit, "TLS handshake timed out");
             None
         }
     }
 }
 
-/// Speaks what the handshake agreed on. Guessing from the first bytes would wait for them without a limit.
+/// Serves the protocol that ALPN negotiated. Detection from the first bytes would wait for them without a limit.
 fn http(protocol: Option<&[u8]>, header_read_limit: Duration) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(header_read_limit);

@@ -1,23 +1,23 @@
-//! How everything that Kedge serves is served: connections, TLS, HTTP/1.1 and HTTP/2, and an orderly end. What is
-//! answered is the caller's: an async function from the client's certificates and a request to a response.
+//! The HTTP server of every Kedge endpoint: connections, TLS, HTTP/1.1 and HTTP/2, graceful shutdown. The caller provides the
+//! handler: an async function from the client's certificates and a request to a response.
 //!
 //! [`serve`] is the one entry point.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`server`] | accepting connections up to a limit, and letting them end |
+//! | [`server`] | accepts connections up to a limit, and drains them |
 //! | `connection` | one connection: the handshake, then HTTP |
-//! | [`limits`] | what a client may take |
-//! | [`tls`] | the handshake: the certificate that may be replaced at any time, and whether clients are asked for theirs |
+//! | [`limits`] | the limits for clients |
+//! | [`tls`] | the handshake: the replaceable serving certificate, and whether client certificates are requested |
 //!
-//! Time is tokio's, so that a paused clock works; what day it is comes from [`Tls::wall_clock`].
+//! Time is tokio's, so that a paused clock works; wall time comes from [`Tls::wall_clock`].
 
 mod connection;
 pub mod limits;
 pub mod server;
 pub mod tls;
 
-pub use connection::{Chain, Handler};
+pub use connection::{ClientChain, Handler};
 pub use limits::Limits;
 pub use server::{ServeError, Stopped, serve};
-pub use tls::{CertificateError, ClientCertificates, Security, ServingCertificate, Spoken, Tls};
+pub use tls::{CertificateError, ClientCertificates, Security, ServingCertificate, Tls, TlsProtocols};

@@ -1,4 +1,4 @@
-//! What a client may take of a server.
+//! The limits of a server for its clients.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Default for Limits {
             connections_max: 512,
             handshake_limit: Duration::from_secs(10),
             header_read_limit: Duration::from_secs(30),
-            // A request that may take 10 s, and is accepted in the last moment, still gets its whole time.
+            // A request that may take 10 s, accepted right before the stop, still gets all of its time.
             drain_limit: Duration::from_secs(12),
         }
     }

@@ -1,4 +1,4 @@
-//! Connections: accepting them up to a limit, and letting them end. What happens on one is `connection`'s.
+//! Accepts connections up to a limit, and drains them at shutdown. `connection` serves each of them.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -11,18 +11,17 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::connection::{Handler, Host};
+use crate::connection::{ConnectionContext, Handler};
 use crate::limits::Limits;
 use crate::tls::{self, Security};
 
-/// A pause when no connection can be accepted: the likely cause is a lack of file descriptors, which takes a while to
-/// pass.
+/// The pause after a failed accept: the likely cause is a temporary lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How the server ended once it was told to.
+/// How the server stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// Every request was answered.
+    /// Every request has its response.
     Drained,
     /// Some connections did not end in time and were cut off.
     CutOff { connections: usize },
@@ -35,7 +34,7 @@ pub enum ServeError {
 }
 
 /// Serves on a listening socket until `shutdown` is over. Then no connection is accepted any more, requests under way
-/// are answered, and connections are closed.
+/// are completed, and connections are closed.
 pub async fn serve<H: Handler>(
     listener: TcpListener,
     security: Security,
@@ -48,8 +47,8 @@ pub async fn serve<H: Handler>(
         Security::Tls(tls) => Some(TlsAcceptor::from(Arc::new(tls::server_config(tls)?))),
     };
     let (stop, stopping) = watch::channel(());
-    let host = Host { tls, handler, limits, stopping };
-    let places = Arc::new(Semaphore::new(limits.connections_max));
+    let context = ConnectionContext { tls, handler, limits, stopping };
+    let permits = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -57,8 +56,8 @@ pub async fn serve<H: Handler>(
             biased;
             () = &mut shutdown => break,
             Some(ended) = connections.join_next() => report(ended),
-            (place, stream, peer) = accept(&listener, &places) => {
-                connections.spawn(host.clone().serve_connection(place, stream, peer));
+            (permit, stream, peer) = accept(&listener, &permits) => {
+                connections.spawn(context.clone().serve_connection(permit, stream, peer));
             }
         }
     }
@@ -67,14 +66,14 @@ pub async fn serve<H: Handler>(
     Ok(drain(connections, limits.drain_limit).await)
 }
 
-/// The next connection, once there is a place for it.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
-    let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+/// The next connection, once the limit allows it.
+async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
+    let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (place, stream, peer),
+            Ok((stream, peer)) => return (permit, stream, peer),
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "accepting a connection failed");
                 sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -92,13 +91,13 @@ async fn drain(mut connections: JoinSet<()>, limit: Duration) -> Stopped {
     }
     let left = connections.len();
     connections.shutdown().await;
-    tracing::warn!(connections = left, "connections were cut off");
+    tracing::warn!(connections = left, "connections closed before their requests completed");
     Stopped::CutOff { connections: left }
 }
 
 /// A connection that panicked takes its own requests with it and no others.
 fn report(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "a connection ended by a panic");
+        tracing::error!(%error, "connection handler panicked");
     }
 }

@@ -1,5 +1,5 @@
-//! Servers on the loopback device: what reaches the handler, what clients are shown and asked, and the end. What takes
-//! an API to test (limits, draining under requests) is tested with the metrics API, which is served by this crate.
+//! Servers on the loopback device: the handler, the handshake and the shutdown. The tests of the metrics API, which this crate
+//! serves, cover limits and draining.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,9 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use kedge_serving::{Chain, ClientCertificates, Limits, Security, ServingCertificate, Spoken, Stopped, Tls, serve};
+use kedge_serving::{
+    ClientCertificates, ClientChain, Limits, Security, ServingCertificate, Stopped, Tls, TlsProtocols, serve,
+};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
@@ -32,10 +34,10 @@ fn serving(made: &CertifiedKey<KeyPair>) -> ServingCertificate {
     ServingCertificate::from_pem(chain.as_bytes(), key.as_bytes()).expect("a pair")
 }
 
-/// Tells how many certificates the client showed, and says the body again.
-async fn echo(chain: Chain, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let said = request.into_body().collect().await.expect("a body").to_bytes();
-    let text = format!("{} {}", chain.len(), String::from_utf8_lossy(&said));
+/// Responds with the number of client certificates and the body of the request.
+async fn echo(chain: ClientChain, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let body = request.into_body().collect().await.expect("a body").to_bytes();
+    let text = format!("{} {}", chain.len(), String::from_utf8_lossy(&body));
     Response::new(Full::new(text.into()))
 }
 
@@ -49,10 +51,10 @@ impl Server {
     async fn start(security: Security) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (stop, told) = oneshot::channel::<()>();
+        let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async {
-            let told = async { drop(told.await) };
-            serve(listener, security, Limits::default(), echo, told).await.expect("it serves")
+            let stopped = async { drop(stopped.await) };
+            serve(listener, security, Limits::default(), echo, stopped).await.expect("it serves")
         });
         Self { address, stop, task }
     }
@@ -62,10 +64,10 @@ impl Server {
     }
 }
 
-/// Connects with a certificate of its own in hand.
+/// Connects with a client certificate.
 async fn connect(address: SocketAddr, server: &CertifiedKey<KeyPair>, protocol: &str) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
-    roots.add(server.cert.der().clone()).expect("an authority");
+    roots.add(server.cert.der().clone()).expect("a CA certificate");
     let own = self_signed("client");
     let key = PrivateKeyDer::Pkcs8(own.signing_key.serialize_der().into());
     let mut config = ClientConfig::builder_with_provider(kedge_serving::tls::provider())
@@ -80,7 +82,7 @@ async fn connect(address: SocketAddr, server: &CertifiedKey<KeyPair>, protocol: 
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake")
 }
 
-fn shown(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
+fn served_leaf(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
     stream.get_ref().1.peer_certificates().expect("a certificate")[0].clone()
 }
 
@@ -96,56 +98,56 @@ async fn text(response: Response<Incoming>) -> (Version, String) {
 }
 
 #[tokio::test]
-async fn clients_are_asked_for_certificates_only_where_they_are_wanted() {
+async fn client_certificates_are_requested_only_where_configured() {
     let made = self_signed(NAME);
-    let rows = [(ClientCertificates::NotAsked, "0 hello"), (ClientCertificates::Asked, "1 hello")];
+    let rows = [(ClientCertificates::NotRequested, "0 hello"), (ClientCertificates::Requested, "1 hello")];
     for (clients, expected) in rows {
         let server = Server::tls(&made, clients).await;
         let io = TokioIo::new(connect(server.address, &made, "h2").await);
         let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.expect("HTTP/2");
         tokio::spawn(connection);
-        let said = text(sender.send_request(hello()).await.expect("an answer")).await;
-        assert_eq!(said, (Version::HTTP_2, expected.to_owned()), "{clients:?}");
+        let response = text(sender.send_request(hello()).await.expect("a response")).await;
+        assert_eq!(response, (Version::HTTP_2, expected.to_owned()), "{clients:?}");
         let io = TokioIo::new(connect(server.address, &made, "http/1.1").await);
         let (mut sender, connection) = http1::handshake(io).await.expect("HTTP/1.1");
         tokio::spawn(connection);
-        let said = text(sender.send_request(hello()).await.expect("an answer")).await;
-        assert_eq!(said, (Version::HTTP_11, expected.to_owned()), "{clients:?}");
+        let response = text(sender.send_request(hello()).await.expect("a response")).await;
+        assert_eq!(response, (Version::HTTP_11, expected.to_owned()), "{clients:?}");
     }
 }
 
 #[tokio::test]
-async fn a_replaced_certificate_is_shown_from_the_next_handshake_on() {
+async fn a_replaced_certificate_is_served_from_the_next_handshake_on() {
     let (first, second) = (self_signed(NAME), self_signed(NAME));
     let certificate = serving(&first);
     let server = Server::start(Security::Tls(Tls::new(certificate.clone()))).await;
-    assert_eq!(shown(&connect(server.address, &first, "h2").await), *first.cert.der());
+    assert_eq!(served_leaf(&connect(server.address, &first, "h2").await), *first.cert.der());
     let (chain, key) = (second.cert.pem(), second.signing_key.serialize_pem());
     certificate.replace_pem(chain.as_bytes(), key.as_bytes()).expect("a pair");
-    assert_eq!(shown(&connect(server.address, &second, "h2").await), *second.cert.der());
+    assert_eq!(served_leaf(&connect(server.address, &second, "h2").await), *second.cert.der());
 }
 
 #[tokio::test]
-async fn plain_http_is_served_until_told_to_stop() {
+async fn plain_http_is_served_until_shutdown() {
     let server = Server::start(Security::Plain).await;
     let stream = TcpStream::connect(server.address).await.expect("a connection");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1.1");
     tokio::spawn(connection);
-    let said = text(sender.send_request(hello()).await.expect("an answer")).await;
-    assert_eq!(said, (Version::HTTP_11, "0 hello".to_owned()));
+    let response = text(sender.send_request(hello()).await.expect("a response")).await;
+    assert_eq!(response, (Version::HTTP_11, "0 hello".to_owned()));
     server.stop.send(()).expect("the server runs");
     assert_eq!(server.task.await.expect("no panic"), Stopped::Drained, "the idle connection is closed");
     assert!(TcpStream::connect(server.address).await.is_err());
 }
 
-/// Shakes hands in one version of TLS.
+/// Performs a handshake with one TLS version.
 async fn shake_hands(
     address: SocketAddr,
     made: &CertifiedKey<KeyPair>,
     version: &'static SupportedProtocolVersion,
 ) -> std::io::Result<()> {
     let mut roots = RootCertStore::empty();
-    roots.add(made.cert.der().clone()).expect("an authority");
+    roots.add(made.cert.der().clone()).expect("a CA certificate");
     let config = ClientConfig::builder_with_provider(kedge_serving::tls::provider());
     let config = config.with_protocol_versions(&[version]).expect("a version");
     let config = config.with_root_certificates(roots).with_no_client_auth();
@@ -154,15 +156,15 @@ async fn shake_hands(
 }
 
 #[tokio::test]
-async fn versions_that_are_not_spoken_are_refused() {
+async fn versions_that_are_not_enabled_are_rejected() {
     let made = self_signed(NAME);
-    let all = Server::tls(&made, ClientCertificates::NotAsked).await;
-    let spoken = Spoken { versions: vec![&TLS13], ..Spoken::default() };
-    let newest = Server::start(Security::Tls(Tls { spoken, ..Tls::new(serving(&made)) })).await;
-    for (server, version, is_spoken) in
+    let all = Server::tls(&made, ClientCertificates::NotRequested).await;
+    let protocols = TlsProtocols { versions: vec![&TLS13], ..TlsProtocols::default() };
+    let newest = Server::start(Security::Tls(Tls { protocols, ..Tls::new(serving(&made)) })).await;
+    for (server, version, is_enabled) in
         [(&all, &TLS12, true), (&all, &TLS13, true), (&newest, &TLS12, false), (&newest, &TLS13, true)]
     {
-        let shaken = shake_hands(server.address, &made, version).await;
-        assert_eq!(shaken.is_ok(), is_spoken, "{:?}: {shaken:?}", version.version);
+        let handshake = shake_hands(server.address, &made, version).await;
+        assert_eq!(handshake.is_ok(), is_enabled, "{:?}: {handshake:?}", version.version);
     }
 }

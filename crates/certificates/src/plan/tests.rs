@@ -1,4 +1,4 @@
-//! The plan as a table, and its law: carried out, it leads to rest.
+//! The plan as a table, and its property: carried out, it leads to a state in which nothing is left to do.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 
 use super::*;
-use crate::make::apply;
-use crate::wanted::{Lifetimes, service_names};
+use crate::issue::apply;
+use crate::spec::{Lifetimes, service_names};
 
 const SERVICES: [&str; 3] = ["keda-operator", "keda-metrics-apiserver", "keda-admission-webhooks"];
 
-fn wanted() -> Wanted {
-    Wanted { names: service_names(&SERVICES, "keda", "cluster.local"), lifetimes: Lifetimes::default() }
+fn spec() -> CertificateSpec {
+    CertificateSpec { names: service_names(&SERVICES, "keda", "cluster.local"), lifetimes: Lifetimes::default() }
 }
 
 fn start() -> DateTime<Utc> {
@@ -23,68 +23,68 @@ fn days(days: i64) -> DateTime<Utc> {
     start() + TimeDelta::days(days)
 }
 
-/// As a fresh install makes it.
-fn fresh() -> Contents {
-    made(&Contents::default(), &wanted(), start())
+/// The contents after a fresh installation.
+fn fresh() -> SecretContents {
+    made(&SecretContents::default(), &spec(), start())
 }
 
-fn made(found: &Contents, wanted: &Wanted, now: DateTime<Utc>) -> Contents {
-    apply(plan(found, wanted, now), found, None, wanted, now).unwrap()
+fn made(found: &SecretContents, spec: &CertificateSpec, now: DateTime<Utc>) -> SecretContents {
+    apply(plan(found, spec, now), found, None, spec, now).unwrap()
 }
 
-/// A Secret of the form that KEDA makes: RSA, keys in PKCS#1.
-fn kedas() -> Contents {
-    Contents {
-        authorities: include_bytes!("../../tests/keda/ca.crt").to_vec(),
-        authority_key: include_bytes!("../../tests/keda/ca.key").to_vec(),
+/// A Secret as KEDA creates it: RSA, keys in PKCS#1.
+fn kedas() -> SecretContents {
+    SecretContents {
+        ca_bundle: include_bytes!("../../tests/keda/ca.crt").to_vec(),
+        ca_key: include_bytes!("../../tests/keda/ca.key").to_vec(),
         chain: include_bytes!("../../tests/keda/tls.crt").to_vec(),
         key: include_bytes!("../../tests/keda/tls.key").to_vec(),
     }
 }
 
 #[test]
-fn what_is_found_decides_what_is_done() {
+fn the_contents_of_the_secret_determine_the_next_step() {
     let (good, other) = (fresh(), fresh());
     let garbage = b"-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n".to_vec();
     let leaf = |because| Plan::RenewLeaf { because };
-    let authority = |because| Plan::RenewAuthority { because };
-    let replaced = made(&good, &wanted(), days(2500));
-    let follow = Plan::Follow { by: days(365) };
-    let short = Wanted { names: vec!["elsewhere".to_owned()], ..wanted() };
+    let ca = |because| Plan::RenewCa { because };
+    let replaced = made(&good, &spec(), days(2500));
+    let follow = Plan::ReplaceLeaf { by: days(365) };
+    let short = CertificateSpec { names: vec!["elsewhere".to_owned()], ..spec() };
     use Reason::*;
     #[rustfmt::skip]
     let rows = [
-        ("nothing", Contents::default(), days(0), authority(Missing)),
-        ("no authority", Contents { authorities: Vec::new(), ..good.clone() }, days(0), authority(Missing)),
-        ("no key of the authority", Contents { authority_key: Vec::new(), ..good.clone() }, days(0), authority(Missing)),
-        ("an authority that is none", Contents { authorities: garbage.clone(), ..good.clone() }, days(0), authority(Unreadable)),
-        ("text for an authority", Contents { authorities: b"hello".to_vec(), ..good.clone() }, days(0), authority(Unreadable)),
-        ("text for its key", Contents { authority_key: b"hello".to_vec(), ..good.clone() }, days(0), authority(Unreadable)),
-        ("another's key of the authority", Contents { authority_key: other.authority_key.clone(), ..good.clone() }, days(0), authority(KeyDoesNotFit)),
-        ("a leaf for an authority", Contents { authorities: good.chain.clone(), ..good.clone() }, days(0), authority(NotAnAuthority)),
-        ("no leaf", Contents { chain: Vec::new(), ..good.clone() }, days(0), leaf(Missing)),
-        ("no key", Contents { key: Vec::new(), ..good.clone() }, days(0), leaf(Missing)),
-        ("a leaf that is none", Contents { chain: garbage, ..good.clone() }, days(0), leaf(Unreadable)),
-        ("text for a key", Contents { key: b"hello".to_vec(), ..good.clone() }, days(0), leaf(Unreadable)),
-        ("another's key", Contents { key: other.key.clone(), ..good.clone() }, days(0), leaf(KeyDoesNotFit)),
-        ("another authority's leaf", Contents { chain: other.chain.clone(), key: other.key.clone(), ..good.clone() }, days(0), leaf(OfAnotherAuthority)),
+        ("nothing", SecretContents::default(), days(0), ca(Missing)),
+        ("no ca", SecretContents { ca_bundle: Vec::new(), ..good.clone() }, days(0), ca(Missing)),
+        ("no key of the ca", SecretContents { ca_key: Vec::new(), ..good.clone() }, days(0), ca(Missing)),
+        ("an ca that is none", SecretContents { ca_bundle: garbage.clone(), ..good.clone() }, days(0), ca(Unreadable)),
+        ("text for an ca", SecretContents { ca_bundle: b"hello".to_vec(), ..good.clone() }, days(0), ca(Unreadable)),
+        ("text for its key", SecretContents { ca_key: b"hello".to_vec(), ..good.clone() }, days(0), ca(Unreadable)),
+        ("another's key of the ca", SecretContents { ca_key: other.ca_key.clone(), ..good.clone() }, days(0), ca(KeyMismatch)),
+        ("a leaf for an ca", SecretContents { ca_bundle: good.chain.clone(), ..good.clone() }, days(0), ca(NotACa)),
+        ("no leaf", SecretContents { chain: Vec::new(), ..good.clone() }, days(0), leaf(Missing)),
+        ("no key", SecretContents { key: Vec::new(), ..good.clone() }, days(0), leaf(Missing)),
+        ("a leaf that is none", SecretContents { chain: garbage, ..good.clone() }, days(0), leaf(Unreadable)),
+        ("text for a key", SecretContents { key: b"hello".to_vec(), ..good.clone() }, days(0), leaf(Unreadable)),
+        ("another's key", SecretContents { key: other.key.clone(), ..good.clone() }, days(0), leaf(KeyMismatch)),
+        ("another ca's leaf", SecretContents { chain: other.chain.clone(), key: other.key.clone(), ..good.clone() }, days(0), leaf(OtherIssuer)),
         ("fresh", good.clone(), days(0), Plan::Keep { until: good_until() }),
         ("before two thirds of the leaf", good.clone(), days(243), Plan::Keep { until: good_until() }),
-        ("after two thirds of the leaf", good.clone(), days(244), leaf(Aged)),
-        ("the leaf is over", good.clone(), days(366), leaf(OutOfTime)),
-        ("after two thirds of the authority", good.clone(), days(2434), authority(Aged)),
-        ("the authority is over", good.clone(), days(3651), authority(OutOfTime)),
-        ("before its time", good.clone(), days(-1), authority(OutOfTime)),
+        ("after two thirds of the leaf", good.clone(), days(244), leaf(RenewalDue)),
+        ("the leaf is over", good.clone(), days(366), leaf(Expired)),
+        ("after two thirds of the ca", good.clone(), days(2434), ca(RenewalDue)),
+        ("the ca is over", good.clone(), days(3651), ca(Expired)),
+        ("before its time", good.clone(), days(-1), ca(Expired)),
         ("KEDA's", kedas(), days(0), Plan::Keep { until: "2027-07-16T20:24:50Z".parse().unwrap() }),
-        ("KEDA's, aged", kedas(), days(240), leaf(Aged)),
+        ("KEDA's, aged", kedas(), days(240), leaf(RenewalDue)),
         ("an old leaf of no use is not followed", replaced.clone(), days(2500), Plan::Keep { until: days(2743) + TimeDelta::hours(7) + TimeDelta::minutes(40) }),
     ];
     for (name, found, now, expected) in rows {
-        assert_eq!(plan(&found, &wanted(), now), expected, "{name}");
+        assert_eq!(plan(&found, &spec(), now), expected, "{name}");
     }
-    assert_eq!(plan(&good, &short, days(0)), leaf(NameMissing), "another name is wanted");
-    let lost = Contents { authority_key: Vec::new(), ..good.clone() };
-    assert_eq!(plan(&made(&lost, &wanted(), days(0)), &wanted(), days(0)), follow, "the old leaf goes on");
+    assert_eq!(plan(&good, &short, days(0)), leaf(MissingName), "another name is spec");
+    let lost = SecretContents { ca_key: Vec::new(), ..good.clone() };
+    assert_eq!(plan(&made(&lost, &spec(), days(0)), &spec(), days(0)), follow, "the old leaf goes on");
 }
 
 /// Two thirds of a year and an hour, of which the hour is past.
@@ -93,65 +93,65 @@ fn good_until() -> DateTime<Utc> {
 }
 
 #[test]
-fn an_authority_is_replaced_without_a_gap_and_the_old_one_leaves() {
-    let wanted = Wanted { lifetimes: short(), ..wanted() };
+fn a_ca_is_rotated_without_a_gap_and_the_old_one_is_dropped() {
+    let spec = CertificateSpec { lifetimes: short(), ..spec() };
     let seconds = |seconds| start() + TimeDelta::seconds(seconds);
-    let first = made(&Contents::default(), &wanted, start());
-    let young = made(&first, &wanted, seconds(100));
+    let first = made(&SecretContents::default(), &spec, start());
+    let young = made(&first, &spec, seconds(100));
     assert_ne!(young.chain, first.chain, "the leaf was renewed on the way");
-    assert_eq!(plan(&young, &wanted, seconds(106)), Plan::RenewAuthority { because: Reason::Aged });
-    let both = made(&young, &wanted, seconds(106));
-    assert_eq!((&both.chain, reading::authorities(&both).len()), (&young.chain, 2));
-    assert_ne!(both.authority_key, young.authority_key);
-    assert_eq!(plan(&both, &wanted, seconds(106)), Plan::Follow { by: seconds(160) });
-    let followed = made(&both, &wanted, seconds(112));
+    assert_eq!(plan(&young, &spec, seconds(106)), Plan::RenewCa { because: Reason::RenewalDue });
+    let both = made(&young, &spec, seconds(106));
+    assert_eq!((&both.chain, parse::ca_certificates(&both).len()), (&young.chain, 2));
+    assert_ne!(both.ca_key, young.ca_key);
+    assert_eq!(plan(&both, &spec, seconds(106)), Plan::ReplaceLeaf { by: seconds(160) });
+    let followed = made(&both, &spec, seconds(112));
     assert_ne!(followed.chain, both.chain);
-    assert_eq!(followed.authorities, both.authorities, "those who still show the old leaf are trusted");
-    assert_eq!(plan(&followed, &wanted, seconds(112)), Plan::Keep { until: seconds(132) });
-    assert_eq!(plan(&followed, &wanted, seconds(132)), Plan::DropOldAuthorities);
-    let alone = made(&followed, &wanted, seconds(132));
-    assert_eq!((alone.chain.clone(), reading::authorities(&alone).len()), (followed.chain, 1));
-    assert_eq!(plan(&alone, &wanted, seconds(132)), Plan::Keep { until: seconds(147) });
+    assert_eq!(followed.ca_bundle, both.ca_bundle, "those who still show the old leaf are trusted");
+    assert_eq!(plan(&followed, &spec, seconds(112)), Plan::Keep { until: seconds(132) });
+    assert_eq!(plan(&followed, &spec, seconds(132)), Plan::DropOldCas);
+    let alone = made(&followed, &spec, seconds(132));
+    assert_eq!((alone.chain.clone(), parse::ca_certificates(&alone).len()), (followed.chain, 1));
+    assert_eq!(plan(&alone, &spec, seconds(132)), Plan::Keep { until: seconds(147) });
 }
 
 fn short() -> Lifetimes {
-    Lifetimes { authority: Duration::from_secs(180), leaf: Duration::from_secs(60) }
+    Lifetimes { ca: Duration::from_secs(180), leaf: Duration::from_secs(60) }
 }
 
 #[test]
-fn a_lost_secret_is_made_anew_around_the_leaf_that_is_shown() {
-    let (shown, wanted) = (fresh(), wanted());
-    let lost = Contents::default();
-    let healed = apply(plan(&lost, &wanted, days(1)), &lost, Some(&shown), &wanted, days(1)).unwrap();
+fn a_lost_secret_is_recreated_with_the_served_leaf() {
+    let (shown, spec) = (fresh(), spec());
+    let lost = SecretContents::default();
+    let healed = apply(plan(&lost, &spec, days(1)), &lost, Some(&shown), &spec, days(1)).unwrap();
     assert_eq!((&healed.chain, &healed.key), (&shown.chain, &shown.key));
-    assert_eq!(plan(&healed, &wanted, days(1)), Plan::Follow { by: days(365) });
-    let late = apply(plan(&lost, &wanted, days(400)), &lost, Some(&shown), &wanted, days(400)).unwrap();
+    assert_eq!(plan(&healed, &spec, days(1)), Plan::ReplaceLeaf { by: days(365) });
+    let late = apply(plan(&lost, &spec, days(400)), &lost, Some(&shown), &spec, days(400)).unwrap();
     assert_ne!(late.chain, shown.chain, "a leaf that is over is not kept");
-    assert!(matches!(plan(&late, &wanted, days(400)), Plan::Keep { .. }));
+    assert!(matches!(plan(&late, &spec, days(400)), Plan::Keep { .. }));
 }
 
 #[test]
-fn kedas_authority_goes_on_with_leaves_of_ours() {
-    let renewed = made(&kedas(), &wanted(), days(240));
-    assert_eq!(renewed.authorities, kedas().authorities);
+fn kedas_ca_issues_leaves_of_kedge() {
+    let renewed = made(&kedas(), &spec(), days(240));
+    assert_eq!(renewed.ca_bundle, kedas().ca_bundle);
     assert_ne!(renewed.chain, kedas().chain);
     assert!(renewed.key.starts_with(b"-----BEGIN PRIVATE KEY-----"), "PKCS#8");
-    assert!(matches!(plan(&renewed, &wanted(), days(240)), Plan::Keep { .. }));
+    assert!(matches!(plan(&renewed, &spec(), days(240)), Plan::Keep { .. }));
 }
 
 #[test]
-fn nothing_secret_is_shown() {
-    assert_eq!(format!("{:?}", fresh()), "Contents(***)");
+fn debug_output_hides_secrets() {
+    assert_eq!(format!("{:?}", fresh()), "SecretContents(***)");
 }
 
-/// One part spoilt, or none.
-fn spoilt(good: &Contents, other: &Contents, part: usize, how: usize) -> Contents {
-    let mut spoilt = good.clone();
+/// One entry corrupted, or none.
+fn corrupted(good: &SecretContents, other: &SecretContents, part: usize, how: usize) -> SecretContents {
+    let mut corrupted = good.clone();
     let (part, foreign) = match part {
-        0 => (&mut spoilt.authorities, &other.authorities),
-        1 => (&mut spoilt.authority_key, &other.authority_key),
-        2 => (&mut spoilt.chain, &other.chain),
-        _ => (&mut spoilt.key, &other.key),
+        0 => (&mut corrupted.ca_bundle, &other.ca_bundle),
+        1 => (&mut corrupted.ca_key, &other.ca_key),
+        2 => (&mut corrupted.chain, &other.chain),
+        _ => (&mut corrupted.key, &other.key),
     };
     match how {
         0 => part.clear(),
@@ -161,27 +161,27 @@ fn spoilt(good: &Contents, other: &Contents, part: usize, how: usize) -> Content
         4 => part.reverse(),
         _ => {}
     }
-    spoilt
+    corrupted
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_plan_carried_out_leads_to_rest(part in 0_usize..4, how in 0_usize..6, age in -10_i64..4000, remembers in any::<bool>(), hours in 1_u64..20_000) {
-        let lifetimes = Lifetimes { authority: Duration::from_secs(hours * 3600 * 5), leaf: Duration::from_secs(hours * 3600) };
-        let wanted = Wanted { lifetimes, ..wanted() };
-        let good = made(&Contents::default(), &wanted, start());
-        let mut found = spoilt(&good, &fresh(), part, how);
+    fn a_plan_carried_out_leaves_nothing_to_do(part in 0_usize..4, how in 0_usize..6, age in -10_i64..4000, remembers in any::<bool>(), hours in 1_u64..20_000) {
+        let lifetimes = Lifetimes { ca: Duration::from_secs(hours * 3600 * 5), leaf: Duration::from_secs(hours * 3600) };
+        let spec = CertificateSpec { lifetimes, ..spec() };
+        let good = made(&SecretContents::default(), &spec, start());
+        let mut found = corrupted(&good, &fresh(), part, how);
         let now = days(age);
         let remembered = remembers.then_some(&good);
         let mut steps = 0;
-        while !matches!(plan(&found, &wanted, now), Plan::Keep { .. }) {
-            found = apply(plan(&found, &wanted, now), &found, remembered, &wanted, now).unwrap();
+        while !matches!(plan(&found, &spec, now), Plan::Keep { .. }) {
+            found = apply(plan(&found, &spec, now), &found, remembered, &spec, now).unwrap();
             steps += 1;
-            prop_assert!(steps <= 3, "still {:?}", plan(&found, &wanted, now));
+            prop_assert!(steps <= 3, "still {:?}", plan(&found, &spec, now));
         }
-        let Plan::Keep { until } = plan(&found, &wanted, now) else { unreachable!() };
+        let Plan::Keep { until } = plan(&found, &spec, now) else { unreachable!() };
         prop_assert!(until > now);
     }
 }

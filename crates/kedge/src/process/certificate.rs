@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use anyhow::Context;
-use kedge_certificates::Keeper;
+use kedge_certificates::Rotator;
 use kedge_cluster::Clock;
 use kedge_serving::ServingCertificate;
 
@@ -21,12 +21,12 @@ pub(crate) type Renewal = Pin<Box<dyn Future<Output = Infallible> + Send>>;
 pub(crate) async fn open(client: kube::Client, source: &Source) -> anyhow::Result<(ServingCertificate, Renewal)> {
     match source {
         Source::Files(files) => {
-            let (certificate, follower) = files.clone().open().await.context(REMEDY)?;
-            Ok((certificate, Box::pin(follower.run())))
+            let (certificate, watcher) = files.clone().open().await.context(REMEDY)?;
+            Ok((certificate, Box::pin(watcher.run())))
         }
         Source::Kept(kept) => {
-            let (certificate, keeper) = Keeper::start(client, Clock::System, kept.clone()).await;
-            Ok((certificate, Box::pin(keeper.run())))
+            let (certificate, rotator) = Rotator::start(client, Clock::System, kept.clone()).await;
+            Ok((certificate, Box::pin(rotator.run())))
         }
     }
 }

@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use kedge_metrics_api::Readiness;
-use kedge_serving::{Chain, Limits, Security, ServeError};
+use kedge_serving::{ClientChain, Limits, Security, ServeError};
 use tokio::net::TcpListener;
 
 const TEXT: &str = "text/plain";
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let Some(listener) = listener else { return Ok(()) };
-    let handler = move |_: Chain, request: Request<Incoming>| {
+    let handler = move |_: ClientChain, request: Request<Incoming>| {
         let response = reply(request.uri().path());
         async move { response }
     };

@@ -1,9 +1,9 @@
 //! The source of the serving certificate: files, or a Secret that the replicas maintain.
 
-use kedge_certificates::bundles::EXTERNAL_METRICS;
+use kedge_certificates::ca_bundles::EXTERNAL_METRICS;
 use kedge_certificates::files::Files;
-use kedge_certificates::wanted::service_names;
-use kedge_certificates::{Lifetimes, Part, Target, Wanted};
+use kedge_certificates::spec::service_names;
+use kedge_certificates::{CaBundleTarget, CertificateSpec, Lifetimes, Role};
 use kedge_scalers::metadata::convert::{self, ConversionError, Converted};
 
 use super::amounts;
@@ -21,7 +21,7 @@ impl Source {
     /// The same for a process that leaves rotation to the operator.
     pub(super) fn followed(self) -> Self {
         match self {
-            Self::Kept(kept) => Self::Kept(kedge_certificates::Settings { part: Part::Follows, ..kept }),
+            Self::Kept(kept) => Self::Kept(kedge_certificates::Settings { role: Role::Follows, ..kept }),
             files => files,
         }
     }
@@ -57,17 +57,17 @@ fn kept(flags: &Certificates, read: &mut SettingsReader<'_>) -> kedge_certificat
     let webhooks = name("--webhooks-service-name", &flags.webhooks_service_name);
     let domain = name("--k8s-cluster-domain", &flags.k8s_cluster_domain);
     let names = service_names(&[&operator, &metrics, &webhooks], &namespace, &domain);
-    let wanted = Wanted { names, lifetimes: lifetimes(flags, read) };
-    kedge_certificates::Settings { part: Part::Keeps, namespace, secret, wanted, targets: targets(flags, read) }
+    let spec = CertificateSpec { names, lifetimes: lifetimes(flags, read) };
+    kedge_certificates::Settings { role: Role::Rotates, namespace, secret, spec, targets: targets(flags, read) }
 }
 
-fn targets(flags: &Certificates, read: &mut SettingsReader<'_>) -> Vec<Target> {
+fn targets(flags: &Certificates, read: &mut SettingsReader<'_>) -> Vec<CaBundleTarget> {
     let services = read.flag("--enable-apiservice-patching", &flags.enable_apiservice_patching, convert::boolean);
     let webhooks = read.flag("--enable-webhook-patching", &flags.enable_webhook_patching, convert::boolean);
     let name = read.flag("--validating-webhook-name", &flags.validating_webhook_name, dns_name).unwrap_or_default();
-    let service = Target::ApiService { name: EXTERNAL_METRICS.to_owned() };
+    let service = CaBundleTarget::ApiService { name: EXTERNAL_METRICS.to_owned() };
     let service = (services == Some(true)).then_some(service);
-    service.into_iter().chain((webhooks == Some(true)).then_some(Target::ValidatingWebhooks { name })).collect()
+    service.into_iter().chain((webhooks == Some(true)).then_some(CaBundleTarget::ValidatingWebhooks { name })).collect()
 }
 
 /// Lifetimes other than the default are for tests, which cannot wait a year.
@@ -75,9 +75,9 @@ fn lifetimes(flags: &Certificates, read: &mut SettingsReader<'_>) -> Lifetimes {
     let default = Lifetimes::default();
     let leaf = flags.cert_lifetime.as_deref();
     let leaf = leaf.and_then(|text| read.flag("--cert-lifetime", text, amounts::positive_duration));
-    let authority = flags.cert_authority_lifetime.as_deref();
-    let authority = authority.and_then(|text| read.flag("--cert-authority-lifetime", text, amounts::positive_duration));
-    Lifetimes { leaf: leaf.unwrap_or(default.leaf), authority: authority.unwrap_or(default.authority) }
+    let ca = flags.cert_authority_lifetime.as_deref();
+    let ca = ca.and_then(|text| read.flag("--cert-authority-lifetime", text, amounts::positive_duration));
+    Lifetimes { leaf: leaf.unwrap_or(default.leaf), ca: ca.unwrap_or(default.ca) }
 }
 
 /// A DNS name, which objects and hosts have.

@@ -63,9 +63,9 @@ fn kept(settings: &Settings) -> &kedge_certificates::Settings {
 fn rotation_takes_kedas_names_and_its_own() {
     let usual = resolved(&["--enable-cert-rotation"], &[]);
     assert_eq!((kept(&usual).namespace.as_str(), kept(&usual).secret.as_str()), ("keda", "kedaorg-certs"));
-    assert_eq!(kept(&usual).wanted.lifetimes, kedge_certificates::Lifetimes::default());
-    assert_eq!(kept(&usual).wanted.names.len(), 12);
-    assert_eq!(kept(&usual).wanted.names[7], "keda-metrics-apiserver.keda.svc.cluster.local");
+    assert_eq!(kept(&usual).spec.lifetimes, kedge_certificates::Lifetimes::default());
+    assert_eq!(kept(&usual).spec.names.len(), 12);
+    assert_eq!(kept(&usual).spec.names[7], "keda-metrics-apiserver.keda.svc.cluster.local");
     assert_eq!(kept(&usual).targets.len(), 2);
     assert_eq!(usual.notices.warnings, Vec::<String>::new());
     let other = [
@@ -82,11 +82,11 @@ fn rotation_takes_kedas_names_and_its_own() {
         "--cert-authority-lifetime=3m",
     ];
     let settings = resolved(&other, &[("POD_NAMESPACE", "n")]);
-    let target = kedge_certificates::Target::ValidatingWebhooks { name: "v".to_owned() };
+    let target = kedge_certificates::CaBundleTarget::ValidatingWebhooks { name: "v".to_owned() };
     assert_eq!((kept(&settings).secret.as_str(), &kept(&settings).targets[..]), ("own", &[target][..]));
-    assert_eq!(kept(&settings).wanted.names[10..], ["w.n.svc", "w.n.svc.d.e"]);
-    let lifetimes = kept(&settings).wanted.lifetimes;
-    assert_eq!((lifetimes.leaf, lifetimes.authority), (Duration::from_secs(60), Duration::from_secs(180)));
+    assert_eq!(kept(&settings).spec.names[10..], ["w.n.svc", "w.n.svc.d.e"]);
+    let lifetimes = kept(&settings).spec.lifetimes;
+    assert_eq!((lifetimes.leaf, lifetimes.ca), (Duration::from_secs(60), Duration::from_secs(180)));
     let [warning] = &settings.notices.warnings[..] else { panic!("{:?}", settings.notices.warnings) };
     assert!(
         warning.starts_with("--tls-cert-file is not read: with --enable-cert-rotation the Secret own"),

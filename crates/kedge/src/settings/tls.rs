@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kedge_scalers::{CipherSuite, TlsVersion, parse_ciphers};
-use kedge_serving::Spoken;
+use kedge_serving::TlsProtocols;
 
 use super::reader::SettingsReader;
 
@@ -16,8 +16,8 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// The TLS settings of a server.
-    pub(crate) fn spoken(&self) -> Spoken {
-        Spoken { versions: self.min_version.allowed(), provider: Arc::new(kedge_scalers::provider(&self.suites)) }
+    pub(crate) fn protocols(&self) -> TlsProtocols {
+        TlsProtocols { versions: self.min_version.allowed(), provider: Arc::new(kedge_scalers::provider(&self.suites)) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Client certificates: whether a chain leads to a CA, and whom it names. Who may use which CA is decided elsewhere.
+//! Client certificates: verifies a chain against a CA pool, and parses its subject.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl CaPool {
         Ok(Self { pem: pem.to_owned(), verifier })
     }
 
-    /// Verifies signatures, validity, and that clients may use the certificate to prove who they are.
+    /// Verifies signatures, validity, and that the certificate allows client authentication.
     pub(crate) fn verify(
         &self,
         leaf: &CertificateDer<'_>,
@@ -62,7 +62,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Of several common names the last one counts, as in Go. Names in encodings nobody uses any more are not read.
+    /// Of several common names the last one counts, as in Go. Obsolete string encodings are ignored.
     pub(crate) fn parse(leaf: &CertificateDer<'_>) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
         let subject = certificate.subject();

@@ -6,7 +6,7 @@ use http::HeaderName;
 
 use super::certificate::CaPool;
 
-/// Whom to trust with saying who a caller is.
+/// The CAs and the requestheader settings that identify callers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrustConfig {
     /// The authorities of client certificates that name the caller themselves.
@@ -19,7 +19,7 @@ pub struct TrustConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FrontProxyConfig {
     pub(super) ca: CaPool,
-    /// Common names of its certificates; none stands for any.
+    /// Allowed common names of its certificates; an empty list allows any.
     pub(super) names: Vec<String>,
     pub(super) user_headers: Vec<HeaderName>,
     pub(super) uid_headers: Vec<HeaderName>,
@@ -28,7 +28,7 @@ pub(super) struct FrontProxyConfig {
     pub(super) extra_prefixes: Vec<String>,
 }
 
-/// What is wrong with the published configuration.
+/// Why the published configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` {problem}")]
 pub struct ConfigError {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::Disbelief;
+use super::AuthenticationError;
 use super::config::FrontProxyConfig;
 use crate::identity::Identity;
 use crate::target::decode_percent;
@@ -16,7 +16,7 @@ impl FrontProxyConfig {
     }
 
     /// The caller, if the headers name one.
-    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Option<Identity>, Disbelief> {
+    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Option<Identity>, AuthenticationError> {
         let Some(user) = first_text(headers, &self.user_headers)? else { return Ok(None) };
         let uid = first_text(headers, &self.uid_headers)?;
         let mut groups = Vec::new();
@@ -29,7 +29,7 @@ impl FrontProxyConfig {
         Ok(Some(Identity { user, uid, groups, extra: self.read_extra(headers)? }))
     }
 
-    fn read_extra(&self, headers: &HeaderMap) -> Result<BTreeMap<String, Vec<String>>, Disbelief> {
+    fn read_extra(&self, headers: &HeaderMap) -> Result<BTreeMap<String, Vec<String>>, AuthenticationError> {
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, value) in headers {
             for rest in self.extra_prefixes.iter().filter_map(|prefix| name.as_str().strip_prefix(prefix.as_str())) {
@@ -41,8 +41,8 @@ impl FrontProxyConfig {
     }
 }
 
-/// The first header of the list that says anything.
-fn first_text(headers: &HeaderMap, names: &[HeaderName]) -> Result<Option<String>, Disbelief> {
+/// The first header of the list that is not empty.
+fn first_text(headers: &HeaderMap, names: &[HeaderName]) -> Result<Option<String>, AuthenticationError> {
     for name in names {
         let Some(value) = headers.get(name) else { continue };
         let value = text(name, value)?.trim();
@@ -53,9 +53,9 @@ fn first_text(headers: &HeaderMap, names: &[HeaderName]) -> Result<Option<String
     Ok(None)
 }
 
-/// Go sends names outside of ASCII as they are. What is no UTF-8 is refused: mended, it could be somebody else's name.
-fn text<'a>(name: &HeaderName, value: &'a HeaderValue) -> Result<&'a str, Disbelief> {
-    std::str::from_utf8(value.as_bytes()).map_err(|_| Disbelief::Header(name.to_string()))
+/// Go sends names outside of ASCII as they are. Invalid UTF-8 is rejected: a lossy conversion could yield the name of another user.
+fn text<'a>(name: &HeaderName, value: &'a HeaderValue) -> Result<&'a str, AuthenticationError> {
+    std::str::from_utf8(value.as_bytes()).map_err(|_| AuthenticationError::Header(name.to_string()))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The bearer token of a request: found here, judged by the API server, and never shown.
+//! The bearer token of a request, which a TokenReview verifies. It is never logged.
 
 use std::fmt;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use super::Disbelief;
+use super::AuthenticationError;
 
 /// A credential. Nothing but [`BearerToken::expose`] gives it away.
 #[derive(Clone, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub struct BearerToken(String);
 
 impl BearerToken {
     /// Finds the token among the headers. Other ways to authorise are none of ours.
-    pub(crate) fn find(headers: &HeaderMap) -> Result<Option<Self>, Disbelief> {
+    pub(crate) fn find(headers: &HeaderMap) -> Result<Option<Self>, AuthenticationError> {
         let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
-        let text = value.to_str().map_err(|_| Disbelief::Header(AUTHORIZATION.to_string()))?;
+        let text = value.to_str().map_err(|_| AuthenticationError::Header(AUTHORIZATION.to_string()))?;
         let mut words = text.trim().split(' ');
         let is_bearer = words.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
         let token = words.next().filter(|token| is_bearer && !token.is_empty());

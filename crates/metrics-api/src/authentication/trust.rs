@@ -20,10 +20,10 @@ pub const CONFIG_MAP: &str = "extension-apiserver-authentication";
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 
-/// How long the API server may take to begin an answer.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// How long the API server may take to start a response.
+const RESPONSE_LIMIT: Duration = Duration::from_secs(30);
 
-/// The API server ends a watch after 290 s, kube's default; one that says nothing for longer has lost its connection.
+/// The API server ends a watch after 290 s, kube's default; a watch that stays silent for longer has lost its connection.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum TrustError {
     Silence(Duration),
 }
 
-/// Whom to trust at present, shared by all who need to know. Replacing it takes effect with the next request.
+/// The current trust configuration, shared by all requests. A replacement takes effect with the next request.
 #[derive(Clone, Debug)]
 pub struct Trust(watch::Sender<Arc<TrustConfig>>);
 
@@ -49,7 +49,7 @@ impl Trust {
 
     /// Reads the configuration that the cluster publishes.
     pub async fn fetch(client: &kube::Client) -> Result<Self, TrustError> {
-        let map = within(ANSWER_LIMIT, config_maps(client).get(CONFIG_MAP)).await?;
+        let map = within(RESPONSE_LIMIT, config_maps(client).get(CONFIG_MAP)).await?;
         Ok(Self::new(TrustConfig::parse(&map.data.unwrap_or_default())?))
     }
 
@@ -86,11 +86,11 @@ impl Trust {
     /// Reads once, then follows one watch to its end.
     async fn follow(&self, client: &kube::Client) -> Result<(), TrustError> {
         let maps = config_maps(client);
-        let map = within(ANSWER_LIMIT, maps.get(CONFIG_MAP)).await?;
+        let map = within(RESPONSE_LIMIT, maps.get(CONFIG_MAP)).await?;
         let version = map.metadata.resource_version.clone().unwrap_or_default();
         self.take(map);
         let only_ours = WatchParams::default().fields(&format!("metadata.name={CONFIG_MAP}"));
-        let mut events = pin!(within(ANSWER_LIMIT, maps.watch(&only_ours, &version)).await?);
+        let mut events = pin!(within(RESPONSE_LIMIT, maps.watch(&only_ours, &version)).await?);
         while let Some(event) = within(SILENCE_MAX, events.try_next()).await? {
             match event {
                 WatchEvent::Added(map) | WatchEvent::Modified(map) => self.take(map),

@@ -1,5 +1,4 @@
-//! Verdicts, remembered for a short time under the hash of what they are about. What was asked is not kept: one of the
-//! questions is a credential.
+//! Verdicts, cached for a short time by the hash of their request. The request is not stored: it may be a credential.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,34 +11,34 @@ use tokio::time::Instant;
 pub(super) struct Key([u8; 32]);
 
 impl Key {
-    pub(super) fn of(question: &[u8]) -> Self {
-        Self(Sha256::digest(question).into())
+    pub(super) fn digest(request: &[u8]) -> Self {
+        Self(Sha256::digest(request).into())
     }
 }
 
-/// A bounded memory: when it is full, the oldest verdict goes.
+/// A bounded cache: when it is full, the oldest verdict is evicted.
 #[derive(Debug)]
 pub(super) struct VerdictCache<V> {
     ttl: Duration,
     entries_max: usize,
-    memory: Mutex<Memory<V>>,
+    entries: Mutex<Entries<V>>,
 }
 
 #[derive(Debug)]
-struct Memory<V> {
+struct Entries<V> {
     verdicts: HashMap<Key, V>,
-    /// In the order in which they end, which is the order in which they came: all live equally long.
+    /// In the order of their expiry, which is the order of their insertion: all have the same TTL.
     ends: VecDeque<(Instant, Key)>,
 }
 
-impl<V> Memory<V> {
-    fn forget_ended(&mut self, now: Instant) {
+impl<V> Entries<V> {
+    fn remove_expired(&mut self, now: Instant) {
         while self.ends.front().is_some_and(|(ends_at, _)| *ends_at <= now) {
-            self.forget_oldest();
+            self.remove_oldest();
         }
     }
 
-    fn forget_oldest(&mut self) {
+    fn remove_oldest(&mut self) {
         if let Some((_, key)) = self.ends.pop_front() {
             self.verdicts.remove(&key);
         }
@@ -48,32 +47,32 @@ impl<V> Memory<V> {
 
 impl<V: Clone> VerdictCache<V> {
     pub(super) fn new(ttl: Duration, entries_max: usize) -> Self {
-        Self { ttl, entries_max, memory: Mutex::new(Memory { verdicts: HashMap::new(), ends: VecDeque::new() }) }
+        Self { ttl, entries_max, entries: Mutex::new(Entries { verdicts: HashMap::new(), ends: VecDeque::new() }) }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<V> {
-        let mut memory = self.lock();
-        memory.forget_ended(Instant::now());
-        memory.verdicts.get(key).cloned()
+        let mut entries = self.lock();
+        entries.remove_expired(Instant::now());
+        entries.verdicts.get(key).cloned()
     }
 
-    /// Remembers a verdict. Where two were asked for at once, the one that came first stays.
+    /// Stores a verdict. Of two concurrent ones for the same key, the first stays.
     pub(super) fn put(&self, key: Key, verdict: V) {
         let now = Instant::now();
-        let mut memory = self.lock();
-        memory.forget_ended(now);
-        if self.entries_max == 0 || memory.verdicts.contains_key(&key) {
+        let mut entries = self.lock();
+        entries.remove_expired(now);
+        if self.entries_max == 0 || entries.verdicts.contains_key(&key) {
             return;
         }
-        if memory.verdicts.len() == self.entries_max {
-            memory.forget_oldest();
+        if entries.verdicts.len() == self.entries_max {
+            entries.remove_oldest();
         }
-        memory.verdicts.insert(key, verdict);
-        memory.ends.push_back((now + self.ttl, key));
+        entries.verdicts.insert(key, verdict);
+        entries.ends.push_back((now + self.ttl, key));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Memory<V>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries<V>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     fn key(text: &str) -> Key {
-        Key::of(text.as_bytes())
+        Key::digest(text.as_bytes())
     }
 
     #[tokio::test(start_paused = true)]

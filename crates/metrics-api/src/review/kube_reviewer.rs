@@ -1,4 +1,4 @@
-//! Reviews over a Kubernetes client.
+//! ReviewCache over a Kubernetes client.
 
 use std::fmt;
 
@@ -23,14 +23,14 @@ impl KubeReviewer {
     async fn review_token(&self, token: &BearerToken) -> Result<TokenReviewStatus, ReviewError> {
         let spec = TokenReviewSpec { token: token.expose().to_owned(), audiences: None };
         let review = TokenReview { spec, ..TokenReview::default() };
-        let answer = Api::all(self.client.clone()).create(&PostParams::default(), &review).await;
-        answer.map_err(classify)?.status.ok_or_else(no_status)
+        let response = Api::all(self.client.clone()).create(&PostParams::default(), &review).await;
+        response.map_err(classify)?.status.ok_or_else(no_status)
     }
 
     async fn review_access(&self, spec: &SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, ReviewError> {
         let review = SubjectAccessReview { spec: spec.clone(), ..SubjectAccessReview::default() };
-        let answer = Api::all(self.client.clone()).create(&PostParams::default(), &review).await;
-        answer.map_err(classify)?.status.ok_or_else(no_status)
+        let response = Api::all(self.client.clone()).create(&PostParams::default(), &review).await;
+        response.map_err(classify)?.status.ok_or_else(no_status)
     }
 }
 
@@ -57,7 +57,7 @@ fn no_status() -> ReviewError {
     ReviewError::Refused("the API server answered a review without a status".to_owned())
 }
 
-/// A server that answered for good will not change its mind; one that is overloaded or out of reach may.
+/// Retrying helps only where the API server is overloaded or unreachable.
 fn classify(error: kube::Error) -> ReviewError {
     match error {
         kube::Error::Api(status) if (400..500).contains(&status.code) && status.code != 429 => {
@@ -80,22 +80,22 @@ mod tests {
     use super::*;
     use crate::fake_cluster;
 
-    /// The path and the body of a question.
+    /// The path and the body of a review.
     type Question = Arc<Mutex<Option<(String, Value)>>>;
 
-    /// An API server with one answer; the question is kept.
-    fn answering(code: u16, answer: Value) -> (KubeReviewer, Question) {
+    /// An API server with one response; the request is recorded.
+    fn responding(code: u16, response: Value) -> (KubeReviewer, Question) {
         let question = Question::default();
         let kept = question.clone();
         let client = fake_cluster::client(move |request| {
-            let (kept, answer) = (kept.clone(), answer.to_string());
+            let (kept, response) = (kept.clone(), response.to_string());
             async move {
                 let path = request.uri().path().to_owned();
                 let body = request.into_body().collect().await.expect("a body").to_bytes();
                 let body = serde_json::from_slice(&body).expect("JSON");
                 *kept.lock().expect("not poisoned") = Some((path, body));
-                let answer = Full::new(Bytes::from(answer)).boxed_unsync();
-                Response::builder().status(code).body(answer).expect("a response")
+                let response = Full::new(Bytes::from(response)).boxed_unsync();
+                Response::builder().status(code).body(response).expect("a response")
             }
         });
         (KubeReviewer::new(client), question)
@@ -110,8 +110,8 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_sent_for_review() {
         let status = json!({"authenticated": true, "user": {"username": "ann", "groups": ["dev"]}});
-        let answer = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "metadata": {}, "spec": {"token": ""}, "status": status});
-        let (reviewer, question) = answering(201, answer);
+        let response = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "metadata": {}, "spec": {"token": ""}, "status": status});
+        let (reviewer, question) = responding(201, response);
         let status = reviewer.token_review(&token()).await.expect("a verdict");
         assert_eq!(status.authenticated, Some(true));
         assert_eq!(status.user.expect("a user").username.as_deref(), Some("ann"));
@@ -122,8 +122,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_access_is_sent_for_review() {
-        let answer = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": {}, "status": {"allowed": true}});
-        let (reviewer, question) = answering(201, answer);
+        let response = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": {}, "status": {"allowed": true}});
+        let (reviewer, question) = responding(201, response);
         let spec = SubjectAccessReviewSpec { user: Some("ann".to_owned()), ..SubjectAccessReviewSpec::default() };
         assert!(reviewer.subject_access_review(&spec).await.expect("a verdict").allowed);
         let (path, body) = question.lock().expect("not poisoned").take().expect("a question");
@@ -134,8 +134,8 @@ mod tests {
     #[tokio::test]
     async fn refusals_are_told_from_trouble_and_neither_shows_the_token() {
         for (code, is_final) in [(401, true), (403, true), (429, false), (500, false), (503, false)] {
-            let answer = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "no", "code": code});
-            let (reviewer, _) = answering(code, answer);
+            let response = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "no", "code": code});
+            let (reviewer, _) = responding(code, response);
             let error = reviewer.token_review(&token()).await.expect_err("must not pass");
             assert_eq!(matches!(error, ReviewError::Refused(_)), is_final, "{code}: {error:?}");
             assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");

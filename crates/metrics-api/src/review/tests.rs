@@ -1,4 +1,4 @@
-//! Reviews with a reviewer that fails a given number of times, in virtual time.
+//! ReviewCache with a reviewer that fails a given number of times, in virtual time.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -8,45 +8,45 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// Answers from a list, then says yes to everything.
+/// Fails as listed, then allows everything.
 #[derive(Default)]
 struct Scripted {
     failures: Mutex<VecDeque<ReviewError>>,
-    asked: Mutex<usize>,
+    reviews: Mutex<usize>,
 }
 
 impl Scripted {
     fn failing(failures: impl IntoIterator<Item = ReviewError>) -> Arc<Self> {
-        Arc::new(Self { failures: Mutex::new(failures.into_iter().collect()), asked: Mutex::default() })
+        Arc::new(Self { failures: Mutex::new(failures.into_iter().collect()), reviews: Mutex::default() })
     }
 
-    fn asked(&self) -> usize {
-        *self.asked.lock().expect("not poisoned")
+    fn reviews(&self) -> usize {
+        *self.reviews.lock().expect("not poisoned")
     }
 
-    fn answer<T: Send + 'static>(&self, answer: T) -> ReviewFuture<'_, T> {
-        *self.asked.lock().expect("not poisoned") += 1;
+    fn response<T: Send + 'static>(&self, response: T) -> ReviewFuture<'_, T> {
+        *self.reviews.lock().expect("not poisoned") += 1;
         let failure = self.failures.lock().expect("not poisoned").pop_front();
-        Box::pin(async { failure.map_or(Ok(answer), Err) })
+        Box::pin(async { failure.map_or(Ok(response), Err) })
     }
 }
 
 impl Reviewer for Scripted {
     fn token_review<'a>(&'a self, token: &'a BearerToken) -> ReviewFuture<'a, TokenReviewStatus> {
         let user = UserInfo { username: Some(token.expose().to_owned()), ..UserInfo::default() };
-        self.answer(TokenReviewStatus { authenticated: Some(true), user: Some(user), ..TokenReviewStatus::default() })
+        self.response(TokenReviewStatus { authenticated: Some(true), user: Some(user), ..TokenReviewStatus::default() })
     }
 
     fn subject_access_review<'a>(
         &'a self,
         _spec: &'a SubjectAccessReviewSpec,
     ) -> ReviewFuture<'a, SubjectAccessReviewStatus> {
-        self.answer(SubjectAccessReviewStatus { allowed: true, ..SubjectAccessReviewStatus::default() })
+        self.response(SubjectAccessReviewStatus { allowed: true, ..SubjectAccessReviewStatus::default() })
     }
 }
 
-fn reviews(reviewer: &Arc<Scripted>) -> Reviews {
-    Reviews::new(reviewer.clone(), &Settings::default())
+fn reviews(reviewer: &Arc<Scripted>) -> ReviewCache {
+    ReviewCache::new(reviewer.clone(), &Settings::default())
 }
 
 fn lost() -> ReviewError {
@@ -64,20 +64,20 @@ fn token(text: &str) -> BearerToken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_does_not_arrive_is_asked_again() {
+async fn a_question_that_does_not_arrive_is_reviews_again() {
     let reviewer = Scripted::failing([lost(), lost()]);
     let started_at = Instant::now();
     assert_eq!(reviews(&reviewer).access(&of("ann")).await, Ok(AccessVerdict::Allowed));
-    assert_eq!((reviewer.asked(), started_at.elapsed()), (3, Duration::from_millis(600)));
+    assert_eq!((reviewer.reviews(), started_at.elapsed()), (3, Duration::from_millis(600)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_not_asked_for_ever_and_failures_are_not_remembered() {
+async fn a_question_is_not_reviews_for_ever_and_failures_are_not_remembered() {
     let reviewer = Scripted::failing([lost(), lost(), lost()]);
     let reviews = reviews(&reviewer);
     assert_eq!(reviews.access(&of("ann")).await, Err(lost()));
     assert_eq!(reviews.access(&of("ann")).await, Ok(AccessVerdict::Allowed));
-    assert_eq!(reviewer.asked(), 4);
+    assert_eq!(reviewer.reviews(), 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,23 +85,23 @@ async fn a_refusal_is_final() {
     let refusal = ReviewError::Refused("forbidden".to_owned());
     let reviewer = Scripted::failing([refusal.clone()]);
     assert_eq!(reviews(&reviewer).token(&token("t")).await, Err(refusal));
-    assert_eq!(reviewer.asked(), 1);
+    assert_eq!(reviewer.reviews(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn verdicts_last_ten_seconds_and_belong_to_their_question() {
     let reviewer = Scripted::failing([]);
     let reviews = reviews(&reviewer);
-    for (wait, asked) in [(0, 2), (9, 2), (1, 4), (0, 4)] {
+    for (wait, expected) in [(0, 2), (9, 2), (1, 4), (0, 4)] {
         advance(Duration::from_secs(wait)).await;
         assert_eq!(reviews.access(&of("ann")).await, Ok(AccessVerdict::Allowed));
         let identity = reviews.token(&token("ann")).await.expect("a verdict").expect("an identity");
         assert_eq!(identity.user, "ann");
-        assert_eq!(reviewer.asked(), asked);
+        assert_eq!(reviewer.reviews(), expected);
     }
     reviews.access(&of("bob")).await.expect("a verdict");
     let identity = reviews.token(&token("bob")).await.expect("a verdict").expect("an identity");
-    assert_eq!((identity.user.as_str(), reviewer.asked()), ("bob", 6));
+    assert_eq!((identity.user.as_str(), reviewer.reviews()), ("bob", 6));
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +109,7 @@ async fn long_questions_are_not_remembered() {
     let reviewer = Scripted::failing([]);
     let reviews = reviews(&reviewer);
     for _ in 0..2 {
-        reviews.access(&of(&"x".repeat(REMEMBERED_BYTES_MAX))).await.expect("a verdict");
+        reviews.access(&of(&"x".repeat(CACHED_BYTES_MAX))).await.expect("a verdict");
     }
-    assert_eq!(reviewer.asked(), 2);
+    assert_eq!(reviewer.reviews(), 2);
 }

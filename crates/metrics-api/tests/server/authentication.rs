@@ -1,4 +1,4 @@
-//! Who is believed, and about what.
+//! Which identities are accepted from which credentials.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use crate::support::{Authority, Caller, Client, Http, Issued, Purpose, RESOURCES
 
 const AS_ANN: [(&str, &str); 2] = [("X-Remote-User", "ann"), ("X-Remote-Group", "dev")];
 
-/// What is presented, and as whom the caller is then known; `None` stands for a refusal.
+/// The credentials, and the resulting identity; `None` means rejection.
 type Row<'a> = (&'a str, Option<Issued>, Vec<(&'a str, &'a str)>, Option<&'a str>);
 
 fn bearer(token: &str) -> (&'static str, String) {
@@ -36,7 +36,7 @@ async fn callers_are_known_by_what_they_prove() {
         ("a server certificate of that authority", Some(proxies.issue("front-proxy-client", &[], Purpose::Server)), AS_ANN.to_vec(), None),
         ("an expired front proxy", Some(proxies.issue("front-proxy-client", &[], Purpose::ExpiredClient)), AS_ANN.to_vec(), None),
         ("the front proxy's name from the clients' authority", Some(clients.issue("front-proxy-client", &[], Purpose::Client)), AS_ANN.to_vec(), Some("front-proxy-client")),
-        ("the front proxy's name from nobody we know", Some(foreigners.issue("front-proxy-client", &[], Purpose::Client)), AS_ANN.to_vec(), None),
+        ("the front proxy's name from an unknown CA", Some(foreigners.issue("front-proxy-client", &[], Purpose::Client)), AS_ANN.to_vec(), None),
         ("a client", Some(clients.issue("carol", &[], Purpose::Client)), vec![], Some("carol")),
         ("a client without a name", Some(clients.issue("", &[], Purpose::Client)), vec![], None),
         ("a foreign certificate beside a good token", Some(foreigners.issue("x", &[], Purpose::Client)), vec![good], prometheus),
@@ -51,15 +51,15 @@ async fn callers_are_known_by_what_they_prove() {
         let mut client = server.connect(Caller { certificate, ..Caller::default() }).await;
         // A path of its own for each row, so that no verdict is remembered.
         let path = format!("/rows/{}", name.replace(['\'', ' '], "-"));
-        let answer = client.ask("GET", &path, &headers).await;
+        let response = client.request("GET", &path, &headers).await;
         match expected {
             None => {
-                assert_eq!(answer.code, 401, "{name}: {answer:?}");
-                assert_eq!(answer.message(), "Unauthorized", "{name}");
-                assert_eq!(server.reviewer.access_count(), before, "{name}: nobody asks what nobody may do");
+                assert_eq!(response.code, 401, "{name}: {response:?}");
+                assert_eq!(response.message(), "Unauthorized", "{name}");
+                assert_eq!(server.reviewer.access_count(), before, "{name}: a rejected caller is not authorized");
             }
             Some(user) => {
-                assert_eq!(answer.code, 404, "{name}: {answer:?}");
+                assert_eq!(response.code, 404, "{name}: {response:?}");
                 assert_eq!(server.reviewer.last_access().user.as_deref(), Some(user), "{name}");
             }
         }
@@ -78,8 +78,8 @@ async fn the_front_proxy_tells_everything_about_a_caller() {
         ("X-Remote-Extra-Example.org%2fScopes", "write"),
     ];
     for http in [Http::One, Http::Two] {
-        let answer = server.front_proxy(http).await.ask("GET", "/version", &headers).await;
-        assert_eq!(answer.code, 200, "{http:?}");
+        let response = server.front_proxy(http).await.request("GET", "/version", &headers).await;
+        assert_eq!(response.code, 200, "{http:?}");
         let spec = server.reviewer.last_access();
         assert_eq!(spec.user.as_deref(), Some("ann"));
         assert_eq!(spec.uid.as_deref(), Some("42"));
@@ -92,7 +92,7 @@ async fn the_front_proxy_tells_everything_about_a_caller() {
 async fn known_callers_are_in_the_group_of_known_callers() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::Two).await;
-    assert_eq!(proxy.ask("GET", "/openapi/v2", &[("X-Remote-User", "system:aggregator")]).await.code, 200);
+    assert_eq!(proxy.request("GET", "/openapi/v2", &[("X-Remote-User", "system:aggregator")]).await.code, 200);
     assert_eq!(server.reviewer.last_access().groups.expect("groups"), ["system:authenticated"]);
     let certificate = server.cluster.clients.issue("carol", &["dev"], Purpose::Client);
     let mut carol = server.connect(Caller { certificate: Some(certificate), ..Caller::default() }).await;
@@ -110,7 +110,7 @@ async fn a_token_is_reviewed_once_for_many_requests() {
         let before = server.reviewer.token_reviews.load(Ordering::SeqCst);
         let (name, value) = bearer(token);
         for _ in 0..3 {
-            assert_eq!(client.ask("GET", "/version", &[(name, &value)]).await.code, code, "{token}");
+            assert_eq!(client.request("GET", "/version", &[(name, &value)]).await.code, code, "{token}");
         }
         assert_eq!(server.reviewer.token_reviews.load(Ordering::SeqCst), before + 1, "{token}");
     }
@@ -120,13 +120,13 @@ async fn a_token_is_reviewed_once_for_many_requests() {
 async fn a_change_of_trust_concerns_open_connections() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::Two).await;
-    assert_eq!(proxy.ask("GET", RESOURCES, &AS_ANN).await.code, 200);
+    assert_eq!(proxy.request("GET", RESOURCES, &AS_ANN).await.code, 200);
     server.trust.replace(TrustConfig::default());
-    let answer = proxy.ask("GET", RESOURCES, &AS_ANN).await;
-    assert_eq!(answer.code, 200);
-    assert_eq!(server.reviewer.last_access().user.as_deref(), Some("system:anonymous"), "nobody is trusted any more");
+    let response = proxy.request("GET", RESOURCES, &AS_ANN).await;
+    assert_eq!(response.code, 200);
+    assert_eq!(server.reviewer.last_access().user.as_deref(), Some("system:anonymous"), "no CA is trusted any more");
     server.trust.replace(server.cluster.trust());
-    assert_eq!(proxy.ask("GET", "/apis", &AS_ANN).await.code, 200);
+    assert_eq!(proxy.request("GET", "/apis", &AS_ANN).await.code, 200);
     assert_eq!(server.reviewer.last_access().user.as_deref(), Some("ann"));
 }
 
@@ -139,10 +139,10 @@ async fn a_certificate_without_its_key_does_not_pass_the_handshake() {
         let refused = match Client::connect(server.address, &server.cluster.servers, thief).await {
             Err(_) => true,
             // In TLS 1.3 a client learns of the refusal with its first read.
-            Ok(mut client) => client.try_ask("GET", "/version", &AS_ANN).await.is_err(),
+            Ok(mut client) => client.try_request("GET", "/version", &AS_ANN).await.is_err(),
         };
         assert!(refused, "{version:?}");
         let owner = Caller { certificate: Some(issue()), version, ..Caller::default() };
-        assert_eq!(server.connect(owner).await.ask("GET", "/version", &AS_ANN).await.code, 200, "{version:?}");
+        assert_eq!(server.connect(owner).await.request("GET", "/version", &AS_ANN).await.code, 200, "{version:?}");
     }
 }

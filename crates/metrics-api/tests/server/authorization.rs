@@ -12,7 +12,7 @@ async fn an_allowed_read_is_judged_once_for_many_requests() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::Two).await;
     for _ in 0..3 {
-        assert_eq!(proxy.ask("GET", &metric("queue-depth"), &AS_ANN).await.code, 200);
+        assert_eq!(proxy.request("GET", &metric("queue-depth"), &AS_ANN).await.code, 200);
     }
     assert_eq!(server.reviewer.access_count(), 1);
     let spec = server.reviewer.last_access();
@@ -24,7 +24,7 @@ async fn an_allowed_read_is_judged_once_for_many_requests() {
     assert_eq!(attributes.namespace.as_deref(), Some("shop"));
     assert_eq!(attributes.resource.as_deref(), Some("queue-depth"));
     assert_eq!((attributes.name, attributes.subresource), (None, None));
-    proxy.ask("GET", &metric("other"), &AS_ANN).await;
+    proxy.request("GET", &metric("other"), &AS_ANN).await;
     assert_eq!(server.reviewer.access_count(), 2, "another metric is another question");
 }
 
@@ -33,21 +33,21 @@ async fn a_denied_read_is_told_and_remembered() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::One).await;
     for _ in 0..3 {
-        let answer = proxy.ask("GET", &metric("queue-depth"), &AS_BOB).await;
-        assert_eq!(answer.code, 403);
+        let response = proxy.request("GET", &metric("queue-depth"), &AS_BOB).await;
+        assert_eq!(response.code, 403);
         let expected = r#"queue-depth.external.metrics.k8s.io is forbidden: User "bob" cannot list resource "queue-depth" in API group "external.metrics.k8s.io" in the namespace "shop""#;
-        assert_eq!(answer.message(), expected);
+        assert_eq!(response.message(), expected);
     }
     assert_eq!(server.reviewer.access_count(), 1);
     assert!(server.source.reads.lock().expect("not poisoned").is_empty());
-    let answer = proxy.ask("GET", "/version", &AS_BOB).await;
+    let response = proxy.request("GET", "/version", &AS_BOB).await;
     assert_eq!(
-        (answer.code.as_u16(), answer.message().as_str()),
+        (response.code.as_u16(), response.message().as_str()),
         (403, r#"forbidden: User "bob" cannot get path "/version""#)
     );
     for (method, path) in [("GET", "/nowhere"), ("POST", "/version")] {
-        let answer = proxy.ask(method, path, &AS_BOB).await;
-        assert_eq!(answer.code, 403, "{method} {path}: what there is, is not told to everyone");
+        let response = proxy.request(method, path, &AS_BOB).await;
+        assert_eq!(response.code, 403, "{method} {path}: unauthorized callers do not learn which paths exist");
     }
 }
 
@@ -57,7 +57,7 @@ async fn masters_and_probes_need_no_review() {
     let mut proxy = server.front_proxy(Http::Two).await;
     let aggregator = [("X-Remote-User", "system:kube-aggregator"), ("X-Remote-Group", "system:masters")];
     server.reviewer.failing.store(true, Ordering::SeqCst);
-    assert_eq!(proxy.ask("GET", "/apis/external.metrics.k8s.io/v1beta1", &aggregator).await.code, 200);
+    assert_eq!(proxy.request("GET", "/apis/external.metrics.k8s.io/v1beta1", &aggregator).await.code, 200);
     let mut anyone = server.anyone().await;
     for path in ["/livez", "/healthz"] {
         assert_eq!(anyone.get(path).await.code, 200, "{path}");
@@ -72,9 +72,9 @@ async fn a_failed_review_is_told_and_not_remembered() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::One).await;
     server.reviewer.failing.store(true, Ordering::SeqCst);
-    let answer = proxy.ask("GET", "/openapi/v2", &AS_ANN).await;
-    assert_eq!(answer.code, 500);
-    assert_eq!(answer.message(), r#"Internal Server Error: "/openapi/v2": subjectaccessreviews is forbidden"#);
+    let response = proxy.request("GET", "/openapi/v2", &AS_ANN).await;
+    assert_eq!(response.code, 500);
+    assert_eq!(response.message(), r#"Internal Server Error: "/openapi/v2": subjectaccessreviews is forbidden"#);
     server.reviewer.failing.store(false, Ordering::SeqCst);
-    assert_eq!(proxy.ask("GET", "/openapi/v2", &AS_ANN).await.code, 200);
+    assert_eq!(proxy.request("GET", "/openapi/v2", &AS_ANN).await.code, 200);
 }

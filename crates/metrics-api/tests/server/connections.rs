@@ -18,8 +18,8 @@ async fn both_versions_of_tls_and_of_http_are_spoken() {
         for http in [Http::One, Http::Two] {
             let certificate = server.cluster.clients.issue("carol", &[], Purpose::Client);
             let caller = Caller { certificate: Some(certificate), http, version, ..Caller::default() };
-            let answer = server.connect(caller).await.get(&metric("queue")).await;
-            assert_eq!(answer.code, 200, "{version:?} {http:?}");
+            let response = server.connect(caller).await.get(&metric("queue")).await;
+            assert_eq!(response.code, 200, "{version:?} {http:?}");
             assert_eq!(server.reviewer.last_access().user.as_deref(), Some("carol"));
         }
     }
@@ -31,20 +31,20 @@ async fn a_new_certificate_loses_no_request() {
     let mut clients = [server.front_proxy(Http::One).await, server.front_proxy(Http::Two).await];
     let mut shown = clients[0].server_certificate.clone();
     let mut under_way = server.front_proxy(Http::Two).await;
-    let across = tokio::spawn(async move { under_way.ask("GET", &metric("gated"), &AS_ANN).await.code });
+    let across = tokio::spawn(async move { under_way.request("GET", &metric("gated"), &AS_ANN).await.code });
     server.source.one_entered().await;
     for round in 0..5 {
         let next = server.cluster.servers.issue(SERVER_NAME, &[], Purpose::Server);
         let (chain, key) = (next.chain_pem.as_bytes(), next.key_pem.as_bytes());
         server.certificate.replace_pem(chain, key).expect("a certificate that can be used");
         for client in &mut clients {
-            assert_eq!(client.ask("GET", &metric("queue"), &AS_ANN).await.code, 200, "round {round}");
+            assert_eq!(client.request("GET", &metric("queue"), &AS_ANN).await.code, 200, "round {round}");
             assert_ne!(client.server_certificate, next.leaf, "an old connection");
         }
         let mut fresh = server.front_proxy(Http::Two).await;
         assert_eq!(fresh.server_certificate, next.leaf, "round {round}");
         assert_ne!(shown, next.leaf);
-        assert_eq!(fresh.ask("GET", &metric("queue"), &AS_ANN).await.code, 200, "round {round}");
+        assert_eq!(fresh.request("GET", &metric("queue"), &AS_ANN).await.code, 200, "round {round}");
         shown = next.leaf;
     }
     server.source.gate.add_permits(1);
@@ -68,7 +68,7 @@ async fn a_server_that_stops_answers_what_it_was_asked() {
         let (source, address) = (server.source.clone(), server.address);
         let mut idle = connect_tls(address, &server.cluster.servers, Caller::default()).await.expect("a connection");
         let mut client = server.front_proxy(http).await;
-        let running = tokio::spawn(async move { client.ask("GET", &metric("gated"), &AS_ANN).await });
+        let running = tokio::spawn(async move { client.request("GET", &metric("gated"), &AS_ANN).await });
         source.one_entered().await;
         let stopped = server.stop();
         let mut rest = Vec::new();
@@ -77,9 +77,9 @@ async fn a_server_that_stops_answers_what_it_was_asked() {
         assert!(TcpStream::connect(address).await.is_err(), "{http:?}: no connection is accepted any more");
         assert!(!stopped.is_finished(), "{http:?}: a request is under way");
         source.gate.add_permits(1);
-        let answer = running.await.expect("no panic");
-        assert_eq!(answer.code, 200, "{http:?}");
-        assert_eq!(answer.json()["items"][0]["value"], "7");
+        let response = running.await.expect("no panic");
+        assert_eq!(response.code, 200, "{http:?}");
+        assert_eq!(response.json()["items"][0]["value"], "7");
         let stopped = stopped.await.expect("no panic").expect("no error");
         assert_eq!(stopped, Stopped::Drained, "{http:?}");
     }
@@ -94,7 +94,7 @@ async fn a_server_that_stops_does_not_wait_for_ever() {
     let server = TestServer::start_with(settings).await;
     let source = server.source.clone();
     let mut client = server.front_proxy(Http::One).await;
-    let running = tokio::spawn(async move { client.try_ask("GET", &metric("gated"), &AS_ANN).await.map(|_| ()) });
+    let running = tokio::spawn(async move { client.try_request("GET", &metric("gated"), &AS_ANN).await.map(|_| ()) });
     source.one_entered().await;
     let stopped = server.stop().await.expect("no panic").expect("no error");
     assert_eq!(stopped, Stopped::CutOff { connections: 1 });

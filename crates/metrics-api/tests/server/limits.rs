@@ -25,12 +25,12 @@ async fn a_slow_source_costs_the_deadline_and_no_more() {
     let server = TestServer::start_with(Settings { request_limit: SHORT, ..Settings::default() }).await;
     for http in [Http::One, Http::Two] {
         let mut client = server.front_proxy(http).await;
-        let answer = client.ask("GET", &metric("stuck"), &AS_ANN).await;
-        assert_eq!(answer.code, 503, "{http:?}");
+        let response = client.request("GET", &metric("stuck"), &AS_ANN).await;
+        assert_eq!(response.code, 503, "{http:?}");
         let expected = "no answer within 250ms: still waiting for metric stuck of ScaledObject shop/web";
-        assert_eq!(answer.message(), expected);
-        assert!(!answer.headers.contains_key(http::header::RETRY_AFTER));
-        assert_eq!(client.ask("GET", "/version", &AS_ANN).await.code, 200, "the connection goes on");
+        assert_eq!(response.message(), expected);
+        assert!(!response.headers.contains_key(http::header::RETRY_AFTER));
+        assert_eq!(client.request("GET", "/version", &AS_ANN).await.code, 200, "the connection continues");
     }
 }
 
@@ -38,9 +38,9 @@ async fn a_slow_source_costs_the_deadline_and_no_more() {
 async fn a_slow_review_costs_the_deadline_and_no_more() {
     let server = TestServer::start_with(Settings { request_limit: SHORT, ..Settings::default() }).await;
     server.reviewer.hanging.store(true, Ordering::SeqCst);
-    let answer = server.front_proxy(Http::One).await.ask("GET", &metric("queue"), &AS_ANN).await;
-    assert_eq!(answer.code, 503);
-    assert_eq!(answer.message(), "no answer within 250ms: still waiting for the review of the caller's rights");
+    let response = server.front_proxy(Http::One).await.request("GET", &metric("queue"), &AS_ANN).await;
+    assert_eq!(response.code, 503);
+    assert_eq!(response.message(), "no answer within 250ms: still waiting for the review of the caller's rights");
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn reads_beyond_the_limit_take_turns() {
     let mut reads = JoinSet::new();
     for _ in 0..6 {
         let mut client = server.front_proxy(Http::Two).await;
-        reads.spawn(async move { client.ask("GET", &metric("gated"), &AS_ANN).await.code });
+        reads.spawn(async move { client.request("GET", &metric("gated"), &AS_ANN).await.code });
     }
     for _ in 0..6 {
         server.source.one_entered().await;
@@ -64,10 +64,10 @@ async fn a_read_without_a_turn_is_told_so_and_discovery_needs_none() {
     let settings = Settings { reads_max: 0, request_limit: SHORT, ..Settings::default() };
     let server = TestServer::start_with(settings).await;
     let mut client = server.front_proxy(Http::One).await;
-    let answer = client.ask("GET", &metric("queue"), &AS_ANN).await;
-    assert_eq!(answer.code, 503);
-    assert_eq!(answer.message(), "no answer within 250ms: still waiting for a turn among 0 reads at once");
-    assert_eq!(client.ask("GET", "/apis", &AS_ANN).await.code, 200);
+    let response = client.request("GET", &metric("queue"), &AS_ANN).await;
+    assert_eq!(response.code, 503);
+    assert_eq!(response.message(), "no answer within 250ms: still waiting for a turn among 0 reads at once");
+    assert_eq!(client.request("GET", "/apis", &AS_ANN).await.code, 200);
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn a_client_that_never_asks_is_left() {
     let caller = Caller::default();
     let mut stream = connect_tls(server.address, &server.cluster.servers, caller).await.expect("a connection");
     let mut rest = Vec::new();
-    // A client that said nothing is owed no farewell, not even TLS's.
+    // A client without a handshake gets no close notification.
     if let Err(error) = stream.read_to_end(&mut rest).await {
         assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
     }
@@ -101,7 +101,7 @@ async fn connections_beyond_the_limit_wait_to_be_accepted() {
     tokio::select! {
         biased;
         _ = &mut waiting => panic!("there was no place for a second connection"),
-        answer = first.get("/livez") => assert_eq!(answer.code, 200),
+        response = first.get("/livez") => assert_eq!(response.code, 200),
     }
     drop(first);
     assert_eq!(waiting.await.get("/livez").await.code, 200);

@@ -1,6 +1,6 @@
-//! Takes any client certificate in the handshake, or none. A client must hold the key of what it shows; who issued it
-//! is asked later, for each request, of two pools separately. A refusal here would give callers with a foreign
-//! certificate a broken connection in place of an answer.
+//! Accepts any client certificate in the handshake, or none. A client must hold its key; the issuer is verified later, for each
+//! request, against two CA pools. A rejection here would give callers with an unknown certificate a broken connection instead of
+//! a response.
 
 use std::sync::Arc;
 

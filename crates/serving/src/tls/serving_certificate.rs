@@ -1,4 +1,4 @@
-//! What the server shows of itself. Replacing it concerns handshakes to come; open connections go on.
+//! The serving certificate. Replacing it affects later handshakes; open connections continue.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct ServingCertificate(watch::Sender<Arc<CertifiedKey>>);
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     #[error("the serving certificate is not a PEM chain: {0}")]
-    Chain(String),
+    ClientChain(String),
     #[error("the key of the serving certificate is not a PEM key")]
     Key,
     #[error("the serving certificate and its key cannot be used")]
@@ -37,7 +37,7 @@ impl ServingCertificate {
         Ok(())
     }
 
-    /// The leaf that is shown at present.
+    /// The leaf that is served now.
     pub fn leaf(&self) -> CertificateDer<'static> {
         self.0.borrow().cert[0].clone()
     }
@@ -58,11 +58,11 @@ impl fmt::Debug for ServingCertificate {
 fn parse(chain: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, CertificateError> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<_, _>>()
-        .map_err(|error| CertificateError::Chain(error.to_string()))?;
+        .map_err(|error| CertificateError::ClientChain(error.to_string()))?;
     if chain.is_empty() {
-        return Err(CertificateError::Chain("it holds no certificate".to_owned()));
+        return Err(CertificateError::ClientChain("it holds no certificate".to_owned()));
     }
-    // What went wrong with a key is not told: the text may hold parts of it.
+    // The cause is not reported: its text may contain parts of the key.
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| CertificateError::Key)?;
     CertifiedKey::from_der(chain, key, &provider()).map(Arc::new).map_err(CertificateError::Pair)
 }

@@ -110,7 +110,7 @@ fn kedas_chart_starts_it_as_operator() {
         (TlsVersion::Tls12, TlsVersion::Tls13)
     );
     assert_eq!(settings.instance, "keda-operator-7d9c");
-    let names = &kept(&settings).wanted.names;
+    let names = &kept(&settings).spec.names;
     assert!(names.contains(&"keda-operator-metrics-apiserver.keda.svc.cluster.local".to_owned()), "{names:?}");
     assert!(settings.notices.ignored.unwrap().contains("--k8s-cluster-name (no CloudEvents are sent)"));
 

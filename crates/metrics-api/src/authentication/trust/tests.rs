@@ -1,4 +1,4 @@
-//! Following the ConfigMap through an API server that says what the test wants it to say, in virtual time.
+//! Watching the ConfigMap on a scripted API server, in virtual time.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -14,14 +14,14 @@ use tokio::time::Instant;
 use super::*;
 use crate::fake_cluster;
 
-/// One answer: a code and a body, or a body that never comes.
+/// One response: a code and a body, or a body that never arrives.
 type Reply = (u16, Option<String>);
 
-/// An API server that gives these answers in turn, and then never answers again.
+/// An API server that gives these responses in turn, and then hangs.
 #[derive(Clone, Default)]
 struct Script {
     replies: Arc<Mutex<VecDeque<Reply>>>,
-    /// Every path that was asked for, and when, counted from the start.
+    /// Every requested path, and the time since the start.
     asked: Arc<Mutex<Vec<(String, Duration)>>>,
 }
 
@@ -58,7 +58,7 @@ impl Script {
     }
 }
 
-/// A configuration that can be told from others by the name it allows.
+/// A configuration that its allowed name identifies.
 fn data(name: &str) -> Value {
     json!({"requestheader-client-ca-file": authority(), "requestheader-allowed-names": format!("[{name:?}]")})
 }
@@ -170,8 +170,8 @@ async fn a_lost_watch_is_opened_anew_with_growing_patience() {
 async fn silence_is_taken_for_a_lost_connection() {
     let read = || Script::default().reply(200, map("first", "1"));
     let rows = [
-        ("a read without an answer", Script::default(), ANSWER_LIMIT),
-        ("a watch without an answer", read(), ANSWER_LIMIT),
+        ("a read without a response", Script::default(), RESPONSE_LIMIT),
+        ("a watch without a response", read(), RESPONSE_LIMIT),
         ("a watch without an end", read().silence(), SILENCE_MAX),
     ];
     for (name, script, limit) in rows {

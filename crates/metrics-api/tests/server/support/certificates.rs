@@ -41,7 +41,7 @@ impl Authority {
         self.0.der().clone()
     }
 
-    /// A certificate for a common name, which a server's also answers to, and organisations.
+    /// A certificate for a common name, also as a DNS name of servers, and organisations.
     pub(crate) fn issue(&self, name: &str, organizations: &[&str], purpose: Purpose) -> Issued {
         let alternatives = if matches!(purpose, Purpose::Server) { vec![name.to_owned()] } else { Vec::new() };
         let mut params = CertificateParams::new(alternatives).expect("a name");

@@ -53,13 +53,13 @@ enum Sender {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) code: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
@@ -93,20 +93,20 @@ impl Client {
         Ok(Self { sender, server_certificate })
     }
 
-    pub(crate) async fn get(&mut self, path: &str) -> Answer {
-        self.ask("GET", path, &[]).await
+    pub(crate) async fn get(&mut self, path: &str) -> HttpResponse {
+        self.request("GET", path, &[]).await
     }
 
-    pub(crate) async fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
-        self.try_ask(method, path, headers).await.expect("an answer")
+    pub(crate) async fn request(&mut self, method: &str, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
+        self.try_request(method, path, headers).await.expect("a response")
     }
 
-    pub(crate) async fn try_ask(
+    pub(crate) async fn try_request(
         &mut self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
-    ) -> Result<Answer, hyper::Error> {
+    ) -> Result<HttpResponse, hyper::Error> {
         let address = format!("https://{SERVER_NAME}{path}");
         let (uri, host) = match self.sender {
             Sender::One(_) => (path, Some(SERVER_NAME)),
@@ -131,11 +131,11 @@ impl Client {
         let (parts, body) = response.into_parts();
         let body = body.collect().await?.to_bytes();
         let body = String::from_utf8(body.to_vec()).expect("text");
-        Ok(Answer { code: parts.status, headers: parts.headers, body })
+        Ok(HttpResponse { code: parts.status, headers: parts.headers, body })
     }
 }
 
-/// A TLS connection on which nothing was said yet.
+/// A TLS connection without a request yet.
 pub(crate) async fn connect_tls(
     address: SocketAddr,
     servers: &Authority,

@@ -11,11 +11,11 @@ use kedge_metrics_api::review::{ReviewError, ReviewFuture, Reviewer};
 #[derive(Default)]
 pub(crate) struct TestReviewer {
     pub(crate) token_reviews: AtomicUsize,
-    /// Every access that was asked about.
+    /// Every SubjectAccessReview.
     pub(crate) access: Mutex<Vec<SubjectAccessReviewSpec>>,
     /// Whether questions about access are refused.
     pub(crate) failing: AtomicBool,
-    /// Whether questions about access are never answered.
+    /// Whether SubjectAccessReviews hang.
     pub(crate) hanging: AtomicBool,
 }
 
@@ -26,12 +26,12 @@ impl TestReviewer {
         self.access.lock().expect("not poisoned").len()
     }
 
-    /// Whose access was asked about last.
+    /// The last SubjectAccessReview.
     pub(crate) fn last_access(&self) -> SubjectAccessReviewSpec {
-        self.access.lock().expect("not poisoned").last().cloned().expect("an access that was asked about")
+        self.access.lock().expect("not poisoned").last().cloned().expect("a SubjectAccessReview")
     }
 
-    async fn judge(&self, spec: &SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, ReviewError> {
+    async fn review_access(&self, spec: &SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, ReviewError> {
         self.access.lock().expect("not poisoned").push(spec.clone());
         if self.hanging.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
@@ -61,6 +61,6 @@ impl Reviewer for TestReviewer {
         &'a self,
         spec: &'a SubjectAccessReviewSpec,
     ) -> ReviewFuture<'a, SubjectAccessReviewStatus> {
-        Box::pin(self.judge(spec))
+        Box::pin(self.review_access(spec))
     }
 }

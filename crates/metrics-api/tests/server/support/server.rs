@@ -76,9 +76,9 @@ impl TestServer {
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (shutdown, told) = oneshot::channel::<()>();
+        let (shutdown, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(serve(listener, settings, parts, async {
-            let _ = told.await;
+            let _ = stopped.await;
         }));
         Self { cluster, source, reviewer, trust, certificate, readiness, address, shutdown, task }
     }

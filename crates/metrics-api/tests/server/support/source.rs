@@ -1,4 +1,4 @@
-//! A metric source that does what the name of the metric says.
+//! A metric source whose behaviour the name of the metric chooses.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ impl TestSource {
         self.entered.acquire().await.expect("never closed").forget();
     }
 
-    async fn answer(&self, metric: &str) -> Result<Vec<MetricValue>, MetricError> {
+    async fn response(&self, metric: &str) -> Result<Vec<MetricValue>, MetricError> {
         let value = |text: &str| MetricValue {
             name: metric.to_owned(),
             value: text.to_owned(),
@@ -66,6 +66,6 @@ impl MetricSource for TestSource {
         let MetricRequest { namespace, scaled_object, metric } = request;
         let read = (namespace.to_owned(), scaled_object.to_owned(), metric.to_owned());
         self.reads.lock().expect("not poisoned").push(read);
-        Box::pin(self.answer(metric))
+        Box::pin(self.response(metric))
     }
 }

@@ -1,4 +1,4 @@
-//! The Secret, read and written whole with its version.
+//! The Secret, read and replaced with its resource version.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 
 use super::Settings;
-use crate::contents::Contents;
+use crate::contents::SecretContents;
 
 /// KEDA: the labels of its Secret.
 const LABELS: [(&str, &str); 4] = [
@@ -25,15 +25,15 @@ pub(super) struct SecretStore {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    Yes,
-    /// Somebody else wrote first.
-    TooLate,
+pub(super) enum WriteOutcome {
+    Written,
+    /// Another replica wrote first.
+    Conflict,
 }
 
-/// What a Secret holds.
-pub(super) fn contents(secret: &Secret) -> Contents {
-    secret.data.as_ref().map(Contents::from_data).unwrap_or_default()
+/// The contents of a Secret.
+pub(super) fn contents(secret: &Secret) -> SecretContents {
+    secret.data.as_ref().map(SecretContents::from_data).unwrap_or_default()
 }
 
 impl SecretStore {
@@ -45,8 +45,8 @@ impl SecretStore {
         }
     }
 
-    /// What to watch for a sign that it changed. Its content is read when that is so.
-    pub(super) fn subject(&self) -> ResourceQuery {
+    /// The query that watches it, by metadata alone; its contents are fetched after a change.
+    pub(super) fn query(&self) -> ResourceQuery {
         ResourceQuery {
             path: format!("/api/v1/namespaces/{}/secrets", self.namespace),
             label_selector: None,
@@ -60,7 +60,7 @@ impl SecretStore {
     }
 
     /// Creates it, or replaces the one that was read.
-    pub(super) async fn write(&self, stored: Option<Secret>, contents: &Contents) -> kube::Result<Written> {
+    pub(super) async fn write(&self, stored: Option<Secret>, contents: &SecretContents) -> kube::Result<WriteOutcome> {
         let outcome = match stored {
             None => self.api.create(&PostParams::default(), &self.fresh(contents)).await,
             Some(mut secret) => {
@@ -69,18 +69,18 @@ impl SecretStore {
             }
         };
         match outcome {
-            Ok(_) => Ok(Written::Yes),
-            // Created, changed or deleted meanwhile.
+            Ok(_) => Ok(WriteOutcome::Written),
+            // Created, changed or deleted in between.
             Err(kube::Error::Api(status))
-                if matches!(status.code, 404 | 409) && !is_lost_namespace(&status.message) =>
+                if matches!(status.code, 404 | 409) && !is_missing_namespace(&status.message) =>
             {
-                Ok(Written::TooLate)
+                Ok(WriteOutcome::Conflict)
             }
             Err(error) => Err(error),
         }
     }
 
-    fn fresh(&self, contents: &Contents) -> Secret {
+    fn fresh(&self, contents: &SecretContents) -> Secret {
         let mut data = BTreeMap::new();
         contents.write_to(&mut data);
         let labels = LABELS.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -97,7 +97,7 @@ impl SecretStore {
     }
 }
 
-/// Whether it is the namespace that is missing, which reading again does not change.
-fn is_lost_namespace(message: &str) -> bool {
+/// Whether the namespace is missing, which a retry does not change.
+fn is_missing_namespace(message: &str) -> bool {
     message.starts_with("namespaces ")
 }

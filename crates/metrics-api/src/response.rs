@@ -1,6 +1,6 @@
-//! What all answers share: their headers, and documents that never change with a tag to know them by.
+//! Responses: their common headers, and static documents with an ETag.
 //!
-//! No answer ever carries Retry-After: the HPA's client would sleep on it inside one of its few workers.
+//! No response carries Retry-After: the HPA's client would sleep on it inside one of its few workers.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
@@ -11,51 +11,51 @@ use sha2::{Digest, Sha512};
 
 use crate::status::Status;
 
-pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const PRIVATE: HeaderValue = HeaderValue::from_static("no-cache, private");
 
 /// An object as JSON, with the newline that Kubernetes ends it with.
-pub(crate) fn json(code: StatusCode, object: &impl Serialize) -> Answer {
-    let mut body = serde_json::to_vec(object).expect("what is served has only text keys and no map fails to serialise");
+pub(crate) fn json(code: StatusCode, object: &impl Serialize) -> HttpResponse {
+    let mut body = serde_json::to_vec(object).expect("maps with text keys serialise");
     body.push(b'\n');
     build(code, JSON, PRIVATE, body.into())
 }
 
-pub(crate) fn text(code: StatusCode, text: String) -> Answer {
+pub(crate) fn text(code: StatusCode, text: String) -> HttpResponse {
     build(code, TEXT, PRIVATE, text.into())
 }
 
-pub(crate) fn failure(status: &Status) -> Answer {
-    let mut answer = json(status.code(), status);
+pub(crate) fn failure(status: &Status) -> HttpResponse {
+    let mut response = json(status.code(), status);
     if status.code() == StatusCode::METHOD_NOT_ALLOWED {
-        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
-    answer
+    response
 }
 
-/// Takes the body away from an answer to HEAD; its length stays.
-pub(crate) fn for_method(mut answer: Answer, method: &Method) -> Answer {
+/// Removes the body of a response to HEAD; its length stays.
+pub(crate) fn for_method(mut response: HttpResponse, method: &Method) -> HttpResponse {
     if method == Method::HEAD {
-        *answer.body_mut() = Full::default();
+        *response.body_mut() = Full::default();
     }
-    answer
+    response
 }
 
-fn build(code: StatusCode, content_type: HeaderValue, cache: HeaderValue, body: Bytes) -> Answer {
+fn build(code: StatusCode, content_type: HeaderValue, cache: HeaderValue, body: Bytes) -> HttpResponse {
     let length = body.len();
-    let mut answer = Response::new(Full::new(body));
-    *answer.status_mut() = code;
-    let headers = answer.headers_mut();
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, content_type);
     headers.insert(CACHE_CONTROL, cache);
     headers.insert(CONTENT_LENGTH, length.into());
-    answer
+    response
 }
 
-/// A JSON document that stays the same for as long as this process lives.
+/// A JSON document that does not change while this process runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     body: Bytes,
@@ -71,7 +71,7 @@ impl Document {
         Self { body, content_type: JSON, cache: PRIVATE, hash }
     }
 
-    /// The same as another kind of JSON, which anyone may keep.
+    /// Serves it with another content type, as publicly cacheable.
     pub(crate) fn published_as(self, content_type: &'static str) -> Self {
         let cache = HeaderValue::from_static("public");
         Self { content_type: HeaderValue::from_static(content_type), cache, ..self }
@@ -81,21 +81,21 @@ impl Document {
         &self.hash
     }
 
-    /// The document, or word that the caller has it already.
-    pub(crate) fn answer(&self, headers: &HeaderMap) -> Answer {
+    /// The document, or 304 if the caller has it already.
+    pub(crate) fn respond(&self, headers: &HeaderMap) -> HttpResponse {
         let tag = format!("\"{}\"", self.hash);
-        let mut answer = if is_known(headers, &tag) {
-            let mut answer = Response::new(Full::default());
-            *answer.status_mut() = StatusCode::NOT_MODIFIED;
-            answer.headers_mut().insert(CACHE_CONTROL, self.cache.clone());
-            answer
+        let mut response = if is_known(headers, &tag) {
+            let mut response = Response::new(Full::default());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response.headers_mut().insert(CACHE_CONTROL, self.cache.clone());
+            response
         } else {
             build(StatusCode::OK, self.content_type.clone(), self.cache.clone(), self.body.clone())
         };
-        let headers = answer.headers_mut();
+        let headers = response.headers_mut();
         headers.insert(ETAG, HeaderValue::try_from(tag).expect("hexadecimal digits in quotes are a header"));
         headers.insert(VARY, HeaderValue::from_static("Accept"));
-        answer
+        response
     }
 }
 
@@ -127,20 +127,20 @@ mod tests {
             if let Some(known) = &known {
                 headers.insert(IF_NONE_MATCH, known.parse().expect("a header"));
             }
-            let answer = document.answer(&headers);
-            assert_eq!(answer.status().as_u16(), code, "{known:?}");
-            assert_eq!(answer.headers()[ETAG], tag.as_str());
-            assert_eq!(answer.headers()[VARY], "Accept");
-            assert_eq!(answer.headers().contains_key(CONTENT_TYPE), code == 200);
+            let response = document.respond(&headers);
+            assert_eq!(response.status().as_u16(), code, "{known:?}");
+            assert_eq!(response.headers()[ETAG], tag.as_str());
+            assert_eq!(response.headers()[VARY], "Accept");
+            assert_eq!(response.headers().contains_key(CONTENT_TYPE), code == 200);
         }
     }
 
     #[test]
     fn errors_are_json_and_never_ask_for_a_retry() {
-        let answer = failure(&Status::method_not_allowed());
-        assert_eq!(answer.headers()[CONTENT_TYPE], "application/json");
-        assert_eq!(answer.headers()[ALLOW], "GET, HEAD");
-        assert_eq!(answer.headers()[CACHE_CONTROL], "no-cache, private");
-        assert!(!answer.headers().contains_key(http::header::RETRY_AFTER));
+        let response = failure(&Status::method_not_allowed());
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        assert_eq!(response.headers()[ALLOW], "GET, HEAD");
+        assert_eq!(response.headers()[CACHE_CONTROL], "no-cache, private");
+        assert!(!response.headers().contains_key(http::header::RETRY_AFTER));
     }
 }

@@ -1,4 +1,4 @@
-//! What is answered.
+//! The responses of the API.
 
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, VARY};
 
@@ -16,17 +16,17 @@ async fn a_metric_is_answered_as_the_hpa_reads_it() {
         ("X-Remote-Group", "system:serviceaccounts"),
     ];
     for http in [Http::One, Http::Two] {
-        let answer = server.front_proxy(http).await.ask("GET", &metric("pair"), &hpa).await;
-        assert_eq!(answer.code, 200, "{http:?}");
-        assert_eq!(answer.headers[CONTENT_TYPE], "application/json");
-        assert_eq!(answer.headers[CACHE_CONTROL], "no-cache, private");
+        let response = server.front_proxy(http).await.request("GET", &metric("pair"), &hpa).await;
+        assert_eq!(response.code, 200, "{http:?}");
+        assert_eq!(response.headers[CONTENT_TYPE], "application/json");
+        assert_eq!(response.headers[CACHE_CONTROL], "no-cache, private");
         let expected = concat!(
             r#"{"kind":"ExternalMetricValueList","apiVersion":"external.metrics.k8s.io/v1beta1","metadata":{},"items":["#,
             r#"{"metricName":"pair","metricLabels":null,"timestamp":"2024-05-01T10:00:00Z","value":"1500m"},"#,
             r#"{"metricName":"pair","metricLabels":null,"timestamp":"2024-05-01T10:00:00Z","value":"12"}]}"#,
             "\n",
         );
-        assert_eq!(answer.body, expected);
+        assert_eq!(response.body, expected);
     }
     let read = ("shop".to_owned(), "web".to_owned(), "pair".to_owned());
     assert_eq!(*server.source.reads.lock().expect("not poisoned"), [read.clone(), read]);
@@ -56,10 +56,10 @@ async fn what_cannot_be_answered_says_why() {
         ("GET", "/livez/other".to_owned(), "*/*", 404, "the server could not find the requested resource"),
     ];
     for (method, path, accept, code, message) in rows {
-        let answer = client.ask(method, &path, &[("Accept", accept)]).await;
-        assert_eq!((answer.code.as_u16(), answer.message().as_str()), (code, message), "{method} {path}");
-        assert_eq!(answer.headers[CONTENT_TYPE], "application/json", "{path}");
-        assert!(!answer.headers.contains_key(RETRY_AFTER) && !answer.headers.contains_key(LOCATION), "{path}");
+        let response = client.request(method, &path, &[("Accept", accept)]).await;
+        assert_eq!((response.code.as_u16(), response.message().as_str()), (code, message), "{method} {path}");
+        assert_eq!(response.headers[CONTENT_TYPE], "application/json", "{path}");
+        assert!(!response.headers.contains_key(RETRY_AFTER) && !response.headers.contains_key(LOCATION), "{path}");
     }
 }
 
@@ -74,12 +74,12 @@ async fn discovery_is_plain_unless_asked_otherwise() {
         ("/apis/external.metrics.k8s.io/v1beta1/", "APIResourceList"),
     ];
     for (path, kind) in rows {
-        let answer = client.get(path).await;
-        assert_eq!(answer.code, 200, "{path}");
-        assert_eq!(answer.headers[CONTENT_TYPE], "application/json", "{path}");
-        assert_eq!(answer.headers[CACHE_CONTROL], "no-cache, private", "{path}");
-        assert_eq!(answer.json()["kind"], kind, "{path}");
-        assert!(answer.body.ends_with("}\n"), "{path}");
+        let response = client.get(path).await;
+        assert_eq!(response.code, 200, "{path}");
+        assert_eq!(response.headers[CONTENT_TYPE], "application/json", "{path}");
+        assert_eq!(response.headers[CACHE_CONTROL], "no-cache, private", "{path}");
+        assert_eq!(response.json()["kind"], kind, "{path}");
+        assert!(response.body.ends_with("}\n"), "{path}");
     }
     let resources = client.get(RESOURCES).await.json()["resources"].clone();
     let expected = serde_json::json!([{
@@ -97,19 +97,19 @@ async fn aggregated_discovery_is_complete_and_sent_once() {
     let server = TestServer::start().await;
     let mut client = server.anyone().await;
     let accept = format!("{V2},{V2BETA1}");
-    let answer = client.ask("GET", "/apis", &[("Accept", &accept)]).await;
-    assert_eq!(answer.code, 200);
-    assert_eq!(answer.headers[CONTENT_TYPE], V2);
-    assert_eq!(answer.headers[VARY], "Accept");
-    assert_eq!(answer.headers[CACHE_CONTROL], "public");
-    let group = &answer.json()["items"][0];
+    let response = client.request("GET", "/apis", &[("Accept", &accept)]).await;
+    assert_eq!(response.code, 200);
+    assert_eq!(response.headers[CONTENT_TYPE], V2);
+    assert_eq!(response.headers[VARY], "Accept");
+    assert_eq!(response.headers[CACHE_CONTROL], "public");
+    let group = &response.json()["items"][0];
     assert_eq!(group["metadata"]["name"], "external.metrics.k8s.io");
     assert_eq!(group["versions"][0]["resources"][0]["resource"], "externalmetrics");
-    let tag = answer.headers[ETAG].to_str().expect("text").to_owned();
-    let again = client.ask("GET", "/apis", &[("Accept", &accept), ("If-None-Match", &tag)]).await;
+    let tag = response.headers[ETAG].to_str().expect("text").to_owned();
+    let again = client.request("GET", "/apis", &[("Accept", &accept), ("If-None-Match", &tag)]).await;
     assert_eq!((again.code.as_u16(), again.body.as_str()), (304, ""));
     assert_eq!(again.headers[ETAG], tag.as_str());
-    let plain = client.ask("GET", "/apis", &[("If-None-Match", &tag)]).await;
+    let plain = client.request("GET", "/apis", &[("If-None-Match", &tag)]).await;
     assert_eq!(plain.code, 200, "the plain document is another one");
 }
 
@@ -151,8 +151,8 @@ async fn a_head_has_all_but_the_body() {
     for http in [Http::One, Http::Two] {
         let mut client = server.front_proxy(http).await;
         let user = [("X-Remote-User", "ann")];
-        let full = client.ask("GET", &metric("queue"), &user).await;
-        let head = client.ask("HEAD", &metric("queue"), &user).await;
+        let full = client.request("GET", &metric("queue"), &user).await;
+        let head = client.request("HEAD", &metric("queue"), &user).await;
         assert_eq!((head.code.as_u16(), head.body.as_str()), (200, ""), "{http:?}");
         assert_eq!(head.headers[CONTENT_LENGTH], full.body.len().to_string().as_str(), "{http:?}");
         assert_eq!(head.headers[CONTENT_TYPE], "application/json", "{http:?}");

@@ -1,5 +1,4 @@
-//! Keys that sign. KEDA's are RSA in the form of PKCS#1, which the signing library does not take: its bytes stand inside PKCS#8, which it
-//! does.
+//! Private keys of CAs. KEDA stores RSA keys as PKCS#1, which the signing library does not accept: they are wrapped in PKCS#8.
 
 use rcgen::KeyPair;
 use rustls::pki_types::PrivateKeyDer;
@@ -13,18 +12,18 @@ const RSA_HEAD: [u8; 18] =
 const SEQUENCE: u8 = 0x30;
 const OCTET_STRING: u8 = 0x04;
 
-pub(super) fn read(pem: &[u8]) -> Result<KeyPair, Reason> {
+pub(super) fn parse(pem: &[u8]) -> Result<KeyPair, Reason> {
     if pem.is_empty() {
         return Err(Reason::Missing);
     }
     let key = match PrivateKeyDer::from_pem_slice(pem).map_err(|_| Reason::Unreadable)? {
-        PrivateKeyDer::Pkcs1(key) => PrivateKeyDer::Pkcs8(wrapped(key.secret_pkcs1_der()).into()),
+        PrivateKeyDer::Pkcs1(key) => PrivateKeyDer::Pkcs8(wrap_in_pkcs8(key.secret_pkcs1_der()).into()),
         key => key,
     };
     KeyPair::try_from(&key).map_err(|_| Reason::Unreadable)
 }
 
-fn wrapped(pkcs1: &[u8]) -> Vec<u8> {
+fn wrap_in_pkcs8(pkcs1: &[u8]) -> Vec<u8> {
     let key = element(OCTET_STRING, pkcs1);
     element(SEQUENCE, &[&RSA_HEAD[..], &key].concat())
 }
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_written_as_der_has_them() {
+    fn lengths_are_encoded_as_der() {
         let rows: [(usize, &[u8]); 5] =
             [(0, &[4, 0]), (5, &[4, 5]), (127, &[4, 127]), (128, &[4, 0x81, 128]), (1200, &[4, 0x82, 0x04, 0xb0])];
         for (length, head) in rows {

@@ -1,4 +1,4 @@
-//! A cluster in memory with the objects that are to trust the authority, and keepers as replicas run them, in virtual time.
+//! An in-memory cluster with the objects that hold the CA bundle, and rotators as replicas run them, in virtual time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
-use kedge_certificates::bundles::EXTERNAL_METRICS;
-use kedge_certificates::wanted::service_names;
-use kedge_certificates::{Contents, Keeper, Lifetimes, Part, Settings, Target, Wanted};
+use kedge_certificates::ca_bundles::EXTERNAL_METRICS;
+use kedge_certificates::spec::service_names;
+use kedge_certificates::{CaBundleTarget, CertificateSpec, Lifetimes, Role, Rotator, SecretContents, Settings};
 use kedge_cluster::Clock;
 use kedge_plane::{Gvr, Options, Plane};
 use kedge_serving::ServingCertificate;
@@ -26,11 +26,11 @@ pub(crate) const NAMESPACE: &str = "keda";
 pub(crate) const SECRET: &str = "kedaorg-certs";
 pub(crate) const WEBHOOKS: &str = "keda-admission";
 
-/// How often is looked whether all is well.
-const LOOK: Duration = Duration::from_millis(250);
-const VERDICT_HOLDS: Duration = Duration::from_secs(5);
+/// How often trust is checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+const VERDICT_TTL: Duration = Duration::from_secs(5);
 
-pub(crate) struct Rig {
+pub(crate) struct TestCluster {
     pub(crate) plane: Plane,
     pub(crate) clock: Clock,
     lifetimes: Lifetimes,
@@ -48,24 +48,24 @@ impl Drop for Replica {
     }
 }
 
-impl Rig {
+impl TestCluster {
     pub(crate) async fn new(lifetimes: Lifetimes) -> Self {
         let clock = Clock::starting_at("2026-12-01T10:00:00Z".parse().unwrap());
         let wall = clock.clone();
         let plane = Plane::new(Options { wall: Arc::new(move || wall.now()), ..Options::default() });
-        let rig = Self { plane, clock, lifetimes };
-        rig.apply("v1", "Namespace", json!({ "metadata": { "name": NAMESPACE } })).await;
-        rig
+        let cluster = Self { plane, clock, lifetimes };
+        cluster.apply("v1", "Namespace", json!({ "metadata": { "name": NAMESPACE } })).await;
+        cluster
     }
 
-    /// With a leaf for a minute and an authority for three.
-    pub(crate) async fn hurried() -> Self {
-        let rig = Self::new(Lifetimes { authority: Duration::from_secs(180), leaf: Duration::from_secs(60) }).await;
-        rig.register().await;
-        rig
+    /// A leaf lives for one minute, and a CA for three.
+    pub(crate) async fn with_short_lifetimes() -> Self {
+        let cluster = Self::new(Lifetimes { ca: Duration::from_secs(180), leaf: Duration::from_secs(60) }).await;
+        cluster.register().await;
+        cluster
     }
 
-    /// The objects that are to trust the authority.
+    /// Applies the objects that receive the CA bundle.
     pub(crate) async fn register(&self) {
         self.register_api().await;
         let hook = |name: &str| {
@@ -91,7 +91,7 @@ impl Rig {
         body["apiVersion"] = api_version.into();
         body["kind"] = kind.into();
         let name = body["metadata"]["name"].as_str().unwrap().to_owned();
-        let force = PatchParams::apply("somebody").force();
+        let force = PatchParams::apply("user").force();
         self.api(api_version, kind).patch(&name, &force, &Patch::Apply(body)).await.unwrap();
     }
 
@@ -99,8 +99,8 @@ impl Rig {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         match kind {
-            "Secret" => Api::namespaced_with(self.plane.client("somebody"), NAMESPACE, &resource),
-            _ => Api::all_with(self.plane.client("somebody"), &resource),
+            "Secret" => Api::namespaced_with(self.plane.client("user"), NAMESPACE, &resource),
+            _ => Api::all_with(self.plane.client("user"), &resource),
         }
     }
 
@@ -108,8 +108,8 @@ impl Rig {
         self.api("v1", "Secret")
     }
 
-    /// Overwrites parts of the Secret.
-    pub(crate) async fn spoil(&self, data: Value) {
+    /// Overwrites entries of the Secret.
+    pub(crate) async fn corrupt(&self, data: Value) {
         let patch = Patch::Merge(json!({ "data": data }));
         self.secrets().patch(SECRET, &PatchParams::default(), &patch).await.unwrap();
     }
@@ -118,27 +118,27 @@ impl Rig {
         let services = ["keda-operator", "keda-metrics-apiserver", "keda-admission-webhooks"];
         let names = service_names(&services, NAMESPACE, "cluster.local");
         Settings {
-            part: Part::Keeps,
+            role: Role::Rotates,
             namespace: NAMESPACE.to_owned(),
             secret: SECRET.to_owned(),
-            wanted: Wanted { names, lifetimes: self.lifetimes },
+            spec: CertificateSpec { names, lifetimes: self.lifetimes },
             targets: vec![
-                Target::ApiService { name: EXTERNAL_METRICS.to_owned() },
-                Target::ValidatingWebhooks { name: WEBHOOKS.to_owned() },
+                CaBundleTarget::ApiService { name: EXTERNAL_METRICS.to_owned() },
+                CaBundleTarget::ValidatingWebhooks { name: WEBHOOKS.to_owned() },
             ],
         }
     }
 
     pub(crate) async fn replica(&self) -> Replica {
-        self.process(Part::Keeps).await
+        self.process(Role::Rotates).await
     }
 
-    /// A process that does this about the Secret.
-    pub(crate) async fn process(&self, part: Part) -> Replica {
+    /// A process with this role.
+    pub(crate) async fn process(&self, role: Role) -> Replica {
         let client = self.plane.client("operator");
-        let settings = Settings { part, ..self.settings() };
-        let (certificate, keeper) = Keeper::start(client, self.clock.clone(), settings).await;
-        Replica { certificate, task: tokio::spawn(async { match keeper.run().await {} }) }
+        let settings = Settings { role, ..self.settings() };
+        let (certificate, rotator) = Rotator::start(client, self.clock.clone(), settings).await;
+        Replica { certificate, task: tokio::spawn(async { match rotator.run().await {} }) }
     }
 
     pub(crate) fn object(&self, plural: &str) -> Option<Arc<Value>> {
@@ -150,24 +150,24 @@ impl Rig {
         self.plane.object(&Gvr::new(group, "v1", plural), namespace, name)
     }
 
-    pub(crate) fn contents(&self) -> Contents {
+    pub(crate) fn contents(&self) -> SecretContents {
         let secret = self.object("secrets").unwrap_or_default();
         let part = |name: &str| STANDARD.decode(secret["data"][name].as_str().unwrap_or_default()).unwrap();
-        Contents {
-            authorities: part("ca.crt"),
-            authority_key: part("ca.key"),
+        SecretContents {
+            ca_bundle: part("ca.crt"),
+            ca_key: part("ca.key"),
             chain: part("tls.crt"),
             key: part("tls.key"),
         }
     }
 
-    /// Every bundle of every object that is there.
+    /// Every CA bundle of every object.
     pub(crate) fn bundles(&self) -> Vec<Vec<u8>> {
-        let of = |holder: &Value| STANDARD.decode(holder["caBundle"].as_str().unwrap_or_default()).unwrap();
-        let service = self.object("apiservices").map(|object| of(&object["spec"]));
+        let decode = |holder: &Value| STANDARD.decode(holder["caBundle"].as_str().unwrap_or_default()).unwrap();
+        let service = self.object("apiservices").map(|object| decode(&object["spec"]));
         let hooks = self.object("validatingwebhookconfigurations");
         let entries = hooks.as_ref().and_then(|object| object["webhooks"].as_array()).into_iter().flatten();
-        service.into_iter().chain(entries.map(|entry| of(&entry["clientConfig"]))).collect()
+        service.into_iter().chain(entries.map(|entry| decode(&entry["clientConfig"]))).collect()
     }
 
     /// How often the Secret was written since a revision.
@@ -180,35 +180,34 @@ impl Rig {
         self.clock.now()
     }
 
-    /// Lets time go by, and fails at the first moment at which a caller of any replica would not trust it. Answers how many leaves
-    /// were shown.
-    pub(crate) async fn live(&self, replicas: &[Replica], time: Duration) -> usize {
+    /// Lets time pass, and fails as soon as a caller of any replica would not trust it. Returns the number of leaves served.
+    pub(crate) async fn pass_time(&self, replicas: &[Replica], time: Duration) -> usize {
         let (mut leaves, ends) = (Vec::new(), Instant::now() + time);
-        // A verdict holds for a while: to judge takes long, and time alone changes it slowly.
-        let (look, holds) = (LOOK.max(time / 2000), VERDICT_HOLDS.max(time / 50));
+        // Verdicts are cached: a verification is slow, and time alone changes its result slowly.
+        let (interval, ttl) = (CHECK_INTERVAL.max(time / 2000), VERDICT_TTL.max(time / 50));
         let mut verdicts = BTreeMap::new();
         while Instant::now() < ends {
             for replica in replicas {
                 let leaf = replica.certificate.leaf();
                 for bundle in self.bundles() {
-                    let judged_at = verdicts.entry((leaf.to_vec(), bundle.clone()));
-                    let judged_at = judged_at.or_insert_with(|| Instant::now() - holds);
-                    if judged_at.elapsed() >= holds {
+                    let verified_at = verdicts.entry((leaf.to_vec(), bundle.clone()));
+                    let verified_at = verified_at.or_insert_with(|| Instant::now() - ttl);
+                    if verified_at.elapsed() >= ttl {
                         assert!(is_trusted(&leaf, &bundle, self.now()), "at {}", self.now());
-                        *judged_at = Instant::now();
+                        *verified_at = Instant::now();
                     }
                 }
                 if !leaves.contains(&leaf) {
                     leaves.push(leaf);
                 }
             }
-            sleep(look).await;
+            sleep(interval).await;
         }
         leaves.len()
     }
 }
 
-/// As the API server judges.
+/// Verifies like the API server.
 pub(crate) fn is_trusted(leaf: &CertificateDer<'_>, bundle: &[u8], now: DateTime<Utc>) -> bool {
     let roots: Vec<_> = CertificateDer::pem_slice_iter(bundle).collect::<Result<_, _>>().unwrap();
     let anchors: Vec<_> = roots.iter().map(|root| anchor_from_trusted_cert(root).unwrap()).collect();

@@ -1,51 +1,50 @@
-//! What certificates are to be like: whom they name, how long they last, and the times that follow from that.
+//! The specification of the certificates: names, lifetimes, and the periods that follow from them.
 
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long certificates last, from when they are made.
+/// The lifetimes of certificates, from their issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    pub authority: Duration,
+    pub ca: Duration,
     pub leaf: Duration,
 }
 
 impl Default for Lifetimes {
     // KEDA: ten years and one.
     fn default() -> Self {
-        Self { authority: DAY * 3650, leaf: DAY * 365 }
+        Self { ca: DAY * 3650, leaf: DAY * 365 }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The names that servers are reached by; the first is also the common name.
+pub struct CertificateSpec {
+    /// The DNS names of the servers; the first is also the common name.
     pub names: Vec<String>,
     pub lifetimes: Lifetimes,
 }
 
-impl Wanted {
-    /// How long the API servers are given to take over a changed bundle, after it was seen to be written: they watch these objects, so
-    /// that seconds are enough for those that are well.
+impl CertificateSpec {
+    /// How long API servers may take to load a changed CA bundle: they watch these objects, so that a healthy one needs seconds.
     pub fn grace(&self) -> Duration {
         Duration::from_secs(60).min(self.lifetimes.leaf / 12)
     }
 
-    /// How long an old authority stays trusted after the last leaf that it issued was replaced: whoever has not taken over the new leaf
-    /// goes on showing the old one. A replica that lost its watch lists the Secret anew within ten minutes.
+    /// How long an old CA stays trusted after its last leaf was replaced: a replica that lost its watch presents the old leaf until it
+    /// re-lists the Secret, within ten minutes.
     pub fn overlap(&self) -> Duration {
         Duration::from_secs(60 * 60).min(self.lifetimes.leaf / 3)
     }
 }
 
-/// How far in the past a certificate of this lifetime begins: clocks differ.
+/// How far a certificate of this lifetime is backdated: clocks differ.
 pub(crate) fn backdating(lifetime: Duration) -> Duration {
-    // KEDA: an hour. A short-lived one must still be young when it is made.
+    // KEDA: an hour. A short-lived certificate must not be due for renewal at its issue.
     Duration::from_secs(60 * 60).min(lifetime / 4)
 }
 
-/// The names of services: each by itself, in its namespace, as a service, and in the cluster's domain.
+/// The DNS names of services: the name alone, with its namespace, with `svc`, and with the cluster domain.
 pub fn service_names(services: &[&str], namespace: &str, domain: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for service in services {
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn services_are_named_in_all_forms_and_once() {
+    fn each_service_has_all_forms_of_its_name_once() {
         let expected = [
             "keda-operator",
             "keda-operator.keda",
@@ -80,11 +79,12 @@ mod tests {
     }
 
     #[test]
-    fn times_follow_from_the_lifetimes() {
-        let of = |leaf| Wanted { names: Vec::new(), lifetimes: Lifetimes { leaf, ..Lifetimes::default() } };
-        let seconds = |wanted: Wanted| (wanted.grace().as_secs(), wanted.overlap().as_secs());
-        assert_eq!(seconds(of(Lifetimes::default().leaf)), (60, 3600));
-        assert_eq!(seconds(of(Duration::from_secs(60))), (5, 20));
+    fn periods_follow_from_the_lifetimes() {
+        let with_leaf =
+            |leaf| CertificateSpec { names: Vec::new(), lifetimes: Lifetimes { leaf, ..Lifetimes::default() } };
+        let seconds = |spec: CertificateSpec| (spec.grace().as_secs(), spec.overlap().as_secs());
+        assert_eq!(seconds(with_leaf(Lifetimes::default().leaf)), (60, 3600));
+        assert_eq!(seconds(with_leaf(Duration::from_secs(60))), (5, 20));
         assert_eq!(backdating(Duration::from_secs(60)), Duration::from_secs(15));
     }
 }

@@ -1,7 +1,7 @@
-//! The objects by which the API server trusts servers: the authorities are put into their `caBundle`s.
+//! The objects whose `caBundle` makes the API server trust our servers.
 //!
-//! An object is read before the Secret and written with its version: whoever writes has seen a Secret that is at least as new as the
-//! bundle it replaces, and a replica that is behind cannot take back what another wrote.
+//! An object is read before the Secret and replaced with its version: the writer has read a Secret at least as new as the bundle it
+//! replaces, and a replica that is behind cannot undo what another wrote.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,26 +11,26 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 
-use crate::reading;
+use crate::parse;
 
-/// KEDA: the API that its metrics are read through.
+/// KEDA: the APIService of its metrics.
 pub const EXTERNAL_METRICS: &str = "v1beta1.external.metrics.k8s.io";
 
-/// An object that holds bundles.
+/// An object that holds a CA bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum CaBundleTarget {
     ApiService { name: String },
     ValidatingWebhooks { name: String },
 }
 
-impl Target {
+impl CaBundleTarget {
     pub fn name(&self) -> &str {
         match self {
             Self::ApiService { name } | Self::ValidatingWebhooks { name } => name,
         }
     }
 
-    /// What kind of object it is, in the words of `kubectl`.
+    /// The kind of the object.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::ApiService { .. } => "APIService",
@@ -50,8 +50,8 @@ impl Target {
         Api::all_with(client.clone(), &self.resource())
     }
 
-    /// What to watch for a sign that it changed.
-    pub(crate) fn subject(&self) -> ResourceQuery {
+    /// The query that watches it, by metadata alone.
+    pub(crate) fn query(&self) -> ResourceQuery {
         let ApiResource { api_version, plural, .. } = self.resource();
         let field_selector = Some(format!("metadata.name={}", self.name()));
         ResourceQuery {
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// Reads it; nothing if there is none.
+    /// Fetches the object; none if it does not exist.
     pub(crate) async fn fetch(&self, client: &Client) -> kube::Result<Option<DynamicObject>> {
         self.api(client).get_opt(self.name()).await
     }
@@ -71,10 +71,10 @@ impl Target {
         self.api(client).replace(self.name(), &PostParams::default(), object).await.map(drop)
     }
 
-    /// The parts that hold a bundle each. KEDA: of webhooks, all entries.
+    /// The parts that hold a bundle. KEDA: all entries of a webhook configuration.
     fn holders<'a>(&self, object: &'a mut Value) -> Vec<&'a mut Value> {
         match self {
-            // Kubernetes refuses a bundle where everything is trusted.
+            // Kubernetes rejects a CA bundle beside insecureSkipTLSVerify.
             Self::ApiService { .. } => {
                 object.get_mut("spec").filter(|spec| spec["insecureSkipTLSVerify"] != true).into_iter().collect()
             }
@@ -85,22 +85,22 @@ impl Target {
         }
     }
 
-    /// The object with these authorities in all its bundles; nothing if they are there already.
-    pub(crate) fn with_bundle(&self, object: &DynamicObject, authorities: &[u8]) -> Option<DynamicObject> {
+    /// The object with this CA bundle everywhere; none if nothing changes.
+    pub(crate) fn with_bundle(&self, object: &DynamicObject, ca_bundle: &[u8]) -> Option<DynamicObject> {
         let mut changed = object.clone();
-        let bundle = Value::String(STANDARD.encode(authorities));
+        let bundle = Value::String(STANDARD.encode(ca_bundle));
         for holder in self.holders(&mut changed.data) {
             holder["caBundle"] = bundle.clone();
         }
         (changed.data != object.data).then_some(changed)
     }
 
-    /// Whether an authority is in all its bundles.
-    pub(crate) fn trusts(&self, object: &DynamicObject, authority: &CertificateDer<'_>) -> bool {
+    /// Whether all its bundles hold a CA certificate.
+    pub(crate) fn trusts(&self, object: &DynamicObject, ca: &CertificateDer<'_>) -> bool {
         let mut data = object.data.clone();
         self.holders(&mut data).into_iter().all(|holder| {
             let bundle = STANDARD.decode(holder["caBundle"].as_str().unwrap_or_default()).unwrap_or_default();
-            reading::certificates(&bundle).unwrap_or_default().contains(authority)
+            parse::certificates(&bundle).unwrap_or_default().contains(ca)
         })
     }
 }
@@ -116,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn bundles_are_written_where_they_are_missing_or_different_and_nowhere_else() {
-        let service = Target::ApiService { name: "a".to_owned() };
-        let hooks = Target::ValidatingWebhooks { name: "w".to_owned() };
+    fn only_missing_or_different_bundles_are_written() {
+        let service = CaBundleTarget::ApiService { name: "a".to_owned() };
+        let hooks = CaBundleTarget::ValidatingWebhooks { name: "w".to_owned() };
         let url = json!({ "url": "https://x", "caBundle": "bmV3" });
         let rows = [
             (
@@ -154,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_watched_one_by_one() {
-        let subject = Target::ApiService { name: EXTERNAL_METRICS.to_owned() }.subject();
-        assert_eq!(subject.path, "/apis/apiregistration.k8s.io/v1/apiservices");
-        assert_eq!(subject.field_selector.as_deref(), Some("metadata.name=v1beta1.external.metrics.k8s.io"));
-        let subject = Target::ValidatingWebhooks { name: "w".to_owned() }.subject();
-        assert_eq!(subject.path, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations");
+    fn each_object_has_a_watch_of_its_own() {
+        let query = CaBundleTarget::ApiService { name: EXTERNAL_METRICS.to_owned() }.query();
+        assert_eq!(query.path, "/apis/apiregistration.k8s.io/v1/apiservices");
+        assert_eq!(query.field_selector.as_deref(), Some("metadata.name=v1beta1.external.metrics.k8s.io"));
+        let query = CaBundleTarget::ValidatingWebhooks { name: "w".to_owned() }.query();
+        assert_eq!(query.path, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations");
     }
 }
