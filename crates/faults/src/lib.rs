@@ -26,7 +26,6 @@ pub mod metrics;
 pub mod mutants;
 pub mod plan;
 pub mod request_log;
-pub mod rng;
 pub mod run;
 pub mod scenario;
 pub mod source;

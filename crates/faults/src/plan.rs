@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use kedge_core::rng::Rng;
+
 use crate::fault::{ApiFault, Cut, EventFault, Fault, SourceFault};
-use crate::rng::Rng;
 use crate::run::{Baseline, baseline};
 use crate::scenario::{self, Scenario};
 
@@ -60,7 +61,7 @@ impl SuitePlan {
         let turn = usize::try_from(number / count).unwrap_or(usize::MAX);
         let faults = match scenario.single_faults.get(turn) {
             Some(single) => vec![single.clone()],
-            None => several(&scenario.single_faults, &mut Rng::new(number)),
+            None => several(&scenario.single_faults, &mut Rng::from_seed(number)),
         };
         RunPlan { number, baseline: &scenario.baseline, faults }
     }
@@ -68,7 +69,7 @@ impl SuitePlan {
 
 /// Two or three faults together.
 fn several(single_faults: &[Fault], rng: &mut Rng) -> Vec<Fault> {
-    (0..2 + rng.below(2)).map(|_| rng.one_of(single_faults).clone()).collect()
+    (0..2 + rng.below(2)).map(|_| rng.choose(single_faults).clone()).collect()
 }
 
 /// Every single fault: crashes first, the rest shuffled.
@@ -77,7 +78,7 @@ fn single_faults(baseline: &Baseline) -> Vec<Fault> {
     rest.extend(watch_faults(baseline));
     rest.extend(source_faults(baseline));
     rest.extend(timed(baseline));
-    Rng::new(1).shuffle(&mut rest);
+    Rng::from_seed(1).shuffle(&mut rest);
     let mut all: Vec<Fault> = seconds([1, 45]).flat_map(|downtime| crashes(baseline, downtime)).collect();
     all.extend(rest);
     all

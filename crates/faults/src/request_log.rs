@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use kedge_core::rng::Rng;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::fault::{ApiFault, EventFault, Fault};
-use crate::rng::Rng;
 
 /// The longest delay of a request, and of its response, in milliseconds.
 const DELAY_MAX_MS: u64 = 20;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_core::rng::Rng;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -12,7 +13,6 @@ use crate::fault::Fault;
 use crate::invariant::{self, RunRecord};
 use crate::plan::RunPlan;
 use crate::request_log::{Counts, RequestLog};
-use crate::rng::Rng;
 use crate::scenario::Scenario;
 use crate::state::State;
 
@@ -53,13 +53,13 @@ pub struct Outcome {
 
 /// Runs a scenario without faults.
 pub fn baseline(scenario: Scenario) -> Baseline {
-    let outcome = in_virtual_time(execute(&scenario, Vec::new(), Rng::new(0), None));
+    let outcome = in_virtual_time(execute(&scenario, Vec::new(), Rng::from_seed(0), None));
     Baseline { counts: outcome.counts, state: outcome.state, violations: outcome.violations, scenario }
 }
 
 /// Executes a run.
 pub fn run_with_faults(plan: &RunPlan<'_>) -> Outcome {
-    let rng = Rng::new(plan.number);
+    let rng = Rng::from_seed(plan.number);
     in_virtual_time(execute(&plan.baseline.scenario, plan.faults.clone(), rng, Some(&plan.baseline.state)))
 }
 
