@@ -54,7 +54,7 @@ where
                 outcome = self.state.step() => outcome,
                 () = gone(&mut self.connections, &self.connection) => {
                     self.state = State::Ended;
-                    let problem = "nothing is record_activity on the connection any more".to_owned();
+                    let problem = "nothing is heard on the connection any more".to_owned();
                     return Some(Err(ReadError::Connect { endpoint: self.channel.endpoint(), problem }));
                 }
             };
