@@ -3,15 +3,31 @@
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_api::{ScaledJob, ScaledObject};
 
-/// A namespaced name.
+/// A namespace and a name, where the kind is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectKey {
+pub struct NamespacedName {
     pub namespace: String,
     pub name: String,
 }
 
-impl ObjectKey {
+/// The kinds that Kedge scales.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ScalableKind {
+    ScaledObject,
+    ScaledJob,
+}
+
+/// The key of an object that Kedge scales.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    pub kind: ScalableKind,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl NamespacedName {
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -21,6 +37,65 @@ impl ObjectKey {
     }
 }
 
+impl ScalableKind {
+    /// The kind as the API names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ScaledObject => "ScaledObject",
+            Self::ScaledJob => "ScaledJob",
+        }
+    }
+
+    /// KEDA: the value of the label `type` of metrics about one object.
+    pub fn metric_type_label(self) -> &'static str {
+        match self {
+            Self::ScaledObject => "scaledobject",
+            Self::ScaledJob => "scaledjob",
+        }
+    }
+
+    /// KEDA: the value of the label `type` of `keda_resource_registered_total`.
+    pub fn resource_type_label(self) -> &'static str {
+        match self {
+            Self::ScaledObject => "scaled_object",
+            Self::ScaledJob => "scaled_job",
+        }
+    }
+}
+
+impl ObjectKey {
+    pub fn new(kind: ScalableKind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { kind, namespace: namespace.into(), name: name.into() }
+    }
+
+    pub fn scaled_object(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(ScalableKind::ScaledObject, namespace, name)
+    }
+
+    pub fn from_meta(kind: ScalableKind, metadata: &ObjectMeta) -> Self {
+        Self::new(kind, metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+    }
+}
+
+impl From<&ScaledObject> for ObjectKey {
+    fn from(object: &ScaledObject) -> Self {
+        Self::from_meta(ScalableKind::ScaledObject, &object.metadata)
+    }
+}
+
+impl From<&ScaledJob> for ObjectKey {
+    fn from(job: &ScaledJob) -> Self {
+        Self::from_meta(ScalableKind::ScaledJob, &job.metadata)
+    }
+}
+
+impl fmt::Display for NamespacedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The namespaced name: messages name the kind themselves.
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)

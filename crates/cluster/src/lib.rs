@@ -29,7 +29,7 @@ pub mod target;
 pub use clock::Clock;
 pub use events::{EventPublisher, EventType};
 pub use kedge_core::lease::LeaseTiming;
-pub use key::ObjectKey;
+pub use key::{NamespacedName, ObjectKey, ScalableKind};
 pub use lease::{LeaderElection, LeaderElector};
 pub use list_watch::{ListWatchEvent, Projection, ResourceQuery, list, list_watch};
 pub use phase::phase;

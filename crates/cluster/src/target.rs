@@ -11,7 +11,7 @@ use kube::core::params::PostParams;
 use serde::Deserialize;
 
 use crate::api_error::{self, is_not_found};
-use crate::key::ObjectKey;
+use crate::key::NamespacedName;
 use crate::list_watch::{Projection, ResourceQuery, list};
 
 /// The kind of a target, as the cluster serves it.
@@ -27,7 +27,7 @@ pub struct TargetKind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScaleTarget {
     pub kind: TargetKind,
-    pub key: ObjectKey,
+    pub key: NamespacedName,
 }
 
 /// Why a target cannot be used.
@@ -118,7 +118,7 @@ impl ScaleTargets {
     /// The target that a reference in this namespace names.
     pub async fn resolve(&self, namespace: &str, reference: &ScaleTargetRef) -> Result<ScaleTarget, TargetError> {
         let kind = self.resolve_kind(reference).await?;
-        Ok(ScaleTarget { kind, key: ObjectKey::new(namespace, &reference.name) })
+        Ok(ScaleTarget { kind, key: NamespacedName::new(namespace, &reference.name) })
     }
 
     async fn discover(&self, api_version: &str, kind: &str) -> Result<TargetKind, TargetError> {

@@ -1,6 +1,8 @@
 //! Whether the triggers of an object are active together, and when they last were.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use kedge_api::names::conditions;
+use kedge_api::scaled_object::ScaledObjectStatus;
 
 /// What one trigger contributed to one poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,25 @@ impl ActivityHistory {
             (Self::Ended { at }, _) => Self::Ended { at: at.min(now) },
             (Self::NeverActive { created_at }, _) => Self::NeverActive { created_at: created_at.min(now) },
             (history @ Self::Active { .. }, Activity::Unknown) => history,
+        }
+    }
+
+    /// The history that a status records: that of an object which an earlier process managed.
+    pub fn from_status(status: &ScaledObjectStatus, created_at: DateTime<Utc>) -> Self {
+        let active = status.conditions.iter().flatten().find(|condition| condition.r#type == conditions::ACTIVE);
+        match (active.is_some_and(|condition| condition.status == "True"), status.last_active_time.as_ref()) {
+            (true, _) => Self::Active { last_seen_at: None },
+            (false, Some(at)) => Self::Ended { at: kedge_api::time::from_time(at) },
+            (false, None) => Self::NeverActive { created_at },
+        }
+    }
+
+    /// When the object was last active, or was last seen so. `None` if it never was, or only its status says so.
+    pub fn last_active_at(self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Ended { at } => Some(at),
+            Self::Active { last_seen_at } => last_seen_at,
+            Self::NeverActive { .. } => None,
         }
     }
 

@@ -42,6 +42,34 @@ pub(crate) fn is_usable(fallback: &Fallback) -> bool {
     fallback.failure_threshold >= 0 && fallback.replicas >= 0
 }
 
+/// What the failures of one metric mean for the status of its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricHealth {
+    /// The source has not been queried yet.
+    NotRead,
+    Healthy,
+    /// The source fails, and its fallback does not count yet.
+    Failing,
+    /// The fallback counts in place of the source.
+    FallenBack,
+}
+
+impl MetricHealth {
+    pub fn from_failures(failures: Failures, fallback: &Fallback) -> Self {
+        match failures {
+            Failures(0) => Self::Healthy,
+            failures if failures.exceed_threshold(fallback) => Self::FallenBack,
+            _ => Self::Failing,
+        }
+    }
+
+    /// Whether the change from `self` to `next` changes what the status says of the fallback, so that the object is to be reconciled
+    /// before its next poll. A first failure changes a count alone.
+    pub fn needs_reconcile(self, next: Self) -> bool {
+        self != next && (next != Self::Failing || self == Self::NotRead)
+    }
+}
+
 /// How the HPA compares a metric with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricType {
@@ -135,6 +163,35 @@ mod tests {
         for (name, replicas, target, metric_type, ready, expected) in rows {
             assert_eq!(substitute(replicas, Milli(target), metric_type, ready), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn only_usable_numbers_make_a_fallback() {
+        let with = |failure_threshold, replicas| Fallback { failure_threshold, replicas, behavior: None };
+        for (given, expected) in [(with(3, 1), true), (with(0, 0), true), (with(-1, 1), false), (with(3, -1), false)] {
+            assert_eq!(is_usable(&given), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_fallback_needs_a_reconcile() {
+        use MetricHealth::{Failing, FallenBack, Healthy, NotRead};
+        let rows = [
+            ("the fallback ends", FallenBack, Healthy, true),
+            ("the fallback begins", Failing, FallenBack, true),
+            ("a threshold of zero is exceeded at once", Healthy, FallenBack, true),
+            ("a failing source recovers", Failing, Healthy, true),
+            ("the first reading", NotRead, Healthy, true),
+            ("a first failure", Healthy, Failing, false),
+            ("one more failure", Failing, Failing, false),
+            ("nothing changes", Healthy, Healthy, false),
+            ("the fallback continues", FallenBack, FallenBack, false),
+        ];
+        for (name, before, after, expected) in rows {
+            assert_eq!(before.needs_reconcile(after), expected, "{name}");
+        }
+        let health = |failures| MetricHealth::from_failures(Failures(failures), &fallback(None));
+        assert_eq!([0, 1, 3, 4].map(health), [Healthy, Failing, Failing, FallenBack]);
     }
 
     #[test]

@@ -4,3 +4,4 @@ pub mod compare;
 pub mod model;
 pub mod ownership;
 pub mod render;
+pub mod scale_in;

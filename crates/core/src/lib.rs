@@ -4,11 +4,14 @@
 //! |---|---|
 //! | [`policy`] | the spec and the annotations of an object, defaults applied |
 //! | [`activity`] | whether the triggers are active, and when they last were |
+//! | [`contribution`] | what a metric and a trigger contribute to the activity |
 //! | [`decide`] | the scale decision for one target |
 //! | [`fallback`] | the replicas and values that replace a failing source |
 //! | [`formula`] | `scalingModifiers`: one metric computed from several triggers |
 //! | [`validate`] | what makes a ScaledObject invalid |
 //! | [`conditions`] | the status conditions of a ScaledObject |
+//! | [`status`] | the next status, from the previous one and the facts of a reconcile |
+//! | [`rivals`] | which ScaledObject keeps a target that several name |
 //! | [`hpa`] | the HPA of an object: rendering, ownership, comparison, and a model of its controller |
 //! | [`lease`] | leader election: the next action on the Lease |
 //! | [`simulate`] | all of it in virtual time |
@@ -23,6 +26,7 @@
 
 pub mod activity;
 pub mod conditions;
+pub mod contribution;
 pub mod credentials;
 pub mod cron;
 pub mod decide;
@@ -34,9 +38,11 @@ pub mod lease;
 pub mod milli;
 pub mod policy;
 pub mod quantity;
+pub mod rivals;
 pub mod rng;
 pub mod secret;
 pub mod selector;
 pub mod simulate;
+pub mod status;
 pub mod trigger_class;
 pub mod validate;

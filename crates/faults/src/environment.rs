@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt;
 use kedge_cluster::RetryAfterLayer;
 use kedge_cluster::{Clock, LeaderElection, LeaseTiming};
-use kedge_operator::{BoardSource, KubeReads, Operator, Settings, credentials};
+use kedge_operator::{KubeReads, Operator, ReadingsSource, Settings, credentials};
 use kedge_plane::controllers::{self, Controllers};
 use kedge_plane::{Call, Gvr, Options, Plane, Verb};
 use kedge_scalers::Registry;
@@ -59,7 +59,7 @@ struct Inner {
 /// One process of the operator.
 struct Replica {
     process: Arc<ProcessState>,
-    source: Arc<BoardSource>,
+    source: Arc<ReadingsSource>,
     task: JoinHandle<()>,
 }
 
@@ -172,7 +172,7 @@ impl TestEnvironment {
     }
 
     /// The readings behind the metrics API: those of the first running replica.
-    fn readings(&self) -> Option<Arc<BoardSource>> {
+    fn readings(&self) -> Option<Arc<ReadingsSource>> {
         let replicas = self.replicas();
         replicas.values().find(|replica| replica.process.ended().is_none()).map(|replica| replica.source.clone())
     }

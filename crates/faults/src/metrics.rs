@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use http::{Request, Response, StatusCode, Uri};
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
-use kedge_operator::BoardSource;
+use kedge_operator::ReadingsSource;
 use kedge_plane::Backend;
 use kube::client::Body;
 use serde_json::{Value, json};
 
 /// The backend of the API group.
-pub fn backend(readings: impl Fn() -> Option<Arc<BoardSource>> + Send + Sync + 'static) -> Backend {
+pub fn backend(readings: impl Fn() -> Option<Arc<ReadingsSource>> + Send + Sync + 'static) -> Backend {
     Backend::new(move |request: Request<Body>| {
         let (readings, uri) = (readings(), request.uri().clone());
         async move {
@@ -20,7 +20,7 @@ pub fn backend(readings: impl Fn() -> Option<Arc<BoardSource>> + Send + Sync + '
     })
 }
 
-async fn respond(readings: &BoardSource, uri: Uri) -> Response<Body> {
+async fn respond(readings: &ReadingsSource, uri: Uri) -> Response<Body> {
     let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
     let [_, _, _, "namespaces", namespace, metric] = parts.as_slice() else {
         return response(404, &json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404 }));

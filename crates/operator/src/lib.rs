@@ -1,42 +1,49 @@
-//! The operator: it watches ScaledObjects and acts on them.
+//! The operator: it watches ScaledObjects and reconciles them.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`run`] | the whole: watches fill the queue, passes empty it |
-//! | [`pass`] | one pass over one object: check, HPA, poll, decision, status, events |
-//! | [`board`] | the newest reading of every trigger, and the one place where sources are asked |
-//! | [`source`] | the board's answers to the metrics API |
-//! | [`credentials`] | the credentials of triggers, and keeping up with them |
-//! | [`build`] | building the triggers of an object |
-//! | [`world`] | what is known of the cluster |
-//! | [`watches`] | keeping it fresh |
-//! | [`reads`] | what triggers read of the cluster |
-//! | [`queue`] | who is due when |
+//! | [`operator`] | wiring, leader election, start and stop |
+//! | `workers` | the reconciles in progress |
+//! | [`work_queue`] | which object is due when |
+//! | [`scaled_object`] | the controller of ScaledObjects: reconcile, poll, HPA, status, pause, finalizer |
+//! | [`scaled_job`] | ScaledJobs, which are not run yet |
+//! | [`readings`] | the readings service, which the reconciler and the metrics API share |
+//! | [`scalers_cache`] | the scalers of every object and their newest readings; queries of sources |
+//! | [`scalers_builder`] | building the scalers of an object |
+//! | [`scalable`] | the kind-neutral view of an object with triggers |
+//! | `validation` | the check of a spec before it is used |
+//! | [`metrics_source`] | serving the metrics API from the readings service |
+//! | [`credentials`] | the credentials of triggers, and noticing their changes |
+//! | [`push_listener`] | push sources |
+//! | [`cluster_cache`], [`cluster_watches`] | what is cached of the cluster, and the watches that fill the cache |
+//! | [`cluster_reads`] | what scalers read from the cluster |
+//! | [`leadership`] | leader or standby, and which objects the leader has reconciled |
 //! | [`telemetry`] | the operator's own metrics |
-//! | [`push`] | sources that tell by themselves |
-//! | [`role`] | leading or standing by, and which objects a leader has come to |
-//! | [`jobs`] | ScaledJobs, which are not run yet |
 //!
-//! It holds no rule of scaling: those are in `kedge-core`. What it shares with other parts that talk to Kubernetes is in `kedge-cluster`.
+//! Scaling rules are in `kedge-core`; what the operator shares with other clients of Kubernetes is in `kedge-cluster`.
 
-pub mod board;
-pub mod build;
+pub mod cluster_cache;
+pub mod cluster_reads;
+pub mod cluster_watches;
 pub mod credentials;
-pub mod jobs;
-pub mod pass;
-pub mod push;
-pub mod queue;
-pub mod reads;
-pub mod role;
-pub mod run;
-pub mod source;
+pub mod leadership;
+pub mod metrics_source;
+pub mod operator;
+pub mod push_listener;
+pub mod readings;
+pub mod scalable;
+pub mod scaled_job;
+pub mod scaled_object;
+pub mod scalers_builder;
+pub mod scalers_cache;
 pub mod telemetry;
-pub mod watches;
-pub mod world;
+mod validation;
+pub mod work_queue;
+mod workers;
 
-pub use reads::KubeReads;
-pub use run::{Operator, Settings};
-pub use source::BoardSource;
+pub use cluster_reads::KubeReads;
+pub use metrics_source::ReadingsSource;
+pub use operator::{Operator, Settings};
 pub use telemetry::Telemetry;
 
 #[cfg(test)]

@@ -1,19 +1,25 @@
 //! The operator's own metrics, under the names that dashboards for KEDA use.
 
-use std::sync::Arc;
-
-use kedge_scalers::registry;
 use prometheus::core::Collector;
 use prometheus::{Encoder, GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
-use crate::board::{BoardTrigger, ExternalMetric, Reading};
 use kedge_cluster::ObjectKey;
+use kedge_scalers::{Known, registry};
 
-/// The labels of everything that is about one metric of one trigger.
+/// The labels of series about one metric of one trigger.
 const METRIC_LABELS: [&str; 6] = ["namespace", "metric", "scaledObject", "scaler", "triggerIndex", "type"];
 const OBJECT_LABELS: [&str; 2] = ["namespace", "scaledObject"];
 
-/// All of them.
+/// One metric of one trigger, for the labels of its series.
+#[derive(Clone, Copy, Debug)]
+pub struct TriggerLabels<'a> {
+    pub index: usize,
+    pub trigger_type: &'a str,
+    pub name: Option<&'a str>,
+    pub metric: &'a str,
+}
+
+/// The operator's metrics.
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Registry,
@@ -29,53 +35,57 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// With nothing counted yet. `version` is the operator's.
+    /// Registers all metrics. `version` is the operator's.
     pub fn new(version: &str) -> Self {
         let registry = Registry::new();
         let telemetry = Self {
-            value: add(&registry, gauge("keda_scaler_metrics_value", "The last value of a metric", &METRIC_LABELS)),
+            value: add(&registry, gauge("keda_scaler_metrics_value", "The newest value of a metric.", &METRIC_LABELS)),
             latency: add(
                 &registry,
-                gauge("keda_scaler_metrics_latency_seconds", "How long the source took to answer", &METRIC_LABELS),
+                gauge(
+                    "keda_scaler_metrics_latency_seconds",
+                    "How long the newest query of a metric took.",
+                    &METRIC_LABELS,
+                ),
             ),
             active: add(
                 &registry,
-                int_gauge("keda_scaler_active", "Whether a metric asks for the target to be awake", &METRIC_LABELS),
+                int_gauge("keda_scaler_active", "Whether a metric is active: 1 or 0.", &METRIC_LABELS),
             ),
             metric_errors: add(
                 &registry,
-                counter("keda_scaler_detail_errors_total", "Queries of a source that failed", &METRIC_LABELS),
+                counter("keda_scaler_detail_errors_total", "Failed queries of a metric.", &METRIC_LABELS),
             ),
             object_errors: add(
                 &registry,
                 counter(
                     "keda_scaled_object_errors_total",
-                    "Queries of the sources of an object that failed",
+                    "Failed queries of all metrics of a ScaledObject.",
                     &OBJECT_LABELS,
                 ),
             ),
             paused: add(
                 &registry,
-                int_gauge("keda_scaled_object_paused", "Whether an object is paused", &OBJECT_LABELS),
+                int_gauge("keda_scaled_object_paused", "Whether a ScaledObject is paused: 1 or 0.", &OBJECT_LABELS),
             ),
             loop_latency: add(
                 &registry,
                 gauge(
                     "keda_internal_scale_loop_latency_seconds",
-                    "How late an object was looked at",
+                    "The delay between the due time and the start of the newest poll of an object.",
                     &["namespace", "type", "resource"],
                 ),
             ),
             objects: add(
                 &registry,
-                int_gauge("keda_resource_registered_total", "Objects looked after", &["type", "namespace"]),
+                int_gauge("keda_resource_registered_total", "Managed objects.", &["type", "namespace"]),
             ),
-            triggers: add(&registry, int_gauge("keda_trigger_registered_total", "Triggers looked after", &["type"])),
+            triggers: add(&registry, int_gauge("keda_trigger_registered_total", "Managed triggers.", &["type"])),
             registry,
         };
         let build = int_gauge(
             "keda_build_info",
-            "The version that runs",
+            "The version of the operator, as a label of a constant 1.",
             &["version", "git_commit", "goversion", "goos", "goarch"],
         );
         let build = add(&telemetry.registry, build);
@@ -91,68 +101,78 @@ impl Telemetry {
         text
     }
 
-    /// Takes a new reading.
-    pub fn read(&self, key: &ObjectKey, trigger: &BoardTrigger, metric: &ExternalMetric, reading: &Reading) {
+    /// Records a reading: an answer, or a failed query.
+    pub fn record_reading(
+        &self,
+        key: &ObjectKey,
+        trigger: &TriggerLabels<'_>,
+        answer: Option<&Known>,
+        took: std::time::Duration,
+    ) {
         let index = trigger.index.to_string();
-        let labels = [&key.namespace, &metric.name, &key.name, scaler_name(trigger), &index, "scaledobject"];
-        match &reading.answer {
-            Ok(known) => {
+        let labels = trigger.values(key, &index);
+        match answer {
+            Some(known) => {
                 self.value.with_label_values(&labels).set(known.values.iter().sum());
-                self.latency.with_label_values(&labels).set(reading.took.as_secs_f64());
-                let works = known.activity == kedge_scalers::Activity::Active;
-                self.active.with_label_values(&labels).set(works.into());
-                // So that the series is there before the first error.
+                self.latency.with_label_values(&labels).set(took.as_secs_f64());
+                let active = known.activity == kedge_scalers::Activity::Active;
+                self.active.with_label_values(&labels).set(active.into());
+                // The series exists before the first error.
                 self.metric_errors.with_label_values(&labels).inc_by(0);
             }
-            Err(_) => {
+            None => {
                 self.metric_errors.with_label_values(&labels).inc();
                 self.object_errors.with_label_values(&[&key.namespace, &key.name]).inc();
             }
         }
     }
 
-    pub fn paused(&self, key: &ObjectKey, is_paused: bool) {
+    pub fn record_paused(&self, key: &ObjectKey, is_paused: bool) {
         self.paused.with_label_values(&[&key.namespace, &key.name]).set(is_paused.into());
     }
 
-    /// Takes how late an object was looked at.
-    pub fn late(&self, key: &ObjectKey, late: std::time::Duration) {
+    /// Records how late a poll of an object began.
+    pub fn record_delay(&self, key: &ObjectKey, delay: std::time::Duration) {
         self.loop_latency
-            .with_label_values(&[key.namespace.as_str(), "scaledobject", &key.name])
-            .set(late.as_secs_f64());
+            .with_label_values(&[key.namespace.as_str(), key.kind.metric_type_label(), &key.name])
+            .set(delay.as_secs_f64());
     }
 
-    /// Counts objects and triggers anew.
-    pub fn count(&self, objects: impl Iterator<Item = (String, Vec<String>)>) {
+    /// Counts all managed objects and their triggers.
+    pub fn count(&self, objects: impl Iterator<Item = (ObjectKey, Vec<String>)>) {
         self.objects.reset();
         self.triggers.reset();
-        for (namespace, kinds) in objects {
-            self.objects.with_label_values(&["scaled_object", &namespace]).inc();
-            kinds.iter().for_each(|kind| self.triggers.with_label_values(&[kind]).inc());
+        for (key, trigger_types) in objects {
+            self.objects.with_label_values(&[key.kind.resource_type_label(), &key.namespace]).inc();
+            trigger_types.iter().for_each(|trigger_type| self.triggers.with_label_values(&[trigger_type]).inc());
         }
     }
 
-    /// Drops every series of an object that is gone, or whose triggers are built anew.
-    pub fn forget(&self, key: &ObjectKey, triggers: &[Arc<BoardTrigger>]) {
+    /// Drops the series of an object that no longer exists, or whose triggers are rebuilt.
+    pub fn drop_series(&self, key: &ObjectKey, triggers: &[TriggerLabels<'_>]) {
         for trigger in triggers {
-            for metric in &trigger.metrics {
-                let index = trigger.index.to_string();
-                let labels = [&key.namespace, &metric.name, &key.name, scaler_name(trigger), &index, "scaledobject"];
-                // A series that was never there cannot be dropped, and need not be.
-                let _ = self.value.remove_label_values(&labels);
-                let _ = self.latency.remove_label_values(&labels);
-                let _ = self.active.remove_label_values(&labels);
-                let _ = self.metric_errors.remove_label_values(&labels);
-            }
+            let index = trigger.index.to_string();
+            let labels = trigger.values(key, &index);
+            // Removing a series that does not exist fails, and may.
+            let _ = self.value.remove_label_values(&labels);
+            let _ = self.latency.remove_label_values(&labels);
+            let _ = self.active.remove_label_values(&labels);
+            let _ = self.metric_errors.remove_label_values(&labels);
         }
         let _ = self.paused.remove_label_values(&[&key.namespace, &key.name]);
     }
 }
 
-/// KEDA: the trigger's name, or what KEDA calls its scaler.
-fn scaler_name(trigger: &BoardTrigger) -> &str {
-    let name = trigger.name.as_deref().filter(|name| !name.is_empty());
-    name.unwrap_or_else(|| registry::find(&trigger.kind).map_or(&trigger.kind, |known| known.keda_scaler))
+impl TriggerLabels<'_> {
+    fn values<'a>(&'a self, key: &'a ObjectKey, index: &'a str) -> [&'a str; 6] {
+        [&key.namespace, self.metric, &key.name, self.scaler_name(), index, key.kind.metric_type_label()]
+    }
+
+    /// KEDA: the trigger's name, or what KEDA calls its scaler.
+    fn scaler_name(&self) -> &str {
+        let name = self.name.filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| registry::find(self.trigger_type).map_or(self.trigger_type, |known| known.keda_scaler))
+    }
 }
 
 fn gauge(name: &str, help: &str, labels: &[&str]) -> GaugeVec {
@@ -179,10 +199,10 @@ mod tests {
     #[test]
     fn the_names_are_those_of_kedas_dashboards() {
         let telemetry = Telemetry::new("1.2.3");
-        let key = ObjectKey::new("shop", "web");
-        telemetry.paused(&key, true);
-        telemetry.late(&key, std::time::Duration::from_millis(1500));
-        telemetry.count([("shop".to_owned(), vec!["cron".to_owned(), "cron".to_owned()])].into_iter());
+        let key = ObjectKey::scaled_object("shop", "web");
+        telemetry.record_paused(&key, true);
+        telemetry.record_delay(&key, std::time::Duration::from_millis(1500));
+        telemetry.count([(key.clone(), vec!["cron".to_owned(), "cron".to_owned()])].into_iter());
         let text = String::from_utf8(telemetry.render()).unwrap();
         for line in [
             "keda_scaled_object_paused{namespace=\"shop\",scaledObject=\"web\"} 1",
@@ -193,7 +213,7 @@ mod tests {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
         assert!(text.contains("keda_build_info{") && text.contains("version=\"1.2.3\""));
-        telemetry.forget(&key, &[]);
+        telemetry.drop_series(&key, &[]);
         assert!(!String::from_utf8(telemetry.render()).unwrap().contains("scaled_object_paused{"));
     }
 }

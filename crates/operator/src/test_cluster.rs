@@ -18,9 +18,9 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use crate::run::{Operator, Settings};
+use crate::operator::{Operator, Settings};
 use kedge_cluster::Clock;
-use kedge_cluster::ObjectKey;
+use kedge_cluster::NamespacedName;
 use kedge_cluster::target::{ScaleTarget, TargetKind};
 
 /// What every test begins with: namespaces and our kinds.
@@ -46,7 +46,7 @@ pub(crate) fn deployment(namespace: &str, name: &str) -> ScaleTarget {
         kind: text("Deployment"),
         resource: text("deployments"),
     };
-    ScaleTarget { kind, key: ObjectKey::new(namespace, name) }
+    ScaleTarget { kind, key: NamespacedName::new(namespace, name) }
 }
 
 type AnyBody = UnsyncBoxBody<Bytes, tower::BoxError>;
@@ -97,7 +97,7 @@ impl TestCluster {
         Operator::start(self.client(), Clock::starting_at(noon), registry, settings)
     }
 
-    /// Creates a Deployment in the namespace `shop`, and a ScaledObject that an earlier process looked after, with a cron trigger whose
+    /// Creates a Deployment in the namespace `shop`, and a ScaledObject that an earlier process managed, with a cron trigger whose
     /// window is open all year and asks for 4. `spec` is merged over that.
     pub(crate) fn apply_known(&self, name: &str, replicas: i32, spec: Value) {
         let labels = json!({ "app": name });
@@ -118,7 +118,7 @@ impl TestCluster {
         self.apply(&format!("/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects/{name}"), object);
     }
 
-    /// Creates or replaces an object, status included, as if by somebody else.
+    /// Creates or replaces an object, status included, as another client does.
     pub(crate) fn apply(&self, path: &str, mut object: Value) {
         let (collection, name) = path.rsplit_once('/').expect("a path with a name");
         let (api_version, kind) = named_by(collection);
@@ -147,12 +147,12 @@ impl TestCluster {
         answer
     }
 
-    /// Asks the plane itself, which answers at once: nobody is behind it.
+    /// Sends a request to the plane itself, which answers at once: no other request is in flight.
     fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> (http::StatusCode, Value) {
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
         let request = request.body(Body::from(body)).expect("a request");
         let answering = async {
-            let (head, body) = self.plane.handle("somebody", request).await.into_parts();
+            let (head, body) = self.plane.handle("another-client", request).await.into_parts();
             let body = body.collect().await.expect("a whole body").to_bytes();
             (head.status, serde_json::from_slice(&body).unwrap_or_default())
         };
@@ -185,7 +185,7 @@ impl TestCluster {
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().expect("nobody panics holding it")
+        self.notes.lock().expect("no holder of the lock panics")
     }
 
     async fn answer(self, request: Request<Body>) -> Response<AnyBody> {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::read::{Stamp, Version, path};
-use crate::queue::Queue;
+use crate::work_queue::WorkQueue;
 use kedge_cluster::ObjectKey;
 use kedge_cluster::Scope;
 use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
@@ -22,7 +22,7 @@ use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct References {
     client: Client,
-    queue: Arc<Queue<ObjectKey>>,
+    queue: Arc<WorkQueue<ObjectKey>>,
     known: Mutex<Known>,
 }
 
@@ -65,7 +65,7 @@ pub struct Epoch(u64);
 
 impl References {
     /// Starts the watches of authentication objects, which are few and hold no values.
-    pub fn start(client: Client, queue: Arc<Queue<ObjectKey>>, scopes: &[Scope]) -> Arc<Self> {
+    pub fn start(client: Client, queue: Arc<WorkQueue<ObjectKey>>, scopes: &[Scope]) -> Arc<Self> {
         let references = Arc::new(Self { client, queue, known: Mutex::default() });
         let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
         for scope in scopes {

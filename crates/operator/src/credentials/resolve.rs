@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::authentication::{PodIdentity, SecretKeyRef, TriggerAuthenticationSpec};
 use kedge_api::trigger::{AuthenticationKind, AuthenticationRef, Trigger};
-use kedge_api::{ClusterTriggerAuthentication, ScaledObject, TriggerAuthentication};
+use kedge_api::{ClusterTriggerAuthentication, TriggerAuthentication};
 use kedge_core::credentials::{CredentialError, Reference, ReferenceKind, file, oauth2};
 use kedge_core::environment::{Environment, referenced_variables};
 use kedge_core::secret::Secret;
@@ -15,6 +15,7 @@ use kedge_scalers::AuthParams;
 
 use super::read::{Reads, Version};
 use super::{Credentials, SecretAccess};
+use crate::scalable::Scalable;
 use kedge_cluster::target::ScaleTarget;
 
 /// Files are not watched: they are read again after this time.
@@ -51,7 +52,8 @@ pub struct Resolved {
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Resolution<'a> {
     pub(super) credentials: &'a Credentials,
-    pub(super) object: &'a ScaledObject,
+    /// The container whose variables the triggers refer to; the first one where none is named.
+    pub(super) container: Option<&'a str>,
     pub(super) namespace: &'a str,
     pub(super) target: &'a ScaleTarget,
     pub(super) reads: Reads,
@@ -96,12 +98,12 @@ impl Holder {
 }
 
 impl Credentials {
-    /// Begins with the triggers of an object.
-    pub fn begin<'a>(&'a self, object: &'a ScaledObject, target: &'a ScaleTarget) -> Resolution<'a> {
+    /// Begins the resolution for the triggers of an object.
+    pub fn begin<'a>(&'a self, object: &'a Scalable<'a>, target: &'a ScaleTarget) -> Resolution<'a> {
         Resolution {
             credentials: self,
-            object,
-            namespace: object.metadata.namespace.as_deref().unwrap_or_default(),
+            container: object.env_source_container,
+            namespace: &object.key.namespace,
             target,
             reads: Reads::default(),
             pod: None,
@@ -150,7 +152,7 @@ impl Resolution<'_> {
         if wanted.is_empty() {
             return Ok(Environment::default());
         }
-        let container = self.object.spec.scale_target_ref.env_source_container_name.clone();
+        let container = self.container.map(str::to_owned);
         let place = "`scaleTargetRef.envSourceContainerName`";
         let variables = self.variables(container.as_deref(), &wanted, place).await?;
         // KEDA: without containers there are no variables, and that alone is no error.

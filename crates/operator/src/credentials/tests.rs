@@ -13,8 +13,8 @@ use kedge_scalers::{Connector, Registry};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::queue::Queue;
 use crate::test_cluster::TestCluster;
+use crate::work_queue::WorkQueue;
 use kedge_cluster::ObjectKey;
 use kedge_cluster::Scope;
 use kedge_cluster::target::ScaleTarget;
@@ -58,8 +58,8 @@ pub(super) fn target() -> ScaleTarget {
     crate::test_cluster::deployment("shop", "web")
 }
 
-pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credentials, Arc<Queue<ObjectKey>>) {
-    let queue = Arc::new(Queue::new());
+pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credentials, Arc<WorkQueue<ObjectKey>>) {
+    let queue = Arc::new(WorkQueue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
     let exchange = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();
     (Credentials { client: cluster.client(), settings, references, exchange }, queue)

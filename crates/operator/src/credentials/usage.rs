@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::read::path;
-use crate::world::World;
+use crate::cluster_cache::ClusterCache;
 use kedge_cluster::Scope;
 use kedge_cluster::api_error::is_conflict;
 use kedge_cluster::{EventPublisher, EventType};
@@ -39,7 +39,7 @@ const AGAIN: Duration = Duration::from_secs(15);
 pub struct Usage {
     pub client: Client,
     pub events: EventPublisher,
-    pub world: Arc<World>,
+    pub cluster: Arc<ClusterCache>,
     pub scopes: Vec<Scope>,
     /// Which authentication objects are kept, as a label selector.
     pub selector: Option<String>,
@@ -88,7 +88,7 @@ impl Usage {
     pub async fn keep(self: Arc<Self>) {
         let (tell, mut told) = mpsc::unbounded_channel();
         let _watches = self.watch(&tell);
-        let mut changes = self.world.changes();
+        let mut changes = self.cluster.changes();
         let mut known = BTreeMap::new();
         let mut failed = false;
         loop {
@@ -167,7 +167,7 @@ impl Usage {
 
     /// Brings all of them to where they should be. Whether that worked.
     async fn tend_all(&self, known: &mut BTreeMap<Reference, Holder>) -> bool {
-        let users = users(&self.world.objects());
+        let users = users(&self.cluster.objects());
         let mut all_done = true;
         for (reference, holder) in known {
             let users = users.get(reference).map(Vec::as_slice).unwrap_or_default();

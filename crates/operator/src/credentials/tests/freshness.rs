@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::board::ObjectBoard;
-use crate::build::{Builder, Earlier};
+use crate::scalers_builder::{Earlier, ScalersBuilder};
+use crate::scalers_cache::ObjectScalers;
 use crate::telemetry::Telemetry;
 
 /// Long enough for anything that needs no real time.
@@ -16,8 +16,8 @@ const QUIET: Duration = Duration::from_secs(5);
 struct Rig {
     cluster: TestCluster,
     credentials: Arc<Credentials>,
-    queue: Arc<Queue<ObjectKey>>,
-    builder: Builder,
+    queue: Arc<WorkQueue<ObjectKey>>,
+    builder: ScalersBuilder,
     target: ScaleTarget,
 }
 
@@ -29,22 +29,22 @@ impl Rig {
         let credentials = Arc::new(credentials);
         let registry = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster));
         let telemetry = Arc::new(Telemetry::new("0"));
-        let builder = Builder {
+        let builder = ScalersBuilder {
             registry,
             telemetry,
             credentials: credentials.clone(),
             queue: queue.clone(),
-            role: Arc::default(),
+            leadership: Arc::default(),
         };
         Self { cluster, credentials, queue, builder, target: target() }
     }
 
-    async fn build(&self, object: &ScaledObject, old: Option<&ObjectBoard>) -> Arc<ObjectBoard> {
-        self.builder.build(object, &self.target, Earlier { board: old, hpa: None }).await
+    async fn build(&self, object: &ScaledObject, old: Option<&ObjectScalers>) -> Arc<ObjectScalers> {
+        self.builder.build(&object.into(), &self.target, Earlier { scalers: old, hpa: None }).await
     }
 
     fn changes(&self) -> u64 {
-        self.credentials.references.changes(&ObjectKey::new("shop", "web"))
+        self.credentials.references.changes(&ObjectKey::scaled_object("shop", "web"))
     }
 
     /// Waits until the object is to be looked at again.
@@ -72,7 +72,7 @@ fn bearer() -> ScaledObject {
     object(metadata, json!({ "name": "prom" }))
 }
 
-fn is_built(board: &Arc<ObjectBoard>) -> bool {
+fn is_built(board: &Arc<ObjectScalers>) -> bool {
     board.triggers[0].scaler.is_ok()
 }
 
@@ -160,7 +160,7 @@ async fn a_working_trigger_outlives_an_api_server_that_fails() {
 async fn a_change_between_reading_and_remembering_is_not_lost() {
     let rig = Rig::new();
     let references = &rig.credentials.references;
-    let (key, other) = (ObjectKey::new("shop", "web"), ObjectKey::new("shop", "other"));
+    let (key, other) = (ObjectKey::scaled_object("shop", "web"), ObjectKey::scaled_object("shop", "other"));
     let creds =
         kedge_core::credentials::Reference::new(kedge_core::credentials::ReferenceKind::Secret, "shop", "creds");
     let read = |version: &str| [(creds.clone(), Some(version.to_owned()))].into_iter().collect();
@@ -184,6 +184,6 @@ async fn the_watch_of_a_secret_begins_with_its_first_user_and_ends_with_its_last
     rig.wait_for("watched", |cluster| cluster.watched().contains(&narrow)).await;
     let secrets: Vec<String> = rig.cluster.watched().into_iter().filter(|what| what.contains("secrets")).collect();
     assert_eq!(secrets, std::slice::from_ref(&narrow), "by name, and nothing beside it");
-    rig.credentials.references.forget(&ObjectKey::new("shop", "web"));
+    rig.credentials.references.forget(&ObjectKey::scaled_object("shop", "web"));
     rig.wait_for("not watched any more", |cluster| !cluster.watched().contains(&narrow)).await;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::usage::{Sight, Usage};
 use super::*;
-use crate::world::World;
+use crate::cluster_cache::ClusterCache;
 use kedge_cluster::Clock;
 use kedge_cluster::EventPublisher;
 use kedge_cluster::ListWatchEvent;
@@ -13,31 +13,31 @@ const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 
 struct Rig {
     cluster: TestCluster,
-    world: Arc<World>,
+    cache: Arc<ClusterCache>,
     _keeping: tokio::task::JoinSet<()>,
 }
 
 impl Rig {
     fn start(sight: Sight) -> Self {
         let cluster = TestCluster::new();
-        let world = Arc::new(World::new(Arc::new(Queue::new())));
+        let cache = Arc::new(ClusterCache::new(Arc::new(WorkQueue::new())));
         let usage = Arc::new(Usage {
             client: cluster.client(),
             events: EventPublisher::new(cluster.client(), Clock::System, "test".to_owned()),
-            world: world.clone(),
+            cluster: cache.clone(),
             scopes: vec![Scope::Cluster],
             selector: None,
             sight,
         });
         let mut keeping = tokio::task::JoinSet::new();
         keeping.spawn(usage.keep());
-        Self { cluster, world, _keeping: keeping }
+        Self { cluster, cache, _keeping: keeping }
     }
 
     fn refer(&self, name: &str, reference: Value) {
         let mut object = object(json!({}), reference);
         object.metadata.name = Some(name.to_owned());
-        self.world.see_object(&Scope::Cluster, ListWatchEvent::Applied(object));
+        self.cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object));
     }
 
     fn reasons(&self) -> Vec<String> {

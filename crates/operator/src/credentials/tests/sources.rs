@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use kedge_cluster::target::TargetKind;
+use kedge_cluster::{NamespacedName, TargetKind};
 
 /// The parameters and variables that come out, as `name=value`, or the problems.
 async fn resolve(cluster: &TestCluster, settings: Settings, object: &ScaledObject) -> Result<Vec<String>, String> {
@@ -17,7 +17,7 @@ async fn resolve_for(
     object: &ScaledObject,
 ) -> Result<Vec<String>, String> {
     let (credentials, _queue) = credentials(cluster, settings);
-    let resolved = credentials.begin(object, target).resolve(&object.spec.triggers[0]).await;
+    let resolved = credentials.begin(&object.into(), target).resolve(&object.spec.triggers[0]).await;
     let resolved =
         resolved.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let names = ["bearerToken", "username", "password", "clientSecret", "clientID", "awsRoleArn"];
@@ -217,7 +217,7 @@ async fn a_target_without_containers_has_no_variables_and_no_roles() {
     let text = |text: &str| text.to_owned();
     target.kind =
         TargetKind { group: text(""), version: text("v1"), kind: text("ConfigMap"), resource: text("configmaps") };
-    target.key = ObjectKey::new("shop", "settings");
+    target.key = NamespacedName::new("shop", "settings");
     assert_eq!(resolve_for(&target, &cluster, settings(), &object).await.unwrap().len(), 0);
 }
 
@@ -285,7 +285,7 @@ async fn an_api_server_that_fails_is_not_taken_for_a_missing_secret() {
     let object = object(json!({}), json!({ "name": "prom" }));
     let (credentials, _queue) = credentials(&cluster, settings());
     let target = target();
-    let problems = credentials.begin(&object, &target).resolve(&object.spec.triggers[0]).await.unwrap_err();
+    let problems = credentials.begin(&(&object).into(), &target).resolve(&object.spec.triggers[0]).await.unwrap_err();
     assert!(problems.iter().all(CredentialError::is_transient), "{problems:?}");
     cluster.break_path(&format!("{SECRETS}/creds"), 403);
     let text = resolve(&cluster, settings(), &object).await.unwrap_err();
@@ -300,7 +300,8 @@ async fn a_token_is_renewed_before_it_ends() {
     let object = object(json!({}), json!({ "name": "prom" }));
     let (credentials, _queue) = credentials(&cluster, settings());
     let target = target();
-    let mut resolution = credentials.begin(&object, &target);
+    let scalable = crate::scalable::Scalable::from(&object);
+    let mut resolution = credentials.begin(&scalable, &target);
     resolution.resolve(&object.spec.triggers[0]).await.unwrap();
     let (_, refresh) = resolution.end();
     assert_eq!(refresh, Some(Duration::from_secs(2880)));

@@ -77,7 +77,8 @@ async fn resolve(spec: Value) -> (Result<Resolved, Vec<CredentialError>>, Option
     cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "hashiCorpVault": spec })));
     let (credentials, _queue) = credentials(&cluster, Settings::default());
     let (object, target) = (object(json!({}), json!({ "name": "prom" })), target());
-    let mut resolution = credentials.begin(&object, &target);
+    let scalable = crate::scalable::Scalable::from(&object);
+    let mut resolution = credentials.begin(&scalable, &target);
     let resolved = resolution.resolve(&object.spec.triggers[0]).await;
     (resolved, resolution.end().1)
 }

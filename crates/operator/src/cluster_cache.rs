@@ -1,0 +1,412 @@
+//! The cluster cache, filled by watches: ScaledObjects, HPAs, and the replicas of targets.
+
+mod hpas;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_api::ScaledObject;
+use kedge_cluster::{ListWatchEvent, NamespacedName, ObjectKey, ScaleTarget, Scope, TargetKind};
+use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
+use kedge_core::hpa::render::hpa_name;
+use kedge_core::rivals::rivals;
+use serde::Deserialize;
+use tokio::sync::watch as signal;
+
+use crate::work_queue::WorkQueue;
+use hpas::{Hpas, owner};
+
+/// The cached part of the cluster. A change enqueues the objects that it concerns.
+#[derive(Debug)]
+pub struct ClusterCache {
+    cached: Mutex<Cached>,
+    queue: Arc<WorkQueue<ObjectKey>>,
+    /// Signals every change of objects, apart from changes of their status alone.
+    changed: signal::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Cached {
+    objects: BTreeMap<ObjectKey, Arc<ScaledObject>>,
+    hpas: Hpas,
+    /// Only targets of objects are cached, so that this does not grow with the cluster.
+    targets: BTreeMap<ScaleTarget, CachedReplicas>,
+}
+
+/// The cached replicas of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachedReplicas {
+    /// To be read: the target changed, or was never read.
+    Stale,
+    Known(i32),
+    Missing,
+}
+
+/// What a watched workload shows of its replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicasIn {
+    /// `spec.replicas` equals what `/scale` shows.
+    Spec,
+    /// Only `/scale` shows the replicas; a watch event makes them stale.
+    ScaleOnly,
+}
+
+/// Removes everything within the scope from a map.
+fn take_scope<T>(scope: &Scope, map: &mut BTreeMap<ObjectKey, T>) -> BTreeMap<ObjectKey, T> {
+    let (inside, outside) = std::mem::take(map).into_iter().partition(|(key, _)| scope.includes(&key.namespace));
+    *map = outside;
+    inside
+}
+
+/// The cached fields of a workload: its name and its desired replicas.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Workload {
+    metadata: WorkloadMetadata,
+    #[serde(default)]
+    spec: WorkloadSpec,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct WorkloadMetadata {
+    name: String,
+    namespace: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct WorkloadSpec {
+    replicas: Option<i32>,
+}
+
+impl ClusterCache {
+    pub fn new(queue: Arc<WorkQueue<ObjectKey>>) -> Self {
+        Self { cached: Mutex::default(), queue, changed: signal::Sender::new(()) }
+    }
+
+    /// Signals when objects are created, changed or deleted.
+    pub fn changes(&self) -> signal::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    pub fn objects(&self) -> Vec<Arc<ScaledObject>> {
+        self.lock().objects.values().cloned().collect()
+    }
+
+    pub fn object(&self, key: &ObjectKey) -> Option<Arc<ScaledObject>> {
+        self.lock().objects.get(key).cloned()
+    }
+
+    pub fn hpa(&self, key: &NamespacedName) -> Option<Arc<HorizontalPodAutoscaler>> {
+        self.lock().hpas.get(key).cloned()
+    }
+
+    /// Enqueues every object.
+    pub fn enqueue_all(&self) {
+        self.lock().objects.keys().for_each(|key| self.queue.add_now(key.clone()));
+    }
+
+    /// The key and the trigger types of every object.
+    pub fn triggers(&self) -> Vec<(ObjectKey, Vec<String>)> {
+        let entry = |(key, object): (&ObjectKey, &Arc<ScaledObject>)| {
+            (key.clone(), object.spec.triggers.iter().map(|trigger| trigger.r#type.clone()).collect())
+        };
+        self.lock().objects.iter().map(entry).collect()
+    }
+
+    /// The names of the objects that keep this object's target.
+    pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
+        rivals(object, self.lock().objects.values().map(|other| &**other))
+    }
+
+    /// The object's HPA, if it exists and is the object's own.
+    pub fn own_hpa(&self, object: &ScaledObject) -> Option<Arc<HorizontalPodAutoscaler>> {
+        let recorded = object.status.as_ref().and_then(|status| status.hpa_name.clone());
+        let name = recorded.unwrap_or_else(|| hpa_name(object));
+        let found = self.hpa(&NamespacedName::new(object.metadata.namespace.as_deref().unwrap_or_default(), name));
+        found.filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
+    }
+
+    /// Caches an object as a write returned it, without waiting for the watch.
+    pub fn record_written_object(&self, object: ScaledObject) {
+        let key = ObjectKey::from(&object);
+        let mut cached = self.lock();
+        // The watch may have reported a later change already, or the deletion.
+        if cached.objects.get(&key).is_some_and(|cached| is_later(&object.metadata, &cached.metadata)) {
+            cached.objects.insert(key, Arc::new(object));
+        }
+    }
+
+    /// Removes a deleted object, without waiting for the watch.
+    pub fn record_deleted_object(&self, key: &ObjectKey) {
+        self.lock().objects.remove(key);
+        self.changed.send_replace(());
+    }
+
+    /// The names of all HPAs that an object owns.
+    pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
+        self.lock().hpas.owned_by(&ObjectKey::from(object)).map(|key| key.name.clone()).collect()
+    }
+
+    /// Caches an HPA as a write returned it, without waiting for the watch.
+    pub fn record_written_hpa(&self, hpa: HorizontalPodAutoscaler) {
+        let key = NamespacedName::from_meta(&hpa.metadata);
+        let mut cached = self.lock();
+        if cached.hpas.get(&key).is_none_or(|cached| is_later(&hpa.metadata, &cached.metadata)) {
+            cached.hpas.insert(Arc::new(hpa));
+        }
+    }
+
+    pub fn record_deleted_hpa(&self, key: &NamespacedName) {
+        self.lock().hpas.remove(key);
+    }
+
+    /// Caches a target from now on, and returns what is cached of it.
+    pub fn track(&self, target: &ScaleTarget) -> CachedReplicas {
+        *self.lock().targets.entry(target.clone()).or_insert(CachedReplicas::Stale)
+    }
+
+    /// The replicas of a target, if they are cached.
+    pub fn replicas_of(&self, target: &ScaleTarget) -> Option<i32> {
+        match self.lock().targets.get(target)? {
+            CachedReplicas::Known(replicas) => Some(*replicas),
+            CachedReplicas::Stale | CachedReplicas::Missing => None,
+        }
+    }
+
+    /// Caches the replicas of a target as they were read or written.
+    pub fn record_replicas(&self, target: &ScaleTarget, replicas: CachedReplicas) {
+        if let Some(cached) = self.lock().targets.get_mut(target) {
+            *cached = replicas;
+        }
+    }
+
+    pub fn untrack(&self, target: &ScaleTarget) {
+        self.lock().targets.remove(target);
+    }
+
+    /// Applies an event of the watch of ScaledObjects in this scope.
+    pub fn apply_object_event(&self, scope: &Scope, event: ListWatchEvent<ScaledObject>) {
+        match event {
+            ListWatchEvent::Listed(all) => {
+                let all: BTreeMap<ObjectKey, Arc<ScaledObject>> =
+                    all.into_iter().map(|object| (ObjectKey::from(&object), Arc::new(object))).collect();
+                let old = {
+                    let mut cached = self.lock();
+                    let old = take_scope(scope, &mut cached.objects);
+                    cached.objects.extend(all.clone());
+                    old
+                };
+                old.keys().filter(|key| !all.contains_key(*key)).for_each(|key| self.queue.add_now(key.clone()));
+                for (key, object) in &all {
+                    if old.get(key).is_none_or(|old| needs_reconcile(old, object)) {
+                        self.queue.add_now(key.clone());
+                    }
+                }
+                self.changed.send_replace(());
+            }
+            ListWatchEvent::Applied(object) => {
+                let key = ObjectKey::from(&object);
+                let object = Arc::new(object);
+                let old = self.lock().objects.insert(key.clone(), object.clone());
+                if old.is_none_or(|old| needs_reconcile(&old, &object)) {
+                    self.queue.add_now(key);
+                    self.changed.send_replace(());
+                }
+            }
+            ListWatchEvent::Deleted(object) => {
+                let key = ObjectKey::from(&object);
+                self.lock().objects.remove(&key);
+                self.queue.add_now(key);
+                self.changed.send_replace(());
+            }
+        }
+    }
+
+    /// Applies an event of the watch of HPAs in this scope. HPAs without an owner of ours are not cached: one that has the name of ours is
+    /// found when ours is created.
+    pub fn apply_hpa_event(&self, scope: &Scope, event: ListWatchEvent<HorizontalPodAutoscaler>) {
+        let mut cached = self.lock();
+        let concerned: Vec<ObjectKey> = match event {
+            ListWatchEvent::Listed(all) => {
+                let ours: Vec<_> = all.into_iter().filter(|hpa| owner(hpa).is_some()).map(Arc::new).collect();
+                let old = cached.hpas.take(scope);
+                ours.iter().for_each(|hpa| drop(cached.hpas.insert(hpa.clone())));
+                old.iter().chain(&ours).filter_map(|hpa| owner(hpa)).collect()
+            }
+            ListWatchEvent::Applied(hpa)
+                if owner(&hpa).is_none() && cached.hpas.get(&NamespacedName::from_meta(&hpa.metadata)).is_none() =>
+            {
+                Vec::new()
+            }
+            ListWatchEvent::Applied(hpa) => {
+                let owner = owner(&hpa);
+                let hpa = Arc::new(hpa);
+                let old = cached.hpas.insert(hpa.clone());
+                let changed = old.as_ref().is_none_or(|old| is_hpa_changed(old, &hpa));
+                let before = old.as_deref().and_then(hpas::owner);
+                owner.into_iter().chain(before).filter(|_| changed).collect()
+            }
+            ListWatchEvent::Deleted(hpa) => {
+                cached.hpas.remove(&NamespacedName::from_meta(&hpa.metadata));
+                owner(&hpa).into_iter().collect()
+            }
+        };
+        drop(cached);
+        concerned.into_iter().for_each(|key| self.queue.add_now(key));
+    }
+
+    /// Applies an event of the watch of a kind of workloads in this scope.
+    pub fn apply_workload_event(
+        &self,
+        scope: &Scope,
+        kind: &TargetKind,
+        replicas_in: ReplicasIn,
+        event: ListWatchEvent<Workload>,
+    ) {
+        let target = |workload: &Workload| ScaleTarget {
+            kind: kind.clone(),
+            key: NamespacedName::new(&workload.metadata.namespace, &workload.metadata.name),
+        };
+        let replicas = |workload: &Workload| match replicas_in {
+            ReplicasIn::Spec => CachedReplicas::Known(workload.spec.replicas.unwrap_or(1)),
+            ReplicasIn::ScaleOnly => CachedReplicas::Stale,
+        };
+        let changes: Vec<(ScaleTarget, CachedReplicas)> = match event {
+            ListWatchEvent::Listed(all) => {
+                let all: BTreeMap<ScaleTarget, CachedReplicas> =
+                    all.iter().map(|one| (target(one), replicas(one))).collect();
+                let cached = self.lock();
+                let tracked = cached
+                    .targets
+                    .keys()
+                    .filter(|target| target.kind == *kind && scope.includes(&target.key.namespace));
+                tracked.map(|one| (one.clone(), all.get(one).copied().unwrap_or(CachedReplicas::Missing))).collect()
+            }
+            ListWatchEvent::Applied(workload) => vec![(target(&workload), replicas(&workload))],
+            ListWatchEvent::Deleted(workload) => vec![(target(&workload), CachedReplicas::Missing)],
+        };
+        for (target, replicas) in changes {
+            self.apply_target_change(&target, replicas);
+        }
+    }
+
+    /// Applies a change of one target, and enqueues its objects when the target appears or disappears.
+    pub fn apply_target_change(&self, target: &ScaleTarget, replicas: CachedReplicas) {
+        let mut cached = self.lock();
+        let Some(before) = cached.targets.get_mut(target) else { return };
+        let appears = (*before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing)
+            || replicas == CachedReplicas::Stale;
+        *before = replicas;
+        if !appears {
+            return;
+        }
+        let concerned = cached.objects.iter().filter(|(key, object)| {
+            key.namespace == target.key.namespace && object.spec.scale_target_ref.name == target.key.name
+        });
+        let concerned: Vec<ObjectKey> = concerned.map(|(key, _)| key.clone()).collect();
+        drop(cached);
+        concerned.into_iter().for_each(|key| self.queue.add_now(key));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().expect("no holder of the lock panics")
+    }
+}
+
+/// Whether one version of an object came after another. Versions of one resource are numbers that grow.
+fn is_later(new: &ObjectMeta, old: &ObjectMeta) -> bool {
+    let number = |meta: &ObjectMeta| meta.resource_version.as_ref().and_then(|version| version.parse::<u64>().ok());
+    number(new).zip(number(old)).is_none_or(|(new, old)| new > old)
+}
+
+/// Whether a change of an object needs a reconcile: anything but its status.
+pub(crate) fn needs_reconcile(old: &ScaledObject, new: &ScaledObject) -> bool {
+    let of = |object: &ScaledObject| {
+        let meta = &object.metadata;
+        (
+            meta.uid.clone(),
+            meta.generation,
+            meta.annotations.clone(),
+            meta.labels.clone(),
+            meta.finalizers.clone(),
+            meta.deletion_timestamp.is_some(),
+        )
+    };
+    of(old) != of(new)
+}
+
+/// Whether an HPA changed, apart from the numbers in its status.
+fn is_hpa_changed(old: &HorizontalPodAutoscaler, new: &HorizontalPodAutoscaler) -> bool {
+    let of = |hpa: &HorizontalPodAutoscaler| {
+        let meta = &hpa.metadata;
+        (
+            hpa.spec.clone(),
+            meta.uid.clone(),
+            meta.labels.clone(),
+            meta.annotations.clone(),
+            meta.owner_references.clone(),
+            scaling_active(hpa),
+        )
+    };
+    of(old) != of(new)
+}
+
+/// The ScalingActive condition of an HPA: status, reason, message.
+pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(String, String, String)> {
+    let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions.iter().find(|condition| condition.type_ == "ScalingActive")?;
+    Some((found.status.clone(), found.reason.clone().unwrap_or_default(), found.message.clone().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(version: u32, generation: u32) -> ScaledObject {
+        serde_json::from_value(json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+            "metadata": { "name": "web", "namespace": "shop", "resourceVersion": version.to_string(), "generation": generation },
+            "spec": { "scaleTargetRef": { "name": "web" }, "triggers": [] },
+        }))
+        .unwrap()
+    }
+
+    fn cluster_cache() -> (ClusterCache, Arc<WorkQueue<ObjectKey>>) {
+        let queue = Arc::new(WorkQueue::new());
+        (ClusterCache::new(queue.clone()), queue)
+    }
+
+    #[test]
+    fn an_old_response_does_not_hide_a_later_change() {
+        let (cache, _) = cluster_cache();
+        let key = ObjectKey::scaled_object("shop", "web");
+        let version = || cache.object(&key).and_then(|object| object.metadata.resource_version.clone());
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object(7, 1)));
+        cache.record_written_object(object(5, 1));
+        assert_eq!(version().as_deref(), Some("7"));
+        cache.record_written_object(object(9, 1));
+        assert_eq!(version().as_deref(), Some("9"));
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Deleted(object(10, 1)));
+        cache.record_written_object(object(9, 1));
+        assert_eq!(version(), None, "what is gone stays gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_changes_that_need_a_reconcile_enqueue_the_object() {
+        let (cache, queue) = cluster_cache();
+        let enqueued = async || tokio::time::timeout(std::time::Duration::from_secs(1), queue.next()).await.is_ok();
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Listed(vec![object(1, 1)]));
+        assert!(enqueued().await, "a new object");
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object(2, 1)));
+        assert!(!enqueued().await, "only its status changed");
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object(3, 2)));
+        assert!(enqueued().await, "its spec changed");
+        cache.apply_object_event(&Scope::Namespace("elsewhere".to_owned()), ListWatchEvent::Listed(vec![]));
+        assert!(!enqueued().await, "another namespace was listed");
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Listed(vec![]));
+        assert!(enqueued().await, "it is gone");
+    }
+}

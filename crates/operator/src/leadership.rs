@@ -1,0 +1,47 @@
+//! Whether this replica leads or is a standby, and which objects the leader has reconciled.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use kedge_cluster::ObjectKey;
+
+/// The leadership of this replica.
+#[derive(Debug, Default)]
+pub struct Leadership {
+    leads: AtomicBool,
+    /// The objects that this leader has reconciled.
+    reconciled: Mutex<BTreeSet<ObjectKey>>,
+}
+
+impl Leadership {
+    pub fn leads(&self) -> bool {
+        self.leads.load(Ordering::Acquire)
+    }
+
+    /// Whether this replica leads and has reconciled the object. Until then it knows no more of the object than a standby.
+    pub(crate) fn has_reconciled(&self, key: &ObjectKey) -> bool {
+        self.leads() && self.reconciled().contains(key)
+    }
+
+    pub(crate) fn become_leader(&self) {
+        self.reconciled().clear();
+        self.leads.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn become_standby(&self) {
+        self.leads.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn record_reconciled(&self, key: &ObjectKey) {
+        self.reconciled().insert(key.clone());
+    }
+
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.reconciled().remove(key);
+    }
+
+    fn reconciled(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
+        self.reconciled.lock().expect("no holder of the lock panics")
+    }
+}

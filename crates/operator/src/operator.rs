@@ -1,0 +1,239 @@
+//! The operator: watches fill the work queue, workers reconcile its objects. Of several replicas one leads; the standbys only keep what
+//! they need to serve the metrics API.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_api::ScaledObject;
+use kedge_cluster::{Clock, EventPublisher, LeaderElection, LeaderElector, ObjectKey, ScaleTargets, Scope};
+use kedge_scalers::Registry;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::cluster_cache::ClusterCache;
+use crate::cluster_watches::ClusterWatches;
+use crate::credentials::usage::{Sight, Usage};
+use crate::credentials::{self, Credentials, References};
+use crate::leadership::Leadership;
+use crate::metrics_source::ReadingsSource;
+use crate::readings::Readings;
+use crate::scaled_job::report_unsupported;
+use crate::scaled_object::Reconciler;
+use crate::scalers_builder::ScalersBuilder;
+use crate::telemetry::Telemetry;
+use crate::work_queue::WorkQueue;
+use crate::workers::Workers;
+
+/// How long reconciles in progress may take to end when the operator stops.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// The settings of the operator.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The watched namespaces; empty means all.
+    pub namespaces: Vec<String>,
+    /// The label selector of managed objects.
+    pub selector: Option<String>,
+    /// How many objects are reconciled at once.
+    pub concurrency: usize,
+    /// The name of this replica, in events.
+    pub instance: String,
+    /// The version that HPAs are labelled with.
+    pub version: String,
+    pub credentials: credentials::Settings,
+    /// How replicas elect the leader; `None` where there is only one.
+    pub election: Option<LeaderElection>,
+}
+
+/// The operator, ready to run.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Operator {
+    reconciler: Arc<Reconciler>,
+    queue: Arc<WorkQueue<ObjectKey>>,
+    watches: Arc<ClusterWatches>,
+    scopes: Vec<Scope>,
+    concurrency: usize,
+    usage: Arc<Usage>,
+    election: Option<LeaderElection>,
+}
+
+/// Why a replica no longer leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Stopped,
+    LeaseLost,
+}
+
+/// Why the operator ended by itself: an invariant of ours is broken.
+#[derive(Debug, thiserror::Error)]
+#[error("a reconcile ended abnormally: {0}")]
+pub struct Broken(String);
+
+impl Operator {
+    /// Starts the watches; nothing is written before [`Operator::run`].
+    pub fn start(client: Client, clock: Clock, registry: Registry, settings: Settings) -> Self {
+        let queue = Arc::new(WorkQueue::new());
+        let cluster = Arc::new(ClusterCache::new(queue.clone()));
+        let scopes = Scope::from_namespaces(&settings.namespaces);
+        let publisher = || EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone());
+        let usage = Arc::new(Usage {
+            client: client.clone(),
+            events: publisher(),
+            cluster: cluster.clone(),
+            scopes: scopes.clone(),
+            selector: settings.credentials.selector.clone(),
+            sight: Sight::of(&settings),
+        });
+        let watches = ClusterWatches::start(client.clone(), cluster.clone(), scopes.clone(), settings.selector.clone());
+        let watches = Arc::new(watches);
+        let telemetry = Arc::new(Telemetry::new(&settings.version));
+        let leadership = Arc::new(Leadership::default());
+        let targets = Arc::new(ScaleTargets::new(client.clone()));
+        let credentials = Arc::new(Credentials {
+            client: client.clone(),
+            references: References::start(client.clone(), queue.clone(), &scopes),
+            exchange: registry.exchange(),
+            settings: settings.credentials.clone(),
+        });
+        let builder = ScalersBuilder {
+            registry,
+            telemetry: telemetry.clone(),
+            credentials,
+            queue: queue.clone(),
+            leadership: leadership.clone(),
+        };
+        let readings = Readings::new(clock.clone(), cluster.clone(), targets.clone(), builder, leadership);
+        let reconciler = Arc::new(Reconciler {
+            events: publisher(),
+            readings: Arc::new(readings),
+            version: settings.version.clone(),
+            watches: watches.clone(),
+            client: client.clone(),
+            targets,
+            telemetry,
+            clock,
+            cluster,
+        });
+        let concurrency = settings.concurrency.max(1);
+        Self { reconciler, queue, watches, scopes, concurrency, usage, election: settings.election }
+    }
+
+    /// Returns when the caches are synced.
+    #[cfg(test)]
+    pub(crate) async fn caches_synced(&self) {
+        self.watches.listed().await;
+    }
+
+    /// The source of the metrics API.
+    pub fn source(&self) -> ReadingsSource {
+        ReadingsSource { readings: self.reconciler.readings.clone() }
+    }
+
+    /// Renders the operator's own metrics; counts of objects are taken at that moment.
+    pub fn telemetry(&self) -> impl Fn() -> Vec<u8> + Send + Sync + 'static {
+        let reconciler = self.reconciler.clone();
+        move || {
+            reconciler.telemetry.count(reconciler.cluster.triggers().into_iter());
+            reconciler.telemetry.render()
+        }
+    }
+
+    /// Runs until it is stopped, then finishes the reconciles in progress.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), Broken> {
+        tokio::pin!(stop);
+        tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            () = self.watches.listed() => info!("caches synced"),
+        }
+        let Some(election) = self.election.clone() else {
+            return self.lead(stop, std::future::pending()).await.map(drop);
+        };
+        let mut elector = LeaderElector::new(self.reconciler.client.clone(), self.reconciler.clock.clone(), election);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                () = elector.acquire() => {}
+                never = self.stand_by() => match never {},
+            }
+            if self.lead(stop.as_mut(), elector.hold()).await? == Ended::Stopped {
+                elector.release().await;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Drops cached scalers that no longer fit the cluster, and does nothing else.
+    async fn stand_by(&self) -> Infallible {
+        loop {
+            let key = self.queue.next().await;
+            self.reconciler.readings.drop_stale(&key);
+        }
+    }
+
+    /// Reconciles objects until the operator is stopped or the Lease is lost.
+    async fn lead(
+        &self,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+        lost: impl Future<Output = ()>,
+    ) -> Result<Ended, Broken> {
+        tokio::pin!(lost);
+        let readings = &self.reconciler.readings;
+        // What another leader counted is in the status.
+        readings.clear();
+        readings.leadership.become_leader();
+        self.reconciler.cluster.enqueue_all();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone()));
+        tasks.spawn(self.usage.clone().keep());
+        let mut workers = Workers::default();
+        let ended = loop {
+            tokio::select! {
+                biased;
+                () = &mut lost => break Ended::LeaseLost,
+                () = &mut stop => break Ended::Stopped,
+                Some(done) = workers.running.join_next(), if !workers.running.is_empty() => {
+                    workers.finish(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
+                }
+                key = self.queue.next(), if workers.running.len() < self.concurrency => {
+                    workers.start(key, &self.reconciler);
+                }
+            }
+        };
+        if ended == Ended::Stopped {
+            tokio::select! {
+                biased;
+                () = &mut lost => {}
+                () = self.stop(&mut workers) => {}
+            }
+        }
+        // Nothing is written from here on.
+        workers.running.shutdown().await;
+        tasks.shutdown().await;
+        readings.leadership.become_standby();
+        readings.clear();
+        Ok(ended)
+    }
+
+    /// Lets reconciles end, and records when active objects were last active: the next leader counts from there.
+    async fn stop(&self, workers: &mut Workers) {
+        if tokio::time::timeout(STOP_WITHIN, workers.drain()).await.is_err() {
+            warn!("some reconciles did not end in time");
+        }
+        for (key, state) in &workers.states {
+            let Some(at) = state.last_seen_active() else { continue };
+            let patch = json!({ "status": { "lastActiveTime": kedge_api::time::to_time(at) } });
+            let api: Api<ScaledObject> = Api::namespaced(self.reconciler.client.clone(), &key.namespace);
+            if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+                warn!(namespace = key.namespace, name = key.name, error = %error, "last activity not written");
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The readings service: the scalers cache, the builder that fills it, and the fallback of failing metrics. The reconciler and the metrics
+//! API both read through it. It writes nothing to the cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_api::ScaledObject;
+use kedge_cluster::target::desired_replicas;
+use kedge_cluster::{Clock, ObjectKey, ScaleTarget, ScaleTargets, TargetError};
+use kedge_core::fallback::{Failures, MetricType, NoSubstitute, replicas, substitute};
+use kedge_core::milli::Milli;
+use kedge_core::policy::Policy;
+use tokio::time::Instant;
+
+use crate::cluster_cache::ClusterCache;
+use crate::leadership::Leadership;
+use crate::scalable::Scalable;
+use crate::scalers_builder::{Earlier, ScalersBuilder};
+use crate::scalers_cache::{CachedTrigger, ExternalMetric, FRESH, ObjectScalers, ScalersCache, Service};
+use crate::validation::check_spec;
+
+/// The readings of all objects.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Readings {
+    pub(crate) clock: Clock,
+    pub(crate) cluster: Arc<ClusterCache>,
+    pub(crate) targets: Arc<ScaleTargets>,
+    pub(crate) builder: ScalersBuilder,
+    pub(crate) leadership: Arc<Leadership>,
+    cache: ScalersCache,
+}
+
+/// Scalers of an object, after they were needed.
+#[derive(Debug)]
+pub enum Ensured {
+    /// They were cached, and are current.
+    Cached(Arc<ObjectScalers>),
+    /// They were built, and replaced these.
+    Built { scalers: Arc<ObjectScalers>, replaced: Option<Arc<ObjectScalers>> },
+}
+
+/// Why a fallback cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFallback {
+    #[error(transparent)]
+    Rule(#[from] NoSubstitute),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+impl Readings {
+    pub fn new(
+        clock: Clock,
+        cluster: Arc<ClusterCache>,
+        targets: Arc<ScaleTargets>,
+        builder: ScalersBuilder,
+        leadership: Arc<Leadership>,
+    ) -> Self {
+        Self { clock, cluster, targets, builder, leadership, cache: ScalersCache::default() }
+    }
+
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<ObjectScalers>> {
+        self.cache.get(key)
+    }
+
+    /// Drops all scalers and readings.
+    pub fn clear(&self) {
+        self.cache.clear();
+    }
+
+    /// Drops the scalers of an object, as during a pause.
+    pub fn remove(&self, key: &ObjectKey) -> Option<Arc<ObjectScalers>> {
+        self.cache.remove(key)
+    }
+
+    /// Drops everything about an object: scalers, series and references.
+    pub fn forget(&self, key: &ObjectKey) {
+        if let Some(scalers) = self.cache.remove(key) {
+            scalers.drop_series();
+        }
+        self.builder.credentials.references.forget(key);
+    }
+
+    /// The scalers of an object for its generation and credentials.
+    pub async fn ensure(&self, object: &ScaledObject, target: &ScaleTarget) -> Ensured {
+        let scalable = Scalable::from(object);
+        let cached = self.cache.get(&scalable.key);
+        if let Some(cached) = cached.as_ref().filter(|cached| self.is_current(cached, &scalable)) {
+            return Ensured::Cached(cached.clone());
+        }
+        let old = cached.filter(|old| Some(old.uid.as_str()) == scalable.uid);
+        let hpa = self.cluster.own_hpa(object);
+        let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
+        let scalers = self.builder.build(&scalable, target, earlier).await;
+        let replaced = self.replace(scalers.clone());
+        Ensured::Built { scalers, replaced }
+    }
+
+    /// The scalers, after sources that did not describe their metrics, or announced other ones, were queried again.
+    pub async fn rebuild_changed(&self, object: &ScaledObject, scalers: Arc<ObjectScalers>) -> Ensured {
+        match self.builder.rebuild_changed(&Scalable::from(object), &scalers).await {
+            Some(scalers) => Ensured::Built { replaced: self.replace(scalers.clone()), scalers },
+            None => Ensured::Cached(scalers),
+        }
+    }
+
+    fn replace(&self, scalers: Arc<ObjectScalers>) -> Option<Arc<ObjectScalers>> {
+        let replaced = self.cache.get(&scalers.key);
+        if let Some(replaced) = &replaced {
+            replaced.drop_series();
+        }
+        self.cache.put(scalers);
+        replaced
+    }
+
+    /// Whether the scalers were built for the object, and its credentials, as they are now.
+    fn is_current(&self, scalers: &ObjectScalers, object: &Scalable<'_>) -> bool {
+        scalers.fits(object)
+            && scalers.credentials == self.builder.credentials.references.changes(&scalers.key)
+            && scalers.refresh_at.is_none_or(|at| at > Instant::now())
+    }
+
+    /// The scalers of an object on a standby, or on a leader before its first reconcile of the object: cached, or built now. Else why
+    /// there are none.
+    pub async fn on_demand(&self, object: &ScaledObject) -> Result<Arc<ObjectScalers>, String> {
+        let scalable = Scalable::from(object);
+        let key = &scalable.key;
+        let current = || self.cache.get(key).filter(|scalers| self.is_current(scalers, &scalable));
+        if let Some(scalers) = current() {
+            return Ok(scalers);
+        }
+        if let Some(invalid) = check_spec(&object.spec) {
+            return Err(invalid.message);
+        }
+        if Policy::from_spec(&object.spec, object.metadata.annotations.as_ref()).overrides.is_paused() {
+            return Err("it is paused".to_owned());
+        }
+        let hpa = self.cluster.own_hpa(object);
+        let target = self.targets.resolve(&key.namespace, &object.spec.scale_target_ref).await;
+        let target = target.map_err(|error| error.to_string())?;
+        let old = self.cache.get(key).filter(|old| old.fits(&scalable));
+        let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
+        let scalers = self.builder.build(&scalable, &target, earlier).await;
+        // A reconcile, or another request, may have finished first.
+        if let Some(newer) = current() {
+            return Ok(newer);
+        }
+        self.drop_stale(key);
+        self.cache.put(scalers.clone());
+        Ok(scalers)
+    }
+
+    /// Drops the scalers of an object that changed or no longer exists.
+    pub fn drop_stale(&self, key: &ObjectKey) {
+        let object = self.cluster.object(key);
+        if object.is_none() {
+            self.builder.credentials.references.forget(key);
+        }
+        let is_current = |scalers: &ObjectScalers| {
+            object.as_ref().is_some_and(|object| self.is_current(scalers, &Scalable::from(&**object)))
+        };
+        if self.cache.get(key).is_some_and(|scalers| !is_current(&scalers))
+            && let Some(old) = self.cache.remove(key)
+        {
+            old.drop_series();
+        }
+    }
+
+    /// How old a reading served to the metrics API may be.
+    pub fn age_max(&self, trigger: &CachedTrigger) -> Duration {
+        match trigger.service {
+            // Of any age: polls keep it as fresh as the object asks for.
+            Service::LastPoll if self.leadership.leads() => Duration::MAX,
+            Service::LastPoll | Service::Live => FRESH,
+        }
+    }
+
+    /// The consecutive failures of a metric. Only the leader counts them; a standby reads what the leader wrote.
+    pub fn failures(&self, object: &ScaledObject, metric: &ExternalMetric) -> Failures {
+        match self.leadership.leads() {
+            true => metric.failures(),
+            false => Scalable::from(object).recorded_failures(&metric.name),
+        }
+    }
+
+    /// The replicas of a target: as cached, or as read now.
+    pub async fn current_replicas(&self, target: &ScaleTarget) -> Option<i32> {
+        match self.cluster.replicas_of(target) {
+            Some(current) => Some(current),
+            None => self.targets.fetch_scale(target).await.ok().as_ref().map(desired_replicas),
+        }
+    }
+
+    /// The value served for a metric that keeps failing, if the object has a fallback and the failures exceed its threshold.
+    pub async fn fallback_value(
+        &self,
+        object: &ScaledObject,
+        scalers: &ObjectScalers,
+        metric: &ExternalMetric,
+    ) -> Option<Result<Milli, NoFallback>> {
+        let failures = self.failures(object, metric);
+        let fallback = scalers.fallback.as_ref().filter(|fallback| failures.exceed_threshold(fallback))?;
+        let value = async {
+            let target = self.targets.resolve(&scalers.key.namespace, &object.spec.scale_target_ref).await?;
+            // The HPA multiplies by the ready pods, so the fallback divides by them.
+            let ready = match metric.metric_type {
+                MetricType::AverageValue => None,
+                MetricType::Value => Some(self.targets.count_ready_pods(&target).await?),
+            };
+            let wanted = replicas(fallback, self.current_replicas(&target).await)?;
+            Ok(substitute(wanted, metric.target, metric.metric_type, ready)?)
+        };
+        Some(value.await)
+    }
+}

@@ -1,0 +1,59 @@
+//! The kind-neutral view of an object that Kedge scales: as much as building its scalers needs, whatever its kind.
+
+use std::collections::BTreeMap;
+
+use kedge_api::ScaledObject;
+use kedge_api::scaled_object::{Fallback, HealthStatus};
+use kedge_api::trigger::Trigger;
+use kedge_cluster::ObjectKey;
+use kedge_core::fallback::{Failures, usable_fallback};
+use kedge_core::formula::settings::{self, Composite};
+use kedge_scalers::registry;
+
+/// An object with triggers.
+#[derive(Clone, Debug)]
+pub struct Scalable<'a> {
+    pub key: ObjectKey,
+    pub uid: Option<&'a str>,
+    pub generation: Option<i64>,
+    pub triggers: &'a [Trigger],
+    /// The fallback, if its numbers are valid.
+    pub fallback: Option<&'a Fallback>,
+    /// Whether the object declares a fallback, valid or not.
+    pub declares_fallback: bool,
+    /// The composite metric of a valid formula.
+    pub composite: Option<Composite>,
+    /// Whether the triggers only feed a formula: then their own targets do not count.
+    pub has_formula: bool,
+    /// The container whose variables the triggers refer to.
+    pub env_source_container: Option<&'a str>,
+    health: Option<&'a BTreeMap<String, HealthStatus>>,
+}
+
+impl Scalable<'_> {
+    /// The failures of a metric that the status records.
+    pub fn recorded_failures(&self, metric: &str) -> Failures {
+        let recorded = self.health.and_then(|health| health.get(metric));
+        Failures(recorded.and_then(|health| health.number_of_failures).unwrap_or(0))
+    }
+}
+
+impl<'a> From<&'a ScaledObject> for Scalable<'a> {
+    fn from(object: &'a ScaledObject) -> Self {
+        let (meta, spec) = (&object.metadata, &object.spec);
+        let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
+        Self {
+            key: ObjectKey::from(object),
+            uid: meta.uid.as_deref(),
+            generation: meta.generation,
+            triggers: &spec.triggers,
+            fallback: usable_fallback(spec),
+            declares_fallback: spec.fallback.is_some(),
+            // A formula that cannot be parsed is reported by the validation, before anything is built.
+            composite: settings::parse(spec, registry::class_of).unwrap_or_default(),
+            has_formula: modifiers.is_some_and(settings::is_used),
+            env_source_container: spec.scale_target_ref.env_source_container_name.as_deref(),
+            health: object.status.as_ref().and_then(|status| status.health.as_ref()),
+        }
+    }
+}

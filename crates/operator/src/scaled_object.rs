@@ -1,0 +1,82 @@
+//! The controller of ScaledObjects. Every reconcile starts from what is observed now; the next one repairs a reconcile that was
+//! interrupted anywhere.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`reconcile`] | the steps of one reconcile, and when the next is due |
+//! | `target` | finding the target |
+//! | `scalers` | the scalers of the object, and the events about them |
+//! | `poll` | polling the triggers: readings, activity, decision |
+//! | `scale` | the step between zero and the minimum that was decided |
+//! | `hpa` | the HPA of the object |
+//! | `status` | writing the status, and the events about its changes |
+//! | `pause` | a full pause |
+//! | `finalizer` | the finalizer and the label, and the deletion of the object |
+//! | `state` | what is kept between two reconciles |
+
+mod finalizer;
+mod hpa;
+mod pause;
+mod poll;
+pub mod reconcile;
+mod scale;
+mod scalers;
+mod state;
+mod status;
+mod target;
+
+use std::sync::Arc;
+
+use kedge_cluster::api_error::{self, is_conflict};
+use kedge_cluster::{Clock, EventPublisher, ScaleTargets, TargetError};
+use kube::Client;
+
+use crate::cluster_cache::ClusterCache;
+use crate::cluster_watches::ClusterWatches;
+use crate::readings::Readings;
+use crate::telemetry::Telemetry;
+pub use state::ReconcileState;
+
+/// Reconciles ScaledObjects.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Reconciler {
+    pub(crate) client: Client,
+    pub(crate) clock: Clock,
+    pub(crate) cluster: Arc<ClusterCache>,
+    pub(crate) targets: Arc<ScaleTargets>,
+    pub(crate) readings: Arc<Readings>,
+    pub(crate) events: EventPublisher,
+    pub(crate) watches: Arc<ClusterWatches>,
+    pub(crate) telemetry: Arc<Telemetry>,
+    /// The version that HPAs are labelled with.
+    pub(crate) version: String,
+}
+
+/// Why a reconcile did not finish. It is retried.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReconcileError {
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error("{what}: {}", api_error::message(source))]
+    Api { what: &'static str, source: Box<kube::Error> },
+    #[error("the ScaledObject was changed during the reconcile")]
+    Changed,
+}
+
+impl ReconcileError {
+    /// Whether another client wrote first: the object is read again, and the decision made again.
+    fn is_conflict(&self) -> bool {
+        match self {
+            Self::Changed => true,
+            Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
+            Self::Target(_) => false,
+        }
+    }
+
+    fn api(what: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |error| Self::Api { what, source: Box::new(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

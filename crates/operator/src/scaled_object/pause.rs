@@ -1,0 +1,87 @@
+//! A full pause: no HPA and no polls; the replicas stay, or are set once to a given number.
+
+use kedge_api::ScaledObject;
+use kedge_api::names::events;
+use kedge_cluster::target::desired_replicas;
+use kedge_cluster::{EventType, ObjectKey};
+use kedge_core::conditions::HpaState;
+use kedge_core::policy::{Pause, Policy};
+use kedge_core::status::{Facts, PauseFacts};
+use tokio::time::Instant;
+
+use super::reconcile::PROBLEM_RECHECK;
+use super::status::unread_fallback;
+use super::{ReconcileError, ReconcileState, Reconciler};
+
+impl Reconciler {
+    pub(super) async fn hold_paused(
+        &self,
+        key: &ObjectKey,
+        object: &ScaledObject,
+        policy: &Policy,
+        state: &mut ReconcileState,
+    ) -> Result<Option<Instant>, ReconcileError> {
+        if self.readings.remove(key).is_some_and(|scalers| scalers.is_any_built()) {
+            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+        }
+        self.delete_own_hpas(object, None).await?;
+        let (pause, problem) = match self.apply_pause(object, &policy.overrides.pause).await {
+            Ok(pause) => (pause, None),
+            // Another client wrote first: that is no problem to report, but a reason to reconcile again at once.
+            Err(PauseError::Scale(error)) if error.is_conflict() => return Err(error),
+            Err(error) => (PauseFacts::Failed, Some(error.to_string())),
+        };
+        let facts = Facts {
+            overrides: &policy.overrides,
+            problem: problem.as_deref(),
+            pause,
+            target: None,
+            triggers: None,
+            scalers: None,
+            poll: None,
+            fallback: unread_fallback(object),
+            hpa: HpaState::Unknown,
+        };
+        self.write_status(object, &facts).await?;
+        // The first reconcile after the pause polls.
+        state.schedule.poll_at_once();
+        Ok(problem.map(|_| Instant::now() + PROBLEM_RECHECK))
+    }
+
+    async fn apply_pause(&self, object: &ScaledObject, pause: &Pause) -> Result<PauseFacts, PauseError> {
+        match pause {
+            Pause::At(wanted) => {
+                // KEDA: drift is left alone once the number was reached.
+                let reached = object.status.as_ref().and_then(|status| status.paused_replica_count);
+                if reached != Some(*wanted) {
+                    self.set_replicas(object, *wanted).await?;
+                }
+                Ok(PauseFacts::PausedAt(*wanted))
+            }
+            Pause::Unreadable(text) => Err(PauseError::Unreadable(text.clone())),
+            Pause::AsIs | Pause::No => Ok(PauseFacts::Paused),
+        }
+    }
+
+    /// Sets the replicas of the target, whatever they are.
+    pub(super) async fn set_replicas(&self, object: &ScaledObject, wanted: i32) -> Result<(), ReconcileError> {
+        let target = self.resolve_target(object).await?;
+        let scale = self.targets.fetch_scale(&target).await?;
+        if desired_replicas(&scale) != wanted {
+            self.confirm(object).await?;
+            self.targets.set_scale(&target, scale, wanted).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Why the target does not have the paused replicas. The words are KEDA's.
+#[derive(Debug, thiserror::Error)]
+enum PauseError {
+    #[error("failed to scale target to paused replica count: {0}")]
+    Scale(#[from] ReconcileError),
+    #[error(
+        "failed to scale target to paused replica count: failed to parse paused replica count: `{0}` is not a whole number"
+    )]
+    Unreadable(String),
+}

@@ -1,0 +1,214 @@
+//! One poll of the triggers: the readings, the activity that follows, and the decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kedge_api::ScaledObject;
+use kedge_api::names::{COMPOSITE_METRIC, events};
+use kedge_cluster::target::desired_replicas;
+use kedge_cluster::{EventType, ScaleTarget, TargetError};
+use kedge_core::activity::{Activity, ActivityHistory, Contribution, activity};
+use kedge_core::conditions::TriggerHealth;
+use kedge_core::contribution::{MetricAnswer, TriggerState, metric_contribution, trigger_contribution};
+use kedge_core::decide::{Current, Observation};
+use kedge_core::fallback::NoSubstitute;
+use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
+use kedge_core::formula::settings::Composite;
+use kedge_core::policy::{Activation, Policy};
+use kedge_core::status::PollFacts;
+
+use super::state::created_at;
+use super::{ReconcileError, ReconcileState, Reconciler};
+use crate::cluster_cache::CachedReplicas;
+use crate::scalers_cache::composite::{self, MetricReading};
+use crate::scalers_cache::{CachedTrigger, ExternalMetric, FRESH, Failure, ObjectScalers, Reading, Requester};
+
+/// What the readings of a poll contribute.
+struct Polled {
+    contributions: Vec<Contribution>,
+    /// Whether each metric is active, by name.
+    active: BTreeMap<String, bool>,
+    /// Why the formula has no value, where a source is not the cause.
+    formula_error: Option<String>,
+}
+
+impl Reconciler {
+    pub(super) async fn poll(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        target: &ScaleTarget,
+        scalers: &Arc<ObjectScalers>,
+        state: &mut ReconcileState,
+    ) -> Result<PollFacts, ReconcileError> {
+        scalers.fail_unbuilt(&self.clock);
+        let readings = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock).await;
+        let current = self.cached_replicas(target).await?;
+        let pushed = take_pushed(scalers);
+        let mut polled = match &scalers.composite {
+            None => contributions(scalers, &readings, current, &pushed),
+            Some(composite) => self.composite_contributions(scalers, composite, &readings, target, current).await,
+        };
+        if !pushed.is_empty() {
+            polled.contributions.push(Contribution::Active);
+        }
+        self.publish_failures(object, state, scalers, &readings, polled.formula_error).await;
+        let activity = activity(&polled.contributions);
+        let history = self.next_history(object, policy, activity, state);
+        let observe = |current: Option<i32>| Observation {
+            activity,
+            history,
+            current: current.map_or(Current::Unknown, Current::Replicas),
+        };
+        let decision = self.apply_decision(object, policy, target, observe, current, &polled.active).await?;
+        let has_failed = polled.contributions.iter().any(|one| matches!(one, Contribution::Unknown));
+        Ok(PollFacts {
+            activity,
+            triggers: if has_failed { TriggerHealth::SomeFailed } else { TriggerHealth::AllAnswered },
+            decision,
+            active: status_activity(&readings, &polled.active),
+            history,
+        })
+    }
+
+    /// The activity history after this poll.
+    fn next_history(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        activity: Activity,
+        state: &mut ReconcileState,
+    ) -> ActivityHistory {
+        let now = self.clock.now();
+        // KEDA: forced activity counts for the cooldown like any other.
+        let is_forced = policy.overrides.activation == Activation::Forced;
+        let counted = if is_forced { Activity::Active } else { activity };
+        let never = ActivityHistory::NeverActive { created_at: created_at(object, now) };
+        let history = state.history.unwrap_or(never).after(counted, now);
+        state.history = Some(history);
+        history
+    }
+
+    /// What a formula contributes. cpu and memory are left to the HPA.
+    async fn composite_contributions(
+        &self,
+        scalers: &ObjectScalers,
+        composite: &Composite,
+        readings: &[MetricReading<'_>],
+        target: &ScaleTarget,
+        current: Option<i32>,
+    ) -> Polled {
+        let around =
+            |ready_pods| Surroundings { fallback: scalers.fallback.as_ref(), current_replicas: current, ready_pods };
+        let evaluate = |ready| composite::evaluate(composite, readings, ExternalMetric::failures, around(ready));
+        let mut outcome = evaluate(None);
+        if matches!(outcome, CompositeOutcome::Unknown(Unknown::NoSubstitute(NoSubstitute::NoReadyPods))) {
+            outcome = evaluate(self.targets.count_ready_pods(target).await.ok());
+        }
+        let contribution = outcome.contribution();
+        let left = scalers.triggers.iter().filter(|trigger| trigger.scaler.is_ok() && trigger.metrics.is_empty());
+        // Sources that do not answer are published one by one.
+        let error = outcome.why().filter(|why| !matches!(why, Unknown::NoAnswer { .. }));
+        Polled {
+            contributions: left.map(|_| Contribution::LeftToHpa).chain([contribution]).collect(),
+            active: [(COMPOSITE_METRIC.to_owned(), contribution.is_active())].into(),
+            formula_error: error.map(ToString::to_string),
+        }
+    }
+
+    /// The replicas of the target: as its watch reports them, or read now if the watch only reported a change.
+    async fn cached_replicas(&self, target: &ScaleTarget) -> Result<Option<i32>, ReconcileError> {
+        match self.cluster.track(target) {
+            CachedReplicas::Known(replicas) => Ok(Some(replicas)),
+            CachedReplicas::Missing => Ok(None),
+            CachedReplicas::Stale => match self.targets.fetch_scale(target).await {
+                Ok(scale) => {
+                    let replicas = desired_replicas(&scale);
+                    self.cluster.record_replicas(target, CachedReplicas::Known(replicas));
+                    Ok(Some(replicas))
+                }
+                Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// Publishes each metric that begins to fail, once.
+    async fn publish_failures(
+        &self,
+        object: &ScaledObject,
+        state: &mut ReconcileState,
+        scalers: &ObjectScalers,
+        readings: &[MetricReading<'_>],
+        formula_error: Option<String>,
+    ) {
+        let reason = if scalers.composite.is_some() { events::METRIC_SOURCE_FAILED } else { events::SCALER_FAILED };
+        let sources = readings.iter().map(|(_, metric, reading)| {
+            let failure = match &reading.answer {
+                Err(Failure::Source(error)) => Some(error.to_string()),
+                // A trigger that is not built is published when its scaler fails to build.
+                Ok(_) | Err(Failure::NotBuilt(_)) => None,
+            };
+            (metric.name.as_str(), failure)
+        });
+        for (name, failure) in sources.chain([(COMPOSITE_METRIC, formula_error)]) {
+            match failure {
+                None => drop(state.failing_metrics.remove(name)),
+                Some(error) => {
+                    if state.failing_metrics.insert(name.to_owned()) {
+                        self.events.publish(object, EventType::Warning, reason, &format!("{name}: {error}")).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The indexes of the triggers whose push source reported work since the last poll.
+fn take_pushed(scalers: &ObjectScalers) -> BTreeSet<usize> {
+    let pushed = |trigger: &&Arc<CachedTrigger>| trigger.push.as_ref().is_some_and(|push| push.take_active());
+    scalers.triggers.iter().filter(pushed).map(|trigger| trigger.index).collect()
+}
+
+/// What the triggers contribute where there is no formula.
+fn contributions(
+    scalers: &ObjectScalers,
+    readings: &[MetricReading<'_>],
+    current: Option<i32>,
+    pushed: &BTreeSet<usize>,
+) -> Polled {
+    let mut active = BTreeMap::new();
+    let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
+    for (trigger, metric, reading) in readings {
+        let (failures, fallback) = (metric.failures(), scalers.fallback.as_ref());
+        let contribution = metric_contribution(metric_answer(reading), failures, fallback, current);
+        active.insert(metric.name.clone(), contribution.is_active() || pushed.contains(&trigger.index));
+        by_trigger.entry(trigger.index).or_default().push(contribution);
+    }
+    let contribution = |trigger: &Arc<CachedTrigger>| {
+        let metrics = by_trigger.get(&trigger.index).map_or(&[][..], Vec::as_slice);
+        trigger_contribution(trigger_state(trigger), metrics)
+    };
+    let contributions = scalers.triggers.iter().map(contribution).collect();
+    Polled { contributions, active, formula_error: None }
+}
+
+fn metric_answer(reading: &Reading) -> MetricAnswer {
+    match &reading.answer {
+        Ok(known) if known.activity == kedge_scalers::Activity::Active => MetricAnswer::Active,
+        Ok(_) => MetricAnswer::Inactive,
+        Err(_) => MetricAnswer::Failed,
+    }
+}
+
+/// Whether a trigger has a scaler.
+pub(super) fn trigger_state(trigger: &CachedTrigger) -> TriggerState {
+    if trigger.scaler.is_ok() { TriggerState::Built } else { TriggerState::NotBuilt }
+}
+
+/// The activity of each metric for the status. Where there is a formula, metrics have none of their own.
+fn status_activity(readings: &[MetricReading<'_>], active: &BTreeMap<String, bool>) -> BTreeMap<String, bool> {
+    let one =
+        |(_, metric, _): &MetricReading<'_>| (metric.name.clone(), active.get(&metric.name).copied().unwrap_or(false));
+    readings.iter().map(one).collect()
+}

@@ -1,0 +1,248 @@
+//! One reconcile: the steps, their results, and when the next reconcile is due.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_api::ScaledObject;
+use kedge_cluster::ObjectKey;
+use kedge_core::policy::{Policy, polling_interval};
+use kedge_core::status::PollFacts;
+use kedge_core::validate::ValidationStep;
+use kube::api::Api;
+use tokio::time::Instant;
+use tracing::{debug, warn};
+
+use super::hpa::HpaStep;
+use super::state::PollInput;
+use super::target::{FoundTarget, TargetStep};
+use super::{ReconcileError, ReconcileState, Reconciler};
+use crate::cluster_cache::needs_reconcile;
+use crate::scalers_cache::ObjectScalers;
+use crate::validation::check_spec;
+
+/// The first and the longest pause before a failed reconcile is retried.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// The pause before an object with a problem that no watch event may end is reconciled again.
+pub(super) const PROBLEM_RECHECK: Duration = Duration::from_secs(30);
+
+/// The pause after another client wrote first.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How far a reconcile of an object that is not paused got.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// The scalers were not reached.
+    Blocked(Blocked),
+    Scaled(Scaled),
+}
+
+/// Why the scalers were not reached.
+#[derive(Debug, Default)]
+pub(super) struct Blocked {
+    pub(super) problem: Option<String>,
+    pub(super) target: Option<FoundTarget>,
+    /// Whether the triggers are valid, so that the status lists them.
+    pub(super) lists_triggers: bool,
+}
+
+/// What the steps after the target found and did.
+#[derive(Debug)]
+pub(super) struct Scaled {
+    pub(super) target: FoundTarget,
+    pub(super) scalers: Arc<ObjectScalers>,
+    pub(super) hpa: HpaStep,
+    /// `None` where no poll was due.
+    pub(super) poll: Option<PollFacts>,
+}
+
+/// The progress, and the error that ended it, if one did.
+type Steps = (Progress, Result<(), ReconcileError>);
+
+impl Scaled {
+    /// Why the object does not work as it should: the triggers that are not built, or else the HPA.
+    fn problem(&self) -> Option<String> {
+        let errors = self.scalers.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err());
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        if errors.is_empty() { self.hpa.problem().map(str::to_owned) } else { Some(errors.join("; ")) }
+    }
+}
+
+impl Progress {
+    pub(super) fn problem(&self) -> Option<String> {
+        match self {
+            Self::Blocked(blocked) => blocked.problem.clone(),
+            Self::Scaled(scaled) => scaled.problem(),
+        }
+    }
+}
+
+impl Reconciler {
+    /// Reconciles an object; returns when the next reconcile is due.
+    pub async fn reconcile(&self, key: &ObjectKey, state: &mut ReconcileState) -> Option<Instant> {
+        let Some(object) = self.cluster.object(key) else {
+            self.forget(key, state);
+            self.readings.leadership.forget(key);
+            return None;
+        };
+        if object.metadata.uid.as_deref() != Some(state.uid.as_str()) {
+            self.forget(key, state);
+            *state = ReconcileState::new(&object, self.clock.now());
+        }
+        match self.reconcile_object(key, object, state).await {
+            Ok(next) => {
+                state.failures = 0;
+                self.readings.leadership.record_reconciled(key);
+                next
+            }
+            Err(error) if error.is_conflict() => {
+                debug!(namespace = key.namespace, name = key.name, error = %error, "conflict; reconciling again");
+                if state.schedule.next_at.is_some() {
+                    state.schedule.poll_at_once();
+                }
+                Some(Instant::now() + CONFLICT_PAUSE)
+            }
+            Err(error) => {
+                state.failures += 1;
+                let pause = RETRY.0.saturating_mul(1 << (state.failures - 1).min(8)).min(RETRY.1);
+                warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "reconcile failed; retrying");
+                Some(Instant::now() + pause)
+            }
+        }
+    }
+
+    /// Drops everything that is kept of an object.
+    pub(super) fn forget(&self, key: &ObjectKey, state: &mut ReconcileState) {
+        self.readings.forget(key);
+        if let Some(target) = state.target.take() {
+            self.cluster.untrack(&target);
+        }
+        *state = ReconcileState::default();
+    }
+
+    async fn reconcile_object(
+        &self,
+        key: &ObjectKey,
+        object: Arc<ScaledObject>,
+        state: &mut ReconcileState,
+    ) -> Result<Option<Instant>, ReconcileError> {
+        if object.metadata.deletion_timestamp.is_some() {
+            self.finalize(key, &object, state).await?;
+            return Ok(None);
+        }
+        let mut object = self.ensure_marks(object).await?;
+        let policy = Policy::from_spec(&object.spec, object.metadata.annotations.as_ref());
+        self.telemetry.record_paused(key, policy.overrides.is_paused());
+        if policy.overrides.is_fully_paused() {
+            return self.hold_paused(key, &object, &policy, state).await;
+        }
+        let (progress, outcome) = self.run_steps(key, &mut object, &policy, state).await;
+        if outcome.as_ref().is_err_and(ReconcileError::is_conflict) {
+            return outcome.map(|()| None);
+        }
+        let problem = progress.problem().or_else(|| outcome.as_ref().err().map(ToString::to_string));
+        self.report(&object, &policy, &progress, problem.as_deref()).await?;
+        outcome?;
+        Ok(next_reconcile(&object, state, &progress))
+    }
+
+    /// Checks the spec, finds the target, and continues with the scalers. The object may be written meanwhile.
+    async fn run_steps(
+        &self,
+        key: &ObjectKey,
+        object: &mut Arc<ScaledObject>,
+        policy: &Policy,
+        state: &mut ReconcileState,
+    ) -> Steps {
+        let blocked = |blocked: Blocked, outcome| (Progress::Blocked(blocked), outcome);
+        if let Some(invalid) = check_spec(&object.spec) {
+            // KEDA: the status names the target all the same, and the triggers if only the formula is invalid.
+            let problem = Some(invalid.message);
+            return match self.find_target(object, state).await {
+                Ok(TargetStep::Found(target)) => {
+                    let lists_triggers = invalid.step == ValidationStep::Modifiers;
+                    blocked(Blocked { problem, target: Some(target), lists_triggers }, Ok(()))
+                }
+                Ok(TargetStep::Unusable(_)) => blocked(Blocked { problem, ..Blocked::default() }, Ok(())),
+                Err(error) => blocked(Blocked { problem, ..Blocked::default() }, Err(error)),
+            };
+        }
+        if let Some(rival) = self.cluster.rivals(object).first() {
+            let target = &object.spec.scale_target_ref.name;
+            let problem = Some(format!(
+                "the workload '{target}' is already managed by the ScaledObject '{rival}'; delete one of them, or choose another target"
+            ));
+            return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
+        }
+        let target = match self.find_target(object, state).await {
+            Ok(TargetStep::Found(target)) => target,
+            Ok(TargetStep::Unusable(problem)) => {
+                return blocked(Blocked { problem: Some(problem), ..Blocked::default() }, Ok(()));
+            }
+            Err(error) => return blocked(Blocked::default(), Err(error)),
+        };
+        if let Err(error) = self.record_target(object, &target).await {
+            return blocked(Blocked { target: Some(target), ..Blocked::default() }, Err(error));
+        }
+        let (scaled, outcome) = self.scale(key, object, policy, target, state).await;
+        (Progress::Scaled(scaled), outcome)
+    }
+
+    /// Ensures the scalers and the HPA, and polls when it is time.
+    async fn scale(
+        &self,
+        key: &ObjectKey,
+        object: &ScaledObject,
+        policy: &Policy,
+        target: FoundTarget,
+        state: &mut ReconcileState,
+    ) -> (Scaled, Result<(), ReconcileError>) {
+        let mut scalers = self.ensure_scalers(object, &target.target, state).await;
+        let input = PollInput::new(object, &policy.overrides, &scalers);
+        let is_due = state.schedule.is_due(&input) || scalers.has_pending_push();
+        if is_due {
+            scalers = self.rebuild_scalers(object, scalers, state).await;
+        }
+        // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
+        let ensured = self.ensure_hpa(object, &target.target, &scalers, state).await;
+        let (hpa, mut outcome) = match ensured {
+            Ok(step) => (step, Ok(())),
+            Err(error) => (HpaStep::NotWritten, Err(error)),
+        };
+        let mut poll = None;
+        if is_due {
+            let input = PollInput::new(object, &policy.overrides, &scalers);
+            self.telemetry.record_delay(key, state.schedule.start_poll(object, input));
+            match self.poll(object, policy, &target.target, &scalers, state).await {
+                Ok(facts) => poll = Some(facts),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        (Scaled { target, scalers, hpa, poll }, outcome)
+    }
+
+    /// Confirms, before its target is written, that the object is unchanged: the watch may be behind, and a user may have paused it.
+    pub(super) async fn confirm(&self, object: &ScaledObject) -> Result<(), ReconcileError> {
+        let key = ObjectKey::from(object);
+        let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
+        let live = api.get_opt(&key.name).await.map_err(ReconcileError::api("cannot read the ScaledObject"))?;
+        let Some(live) = live else {
+            self.cluster.record_deleted_object(&key);
+            return Err(ReconcileError::Changed);
+        };
+        let changed = needs_reconcile(object, &live);
+        self.cluster.record_written_object(live);
+        if changed { Err(ReconcileError::Changed) } else { Ok(()) }
+    }
+}
+
+/// When to reconcile again: at the next poll, or sooner to check a problem again, or to renew credentials.
+fn next_reconcile(object: &ScaledObject, state: &ReconcileState, progress: &Progress) -> Option<Instant> {
+    match progress {
+        Progress::Blocked(Blocked { problem: Some(_), .. }) => {
+            Some(Instant::now() + polling_interval(&object.spec).max(PROBLEM_RECHECK))
+        }
+        Progress::Blocked(_) => state.schedule.next_at,
+        Progress::Scaled(scaled) => state.schedule.next_at.into_iter().chain(scaled.scalers.refresh_at).min(),
+    }
+}

@@ -1,0 +1,114 @@
+//! The step between zero and the minimum that a decision asks for.
+
+use std::collections::BTreeMap;
+
+use kedge_api::ScaledObject;
+use kedge_api::names::events;
+use kedge_cluster::api_error::is_conflict;
+use kedge_cluster::target::desired_replicas;
+use kedge_cluster::{EventType, ScaleTarget, TargetError};
+use kedge_core::decide::{Cause, Decision, Observation, decide};
+use kedge_core::policy::Policy;
+use tracing::{debug, info};
+
+use super::{ReconcileError, Reconciler};
+use crate::cluster_cache::CachedReplicas;
+
+/// A change of replicas that was tried.
+struct ScaleStep<'a> {
+    target: &'a ScaleTarget,
+    from: i32,
+    to: i32,
+    because: Cause,
+    /// Whether each metric is active, by name.
+    active: &'a BTreeMap<String, bool>,
+}
+
+impl Reconciler {
+    /// Applies the decision. The live scale is read first, and the decision made again on it; then the object is confirmed, which must
+    /// still be what the decision was made for.
+    pub(super) async fn apply_decision(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        target: &ScaleTarget,
+        observe: impl Fn(Option<i32>) -> Observation,
+        current: Option<i32>,
+        active: &BTreeMap<String, bool>,
+    ) -> Result<Decision, ReconcileError> {
+        let now = self.clock.now();
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let first = decide(policy, &observe(current), now);
+        debug!(namespace = target.key.namespace, name, decision = ?first, "decided");
+        let Decision::ScaleTo { .. } = first else { return Ok(first) };
+        let scale = match self.targets.fetch_scale(target).await {
+            Ok(scale) => scale,
+            Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => {
+                self.cluster.record_replicas(target, CachedReplicas::Missing);
+                return Ok(decide(policy, &observe(None), now));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let live = desired_replicas(&scale);
+        self.cluster.record_replicas(target, CachedReplicas::Known(live));
+        let decision = decide(policy, &observe(Some(live)), now);
+        let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
+        self.confirm(object).await?;
+        let written = self.targets.set_scale(target, scale, wanted).await;
+        if let Err(TargetError::Write { source, .. }) = &written
+            && is_conflict(source)
+        {
+            self.cluster.record_replicas(target, CachedReplicas::Stale);
+            return written.map(|_| decision).map_err(ReconcileError::from);
+        }
+        let step = ScaleStep { target, from: live, to: wanted, because, active };
+        if let Some((event_type, reason, note)) = step.event(written.is_ok()) {
+            self.events.publish(object, event_type, reason, &note).await;
+        }
+        written?;
+        info!(namespace = target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
+        self.cluster.record_replicas(target, CachedReplicas::Known(wanted));
+        Ok(decision)
+    }
+}
+
+impl ScaleStep<'_> {
+    /// KEDA's event for a step. KEDA publishes none for a target that is raised to its minimum.
+    fn event(&self, succeeded: bool) -> Option<(EventType, &'static str, String)> {
+        let Self { from, to, .. } = self;
+        let target = self.target.display_name();
+        let names: Vec<&str> =
+            self.active.iter().filter(|(_, active)| **active).map(|(name, _)| name.as_str()).collect();
+        Some(match (self.because, succeeded) {
+            (Cause::BelowMinimum, _) => return None,
+            (Cause::TriggerActive, true) => (
+                EventType::Normal,
+                events::SCALE_TARGET_ACTIVATED,
+                match names.is_empty() {
+                    true => format!("Scaled {target} from {from} to {to}"),
+                    false => format!("Scaled {target} from {from} to {to}, triggered by {}", names.join(";")),
+                },
+            ),
+            (Cause::ForcedActive, true) => (
+                EventType::Normal,
+                events::SCALE_TARGET_ACTIVATED,
+                format!("Scaled {target} from {from} to {to}, caused by forced activation annotation"),
+            ),
+            (Cause::TriggerActive | Cause::ForcedActive, false) => (
+                EventType::Warning,
+                events::SCALE_TARGET_ACTIVATION_FAILED,
+                format!("Failed to scale {target} from {from} to {to}"),
+            ),
+            (Cause::CooldownPassed, true) => (
+                EventType::Normal,
+                events::SCALE_TARGET_DEACTIVATED,
+                format!("Deactivated {target} from {from} to {to}"),
+            ),
+            (Cause::CooldownPassed, false) => (
+                EventType::Warning,
+                events::SCALE_TARGET_DEACTIVATION_FAILED,
+                format!("Failed to deactivate {target} from {from} to {to}"),
+            ),
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! The scalers of an object: ensured through the readings service, with events about what was built and what failed.
+
+use std::sync::Arc;
+
+use kedge_api::ScaledObject;
+use kedge_api::names::{conditions, events};
+use kedge_cluster::{EventType, ScaleTarget};
+use tracing::{debug, warn};
+
+use super::{ReconcileState, Reconciler};
+use crate::readings::Ensured;
+use crate::scalers_cache::{CachedTrigger, ObjectScalers};
+
+impl Reconciler {
+    /// The scalers of the object, built for its generation and its credentials.
+    pub(super) async fn ensure_scalers(
+        &self,
+        object: &ScaledObject,
+        target: &ScaleTarget,
+        state: &mut ReconcileState,
+    ) -> Arc<ObjectScalers> {
+        let ensured = self.readings.ensure(object, target).await;
+        if let Ensured::Built { scalers, .. } = &ensured {
+            let key = &scalers.key;
+            debug!(namespace = key.namespace, name = key.name, generation = scalers.generation, "scalers built");
+        }
+        let scalers = self.publish_built(object, ensured, state).await;
+        // They may have been built on demand, since this reconcile began.
+        state.has_built_scalers = true;
+        scalers
+    }
+
+    /// The scalers, after sources that did not describe their metrics were queried again.
+    pub(super) async fn rebuild_scalers(
+        &self,
+        object: &ScaledObject,
+        scalers: Arc<ObjectScalers>,
+        state: &mut ReconcileState,
+    ) -> Arc<ObjectScalers> {
+        let ensured = self.readings.rebuild_changed(object, scalers).await;
+        self.publish_built(object, ensured, state).await
+    }
+
+    /// Publishes what is new about scalers that were built.
+    async fn publish_built(
+        &self,
+        object: &ScaledObject,
+        ensured: Ensured,
+        state: &mut ReconcileState,
+    ) -> Arc<ObjectScalers> {
+        let (scalers, replaced) = match ensured {
+            Ensured::Cached(scalers) => return scalers,
+            Ensured::Built { scalers, replaced } => (scalers, replaced),
+        };
+        let is_known = object.status.as_ref().is_some_and(|status| status.hpa_name.is_some());
+        // What an earlier process built and published is not news.
+        let is_news = std::mem::replace(&mut state.has_built_scalers, true) || !is_known;
+        for trigger in &scalers.triggers {
+            let before = replaced.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.trigger_type));
+            self.publish_trigger(object, trigger, before, is_news).await;
+        }
+        if is_news && scalers.is_any_built() && !replaced.is_some_and(|old| old.is_any_built()) {
+            self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
+        }
+        scalers
+    }
+
+    async fn publish_trigger(
+        &self,
+        object: &ScaledObject,
+        trigger: &Arc<CachedTrigger>,
+        before: Option<&Arc<CachedTrigger>>,
+        is_news: bool,
+    ) {
+        match (&trigger.scaler, before) {
+            (_, Some(old)) if Arc::ptr_eq(old, trigger) => {}
+            (Ok(_), _) if is_news => {
+                let note = format!("Scaler {} is built", trigger.trigger_type);
+                self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, &note).await;
+                self.report_unexpected_parameters(object, trigger.index).await;
+            }
+            (Ok(_), _) => {}
+            (Err(error), Some(old)) if old.scaler.as_ref().err() == Some(error) => {}
+            (Err(error), _) if !is_news && is_in_ready_condition(object, &error.to_string()) => {}
+            (Err(error), _) => {
+                self.events.publish(object, EventType::Warning, events::SCALER_FAILED, &error.to_string()).await;
+            }
+        }
+    }
+
+    /// Publishes an event for each parameter that the trigger's type does not know, where this is configured.
+    async fn report_unexpected_parameters(&self, object: &ScaledObject, index: usize) {
+        let Some(trigger) = object.spec.triggers.get(index) else { return };
+        for note in self.readings.builder.registry.report_unexpected_parameters(trigger) {
+            warn!(note, "a trigger has an unexpected parameter");
+            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note).await;
+        }
+    }
+}
+
+/// Whether the Ready condition contains this error already.
+fn is_in_ready_condition(object: &ScaledObject, error: &str) -> bool {
+    let conditions = object.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut ready = conditions.filter(|condition| condition.r#type == conditions::READY);
+    ready.any(|ready| ready.message.as_ref().is_some_and(|message| message.contains(error)))
+}

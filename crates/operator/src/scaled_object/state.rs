@@ -1,0 +1,127 @@
+//! What is kept of an object between two reconciles. It may be lost at any time: what must survive is in the status.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_api::ScaledObject;
+use kedge_cluster::{ScaleTarget, phase};
+use kedge_core::activity::ActivityHistory;
+use kedge_core::policy::{Overrides, polling_interval};
+use tokio::time::Instant;
+
+use crate::scalers_cache::ObjectScalers;
+
+/// Within this time a new process, or a new leader, polls every object.
+pub(super) const FIRST_POLLS: Duration = Duration::from_secs(5);
+
+/// The state of one object.
+#[derive(Debug, Default)]
+pub struct ReconcileState {
+    pub(super) uid: String,
+    pub(super) history: Option<ActivityHistory>,
+    pub(super) schedule: PollSchedule,
+    /// Consecutive reconciles that failed.
+    pub(super) failures: u32,
+    pub(super) rendered_hpa: Option<HorizontalPodAutoscaler>,
+    pub(super) target: Option<ScaleTarget>,
+    /// The metrics that failed at the last poll, so that each failure is published once.
+    pub(super) failing_metrics: BTreeSet<String>,
+    /// Whether this process has built scalers of the object.
+    pub(super) has_built_scalers: bool,
+}
+
+/// When the triggers of an object are polled.
+#[derive(Debug, Default)]
+pub(super) struct PollSchedule {
+    pub(super) next_at: Option<Instant>,
+    /// After a restart: when the second poll is due, which puts the object at its own place in its period.
+    place_at: Option<Instant>,
+    /// The input of the last poll; when it changes, the triggers are polled at once.
+    polled: Option<PollInput>,
+}
+
+/// What a poll depends on, apart from the sources.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PollInput {
+    generation: Option<i64>,
+    overrides: Overrides,
+    /// The count of changes of the credentials.
+    credentials: u64,
+    /// The indexes of the triggers that are built.
+    built: Vec<usize>,
+}
+
+impl PollInput {
+    pub(super) fn new(object: &ScaledObject, overrides: &Overrides, scalers: &ObjectScalers) -> Self {
+        Self {
+            generation: object.metadata.generation,
+            overrides: overrides.clone(),
+            credentials: scalers.credentials,
+            built: scalers.built(),
+        }
+    }
+}
+
+impl ReconcileState {
+    /// The state of an object that is new, or that an earlier process managed.
+    pub(super) fn new(object: &ScaledObject, now: DateTime<Utc>) -> Self {
+        let uid = object.metadata.uid.clone().unwrap_or_default();
+        let history = ActivityHistory::from_status(&object.status.clone().unwrap_or_default(), created_at(object, now));
+        Self { schedule: PollSchedule::new(object, &uid), history: Some(history), uid, ..Self::default() }
+    }
+
+    /// Whether it belongs to an object.
+    pub(crate) fn is_started(&self) -> bool {
+        !self.uid.is_empty()
+    }
+
+    /// When the object was last seen active, if it is active.
+    pub(crate) fn last_seen_active(&self) -> Option<DateTime<Utc>> {
+        match self.history {
+            Some(ActivityHistory::Active { last_seen_at }) => last_seen_at,
+            _ => None,
+        }
+    }
+}
+
+impl PollSchedule {
+    /// A new object is polled at once. The objects of an earlier process are polled soon, a few at a time: no process did meanwhile. Then
+    /// each takes its own place in its period, so that polls stay spread.
+    fn new(object: &ScaledObject, uid: &str) -> Self {
+        let period = polling_interval(&object.spec);
+        let is_known = object.status.as_ref().is_some_and(|status| status.hpa_name.is_some());
+        let (soon, place) = match is_known {
+            true => (phase(uid, period.min(FIRST_POLLS)), Some(phase(uid, period))),
+            false => (Duration::ZERO, None),
+        };
+        let now = Instant::now();
+        Self { next_at: Some(now + soon), place_at: place.map(|place| now + place), polled: None }
+    }
+
+    /// Whether a poll is due, or its input has changed.
+    pub(super) fn is_due(&self, input: &PollInput) -> bool {
+        let changed = self.polled.as_ref().is_some_and(|polled| polled != input);
+        changed || self.next_at.is_none_or(|at| at <= Instant::now())
+    }
+
+    /// Records the start of a poll; returns how late it is.
+    pub(super) fn start_poll(&mut self, object: &ScaledObject, input: PollInput) -> Duration {
+        let delay = self.next_at.map_or(Duration::ZERO, |at| at.elapsed());
+        let place_at = self.place_at.take().filter(|at| *at > Instant::now());
+        self.next_at = Some(place_at.unwrap_or_else(|| Instant::now() + polling_interval(&object.spec)));
+        self.polled = Some(input);
+        delay
+    }
+
+    /// Makes the next reconcile poll.
+    pub(super) fn poll_at_once(&mut self) {
+        self.next_at = Some(Instant::now());
+    }
+}
+
+/// When the object was created. An object without a timestamp counts as new.
+pub(super) fn created_at(object: &ScaledObject, now: DateTime<Utc>) -> DateTime<Utc> {
+    object.metadata.creation_timestamp.as_ref().map_or(now, kedge_api::time::from_time)
+}

@@ -1,0 +1,181 @@
+//! Writing the status: one patch if anything changed, and an event for each change of a condition. The rules are in `kedge_core::status`.
+
+use std::sync::Arc;
+
+use kedge_api::names::{conditions as condition_types, events, messages, reasons};
+use kedge_api::scaled_object::ScaledObjectStatus;
+use kedge_api::{Condition, ScaledObject};
+use kedge_cluster::merge_patch::merge_patch;
+use kedge_cluster::{EventType, NamespacedName, ObjectKey};
+use kedge_core::conditions::{FallbackState, HpaState};
+use kedge_core::policy::Policy;
+use kedge_core::status::{Facts, PauseFacts, ScalersFacts, next_status, with_target};
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use super::reconcile::{Blocked, Progress, Scaled};
+use super::target::FoundTarget;
+use super::{ReconcileError, Reconciler};
+use crate::cluster_cache::scaling_active;
+
+impl Reconciler {
+    /// Reports a reconcile of an object that is not paused.
+    pub(super) async fn report(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        progress: &Progress,
+        problem: Option<&str>,
+    ) -> Result<(), ReconcileError> {
+        let (target, scalers, poll) = match progress {
+            Progress::Blocked(Blocked { target, .. }) => (target.as_ref(), None, None),
+            Progress::Scaled(scaled) => (Some(&scaled.target), Some(scalers_facts(scaled)), scaled.poll.as_ref()),
+        };
+        let lists_triggers = match progress {
+            Progress::Blocked(blocked) => blocked.lists_triggers,
+            Progress::Scaled(_) => true,
+        };
+        let target = target.map(FoundTarget::facts);
+        let active = self.scaling_active(object, progress);
+        let facts = Facts {
+            overrides: &policy.overrides,
+            problem,
+            pause: PauseFacts::NotPaused,
+            target: target.as_ref(),
+            triggers: lists_triggers.then_some(object.spec.triggers.as_slice()),
+            scalers: scalers.as_ref(),
+            poll,
+            fallback: match progress {
+                Progress::Scaled(scaled) => scaled.scalers.fallback_state(),
+                Progress::Blocked(_) => unread_fallback(object),
+            },
+            hpa: match &active {
+                None => HpaState::Unknown,
+                Some((status, _, _)) if status == "True" => HpaState::Scaling,
+                Some((_, reason, message)) => HpaState::NotScaling { reason, message },
+            },
+        };
+        self.write_status(object, &facts).await
+    }
+
+    /// The ScalingActive condition of the object's HPA: status, reason, message.
+    fn scaling_active(&self, object: &ScaledObject, progress: &Progress) -> Option<(String, String, String)> {
+        let ensured = match progress {
+            Progress::Scaled(scaled) => scaled.hpa.name(),
+            Progress::Blocked(_) => None,
+        };
+        let recorded = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let hpa = self.cluster.hpa(&NamespacedName::new(namespace, ensured.or(recorded)?))?;
+        scaling_active(&hpa)
+    }
+
+    /// Records the target and its original replicas before the target is scaled for the first time.
+    pub(super) async fn record_target(
+        &self,
+        object: &mut Arc<ScaledObject>,
+        target: &FoundTarget,
+    ) -> Result<(), ReconcileError> {
+        let old = object.status.clone().unwrap_or_default();
+        if old.original_replica_count.is_some() || target.live_replicas.is_none() {
+            return Ok(());
+        }
+        if let Some(written) = self.patch_status(object, &old, &with_target(&old, &target.facts())).await? {
+            *object = Arc::new(written);
+        }
+        Ok(())
+    }
+
+    /// Writes the status that follows from the facts if it differs from the present one, and publishes the changes.
+    pub(super) async fn write_status(&self, object: &ScaledObject, facts: &Facts<'_>) -> Result<(), ReconcileError> {
+        let old = object.status.clone().unwrap_or_default();
+        let new = next_status(&old, facts, self.clock.now());
+        if self.patch_status(object, &old, &new).await?.is_none() {
+            return Ok(());
+        }
+        let (before, after) =
+            (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
+        for (event_type, reason, note) in condition_events(before, after) {
+            self.events.publish(object, event_type, reason, &note).await;
+        }
+        Ok(())
+    }
+
+    /// Patches the status if it changed; returns the object as it is then.
+    async fn patch_status(
+        &self,
+        object: &ScaledObject,
+        old: &ScaledObjectStatus,
+        new: &ScaledObjectStatus,
+    ) -> Result<Option<ScaledObject>, ReconcileError> {
+        let value = |status: &ScaledObjectStatus| serde_json::to_value(status).unwrap_or_default();
+        let Some(change) = merge_patch(&value(old), &value(new)) else { return Ok(None) };
+        // The resource version makes the patch fail if another client wrote the object meanwhile: the facts may be outdated.
+        let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version }, "status": change });
+        let key = ObjectKey::from(object);
+        let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
+        let written = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        let written = written.map_err(ReconcileError::api("cannot write the status"))?;
+        self.cluster.record_written_object(written.clone());
+        Ok(Some(written))
+    }
+}
+
+/// The state of the fallback while no trigger has been read.
+pub(super) fn unread_fallback(object: &ScaledObject) -> FallbackState {
+    if object.spec.fallback.is_some() { FallbackState::NotYetKnown } else { FallbackState::Absent }
+}
+
+fn scalers_facts(scaled: &Scaled) -> ScalersFacts {
+    let scalers = &scaled.scalers;
+    let resources =
+        scalers.triggers.iter().flat_map(|trigger| &trigger.specs).filter_map(|spec| spec.resource.as_ref());
+    let failures = || scalers.metrics().map(|(_, metric)| (metric.name.clone(), metric.failures())).collect();
+    ScalersFacts {
+        is_any_built: scalers.is_any_built(),
+        hpa_name: scaled.hpa.name().map(str::to_owned),
+        has_composite: scalers.composite.is_some(),
+        external_metrics: scalers.metrics().map(|(_, metric)| metric.name.clone()).collect(),
+        resource_metrics: resources.map(|resource| resource.name.clone()).collect(),
+        failures: scalers.fallback.as_ref().map(|_| failures()),
+    }
+}
+
+/// The events for a change of conditions.
+fn condition_events(before: &[Condition], after: &[Condition]) -> Vec<(EventType, &'static str, String)> {
+    let find = |conditions: &[Condition], kind: &str| conditions.iter().find(|one| one.r#type == kind).cloned();
+    let mut found = Vec::new();
+    if let Some(ready) = find(after, condition_types::READY) {
+        let old = find(before, condition_types::READY);
+        let failed = ready.reason.as_deref() == Some(reasons::SCALED_OBJECT_CHECK_FAILED);
+        if failed && old.as_ref().is_none_or(|old| old.message != ready.message) {
+            let note = ready.message.clone().unwrap_or_default();
+            found.push((EventType::Warning, reasons::SCALED_OBJECT_CHECK_FAILED, note));
+        }
+        if ready.status == "True" && old.is_none_or(|old| old.status != "True") {
+            let note = "ScaledObject is ready for scaling".to_owned();
+            found.push((EventType::Normal, reasons::SCALED_OBJECT_READY, note));
+        }
+    }
+    let is_true = |conditions: &[Condition], kind: &str| find(conditions, kind).is_some_and(|one| one.status == "True");
+    let pairs = [
+        (
+            condition_types::PAUSED,
+            (reasons::SCALED_OBJECT_PAUSED, messages::SCALED_OBJECT_PAUSED),
+            (reasons::SCALED_OBJECT_UNPAUSED, messages::SCALED_OBJECT_UNPAUSED),
+        ),
+        (
+            condition_types::FALLBACK,
+            (events::SCALED_OBJECT_FALLBACK_ACTIVATED, "ScaledObject fallback is active"),
+            (events::SCALED_OBJECT_FALLBACK_DEACTIVATED, "ScaledObject fallback is no longer active"),
+        ),
+    ];
+    for (kind, begins, ends) in pairs {
+        match (is_true(before, kind), is_true(after, kind)) {
+            (false, true) => found.push((EventType::Normal, begins.0, begins.1.to_owned())),
+            (true, false) => found.push((EventType::Normal, ends.0, ends.1.to_owned())),
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,79 @@
+//! Finding the target of an object.
+
+use kedge_api::ScaledObject;
+use kedge_cluster::target::desired_replicas;
+use kedge_cluster::{ScaleTarget, TargetError};
+use kedge_core::status::TargetFacts;
+use kedge_core::validate::ValidationStep;
+
+use super::{ReconcileError, ReconcileState, Reconciler};
+use crate::cluster_cache::CachedReplicas;
+
+/// The result of looking up the target.
+#[derive(Debug)]
+pub(super) enum TargetStep {
+    Found(FoundTarget),
+    /// Why there is no target to scale.
+    Unusable(String),
+}
+
+/// A target that exists.
+#[derive(Debug)]
+pub(super) struct FoundTarget {
+    pub(super) target: ScaleTarget,
+    /// Its replicas, where they were read live.
+    pub(super) live_replicas: Option<i32>,
+}
+
+impl FoundTarget {
+    pub(super) fn facts(&self) -> TargetFacts {
+        TargetFacts {
+            display_name: self.target.kind.display_name(),
+            kind: self.target.kind.gvkr(),
+            original_replicas: self.live_replicas,
+        }
+    }
+}
+
+impl Reconciler {
+    /// Resolves and tracks the target. Its scale is read where the cache does not know it, and before the first status.
+    pub(super) async fn find_target(
+        &self,
+        object: &ScaledObject,
+        state: &mut ReconcileState,
+    ) -> Result<TargetStep, ReconcileError> {
+        let unusable =
+            |error: &TargetError| TargetStep::Unusable(format!("{}: {error}", ValidationStep::Target.message()));
+        let target = match self.resolve_target(object).await {
+            Ok(target) => target,
+            Err(error @ TargetError::UnknownKind { .. }) => return Ok(unusable(&error)),
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(old) = state.target.replace(target.clone()).filter(|old| *old != target) {
+            self.cluster.untrack(&old);
+        }
+        self.watches.ensure(&target.kind);
+        let is_first = object.status.as_ref().and_then(|status| status.original_replica_count).is_none();
+        let cached = self.cluster.track(&target);
+        if !is_first && matches!(cached, CachedReplicas::Known(_)) {
+            return Ok(TargetStep::Found(FoundTarget { target, live_replicas: None }));
+        }
+        match self.targets.fetch_scale(&target).await {
+            Ok(scale) => {
+                let replicas = desired_replicas(&scale);
+                self.cluster.record_replicas(&target, CachedReplicas::Known(replicas));
+                Ok(TargetStep::Found(FoundTarget { target, live_replicas: Some(replicas) }))
+            }
+            Err(error @ (TargetError::Missing { .. } | TargetError::NoScale { .. })) => {
+                self.cluster.record_replicas(&target, CachedReplicas::Missing);
+                Ok(unusable(&error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn resolve_target(&self, object: &ScaledObject) -> Result<ScaleTarget, TargetError> {
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        self.targets.resolve(namespace, &object.spec.scale_target_ref).await
+    }
+}

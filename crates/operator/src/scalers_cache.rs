@@ -1,0 +1,264 @@
+//! The scalers cache: the scalers of every object, and the newest reading of every trigger. Sources are queried here alone.
+//!
+//! The scale loop and the metrics API read through the cache. A reader that comes while a query is in flight waits for its result;
+//! a query counts at most one failure, however many readers wait for it. A trigger that cannot be built keeps the metrics that it is
+//! known to have, and fails them.
+
+pub mod composite;
+mod metric;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use futures::FutureExt;
+use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_api::scaled_object::Fallback;
+use kedge_cluster::{Clock, ObjectKey};
+use kedge_core::conditions::FallbackState;
+use kedge_core::fallback::MetricHealth;
+use kedge_core::formula::settings::Composite;
+use kedge_scalers::Scaler;
+use tokio::time::Instant;
+
+use crate::credentials::Resolved;
+use crate::push_listener::PushListener;
+use crate::scalable::Scalable;
+use crate::telemetry::{Telemetry, TriggerLabels};
+use crate::work_queue::WorkQueue;
+pub use metric::{ExternalMetric, Failure, Reading};
+
+/// A reading of at most this age is served instead of a new query.
+pub const FRESH: Duration = Duration::from_secs(1);
+
+/// The scalers of all objects.
+#[derive(Debug, Default)]
+pub struct ScalersCache {
+    objects: RwLock<HashMap<ObjectKey, Arc<ObjectScalers>>>,
+}
+
+/// The scalers of one object, built for one generation of it.
+#[derive(Debug)]
+pub struct ObjectScalers {
+    pub key: ObjectKey,
+    pub uid: String,
+    pub generation: i64,
+    pub fallback: Option<Fallback>,
+    /// Shared with the previous entry where nothing changed for them.
+    pub triggers: Vec<Arc<CachedTrigger>>,
+    /// The one metric that the HPA sees in place of the external ones, where there is a formula.
+    pub composite: Option<Composite>,
+    pub telemetry: Arc<Telemetry>,
+    /// Where the object is enqueued when a reading changes what its status says.
+    pub queue: Arc<WorkQueue<ObjectKey>>,
+    /// The count of changes of its credentials for which it was built.
+    pub credentials: u64,
+    /// When credentials expire, or are to be resolved again.
+    pub refresh_at: Option<Instant>,
+    /// Set when another entry replaced this one: the result of a query that ends later is not reported.
+    pub retired: AtomicBool,
+}
+
+/// One trigger.
+#[derive(Debug)]
+pub struct CachedTrigger {
+    pub index: usize,
+    pub trigger_type: String,
+    pub name: Option<String>,
+    pub scaler: Result<Arc<dyn Scaler>, NotBuilt>,
+    /// The metrics for the HPA: as the scaler describes them, or as it last did.
+    pub specs: Vec<MetricSpec>,
+    /// The external ones among them.
+    pub metrics: Vec<Arc<ExternalMetric>>,
+    pub service: Service,
+    /// The listener of a push source.
+    pub push: Option<Arc<PushListener>>,
+    /// The credentials that the scaler was built with.
+    pub credentials: Resolved,
+}
+
+/// Why a trigger has no scaler.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotBuilt {
+    /// The trigger is invalid until its object, or a reference of it, changes.
+    #[error("{0}")]
+    Invalid(String),
+    /// The source did not describe its metrics; it is queried again at the next poll.
+    #[error("{0}")]
+    NoAnswer(String),
+}
+
+/// From where the metrics API is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// From the source, unless a fresh reading is cached.
+    Live,
+    /// From the last poll.
+    LastPoll,
+}
+
+/// Who starts a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requester {
+    /// A reconcile, which writes the status itself.
+    ScaleLoop,
+    /// The metrics API: a change that the status shows must be enqueued.
+    MetricsApi,
+}
+
+impl ScalersCache {
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<ObjectScalers>> {
+        self.objects.read().expect("no holder of the lock panics").get(key).cloned()
+    }
+
+    pub fn put(&self, object: Arc<ObjectScalers>) {
+        retire(self.objects.write().expect("no holder of the lock panics").insert(object.key.clone(), object));
+    }
+
+    pub fn clear(&self) {
+        let old = std::mem::take(&mut *self.objects.write().expect("no holder of the lock panics"));
+        old.into_values().for_each(|old| drop(retire(Some(old))));
+    }
+
+    pub fn remove(&self, key: &ObjectKey) -> Option<Arc<ObjectScalers>> {
+        retire(self.objects.write().expect("no holder of the lock panics").remove(key))
+    }
+}
+
+fn retire(old: Option<Arc<ObjectScalers>>) -> Option<Arc<ObjectScalers>> {
+    old.inspect(|old| old.retired.store(true, Ordering::Relaxed))
+}
+
+impl CachedTrigger {
+    fn labels<'a>(&'a self, metric: &'a ExternalMetric) -> TriggerLabels<'a> {
+        TriggerLabels {
+            index: self.index,
+            trigger_type: &self.trigger_type,
+            name: self.name.as_deref(),
+            metric: &metric.name,
+        }
+    }
+}
+
+impl ObjectScalers {
+    /// Whether it was built for this generation of the object.
+    pub fn fits(&self, object: &Scalable<'_>) -> bool {
+        Some(self.generation) == object.generation && Some(self.uid.as_str()) == object.uid
+    }
+
+    /// Every external metric, with its trigger.
+    pub fn metrics(&self) -> impl Iterator<Item = (&Arc<CachedTrigger>, &Arc<ExternalMetric>)> {
+        self.triggers.iter().flat_map(|trigger| trigger.metrics.iter().map(move |metric| (trigger, metric)))
+    }
+
+    /// The trigger at this index, if it has this type.
+    pub fn trigger(&self, index: usize, trigger_type: &str) -> Option<&Arc<CachedTrigger>> {
+        self.triggers.iter().find(|trigger| trigger.index == index && trigger.trigger_type == trigger_type)
+    }
+
+    /// Whether a push source has sent an event that no reconcile has handled.
+    pub fn has_pending_push(&self) -> bool {
+        self.triggers.iter().filter_map(|trigger| trigger.push.as_ref()).any(|push| push.has_pending())
+    }
+
+    /// The indexes of the triggers that are built.
+    pub fn built(&self) -> Vec<usize> {
+        self.triggers.iter().filter(|trigger| trigger.scaler.is_ok()).map(|trigger| trigger.index).collect()
+    }
+
+    pub fn is_any_built(&self) -> bool {
+        self.triggers.iter().any(|trigger| trigger.scaler.is_ok())
+    }
+
+    /// What the object's fallback does, by the newest readings: one of the metrics API counts like one of a poll.
+    pub fn fallback_state(&self) -> FallbackState {
+        let Some(fallback) = &self.fallback else { return FallbackState::Absent };
+        if self.metrics().any(|(_, metric)| metric.failures().exceed_threshold(fallback)) {
+            FallbackState::InUse
+        } else if self.metrics().any(|(_, metric)| !metric.is_read()) {
+            FallbackState::NotYetKnown
+        } else {
+            FallbackState::Idle
+        }
+    }
+
+    /// Drops the series of all its metrics.
+    pub fn drop_series(&self) {
+        let labels: Vec<_> = self.metrics().map(|(trigger, metric)| trigger.labels(metric)).collect();
+        self.telemetry.drop_series(&self.key, &labels);
+    }
+
+    /// A reading of at most this age, or a new one.
+    pub async fn read(
+        self: &Arc<Self>,
+        trigger: &Arc<CachedTrigger>,
+        metric: &Arc<ExternalMetric>,
+        age_max: Duration,
+        requester: Requester,
+        clock: &Clock,
+    ) -> Reading {
+        match &trigger.scaler {
+            Ok(scaler) => {
+                let query = || self.query(trigger, metric, scaler, requester, clock);
+                metric.cached_or_queried(age_max, query).await
+            }
+            Err(why) => metric.last().unwrap_or_else(|| Reading::not_built(why, clock)),
+        }
+    }
+
+    /// Queries the source. A query runs to its end and counts, even where no reader waits for it any more.
+    fn query(
+        self: &Arc<Self>,
+        trigger: &Arc<CachedTrigger>,
+        metric: &Arc<ExternalMetric>,
+        scaler: &Arc<dyn Scaler>,
+        requester: Requester,
+        clock: &Clock,
+    ) -> futures::future::BoxFuture<'static, Reading> {
+        let (scalers, trigger, metric, scaler) = (self.clone(), trigger.clone(), metric.clone(), scaler.clone());
+        let clock = clock.clone();
+        let query = tokio::spawn(async move {
+            let (started, wall) = (Instant::now(), clock.now());
+            let answer = scaler.read(&metric.name, wall).await.map_err(Failure::Source);
+            let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
+            scalers.record(&trigger, &metric, &reading, requester);
+            reading
+        });
+        query.map(|ended| ended.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()))).boxed()
+    }
+
+    /// Counts a poll of each trigger that is not built as a failure of its metrics.
+    pub fn fail_unbuilt(&self, clock: &Clock) {
+        for (trigger, metric) in self.metrics() {
+            if let Err(why) = &trigger.scaler {
+                self.record(trigger, metric, &Reading::not_built(why, clock), Requester::ScaleLoop);
+            }
+        }
+    }
+
+    fn record(&self, trigger: &CachedTrigger, metric: &ExternalMetric, reading: &Reading, requester: Requester) {
+        let before = self.health(metric);
+        metric.record(reading, self.fallback.as_ref().map_or(0, |fallback| fallback.failure_threshold));
+        if self.retired.load(Ordering::Relaxed) {
+            return;
+        }
+        let answer = reading.answer.as_ref().ok();
+        self.telemetry.record_reading(&self.key, &trigger.labels(metric), answer, reading.took);
+        // Without this the Fallback condition would be wrong until the next poll.
+        let changed = before.zip(self.health(metric)).is_some_and(|(before, after)| before.needs_reconcile(after));
+        if requester == Requester::MetricsApi && changed {
+            self.queue.add_now(self.key.clone());
+        }
+    }
+
+    /// What the failures of a metric mean for the fallback, where there is one.
+    fn health(&self, metric: &ExternalMetric) -> Option<MetricHealth> {
+        let fallback = self.fallback.as_ref()?;
+        let is_read = metric.is_read();
+        Some(if is_read { MetricHealth::from_failures(metric.failures(), fallback) } else { MetricHealth::NotRead })
+    }
+}
+
+#[cfg(test)]
+mod tests;

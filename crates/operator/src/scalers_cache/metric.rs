@@ -1,0 +1,117 @@
+//! One external metric of a trigger: its newest reading, its consecutive failures, and the query in flight.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_core::fallback::{Failures, MetricType, QueryOutcome};
+use kedge_core::milli::Milli;
+use kedge_core::quantity::Quantity;
+use kedge_scalers::{Known, ReadError};
+use tokio::time::Instant;
+
+use super::NotBuilt;
+use kedge_cluster::Clock;
+
+/// One external metric of a trigger.
+#[derive(Debug)]
+pub struct ExternalMetric {
+    pub name: String,
+    pub target: Milli,
+    pub metric_type: MetricType,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<Reading>,
+    failures: Failures,
+    in_flight: Option<Shared<BoxFuture<'static, Reading>>>,
+}
+
+/// One answer of a source, or the reason for its absence.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub answer: Result<Known, Failure>,
+    pub at: Instant,
+    pub wall: DateTime<Utc>,
+    /// How long the query took.
+    pub took: Duration,
+}
+
+/// The reason for a missing answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)]
+    Source(ReadError),
+    #[error(transparent)]
+    NotBuilt(NotBuilt),
+}
+
+impl Reading {
+    pub(super) fn not_built(why: &NotBuilt, clock: &Clock) -> Self {
+        let answer = Err(Failure::NotBuilt(why.clone()));
+        Self { answer, at: Instant::now(), wall: clock.now(), took: Duration::ZERO }
+    }
+}
+
+impl ExternalMetric {
+    /// The external metric of a spec, if it is external.
+    pub fn from_spec(spec: &MetricSpec, failures: impl FnOnce(&str) -> Failures) -> Option<Self> {
+        let external = spec.external.as_ref()?;
+        let (metric_type, quantity) = match (&external.target.average_value, &external.target.value) {
+            (Some(average), _) => (MetricType::AverageValue, average),
+            (None, Some(value)) => (MetricType::Value, value),
+            (None, None) => return None,
+        };
+        let target = Quantity::parse(&quantity.0).map_or(Milli(0), |target| Milli(target.milli_value()));
+        let name = external.metric.name.clone();
+        let state = Mutex::new(State { failures: failures(&name), ..State::default() });
+        Some(Self { name, target, metric_type, state })
+    }
+
+    pub fn failures(&self) -> Failures {
+        self.state().failures
+    }
+
+    /// Whether a query has ended since the metric was built.
+    pub fn is_read(&self) -> bool {
+        self.state().last.is_some()
+    }
+
+    pub(super) fn last(&self) -> Option<Reading> {
+        self.state().last.clone()
+    }
+
+    /// The newest reading if it is of at most this age; else the result of the query in flight, or of a new one.
+    pub(super) async fn cached_or_queried(
+        &self,
+        age_max: Duration,
+        query: impl FnOnce() -> BoxFuture<'static, Reading>,
+    ) -> Reading {
+        let in_flight = {
+            let mut state = self.state();
+            if let Some(reading) = state.last.as_ref().filter(|reading| reading.at.elapsed() <= age_max) {
+                return reading.clone();
+            }
+            state.in_flight.get_or_insert_with(|| query().shared()).clone()
+        };
+        in_flight.await
+    }
+
+    /// Records a reading, which ends the query that it came from.
+    pub(super) fn record(&self, reading: &Reading, threshold: i32) {
+        let outcome = if reading.answer.is_ok() { QueryOutcome::Answered } else { QueryOutcome::Failed };
+        let mut state = self.state();
+        state.failures = state.failures.after(outcome, threshold);
+        state.last = Some(reading.clone());
+        state.in_flight = None;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of the lock panics")
+    }
+}

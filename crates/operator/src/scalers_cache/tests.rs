@@ -1,0 +1,181 @@
+//! In virtual time, with a source that takes two seconds.
+
+use std::sync::atomic::AtomicUsize;
+
+use chrono::{DateTime, Utc};
+use kedge_scalers::target::{External, TargetType};
+use kedge_scalers::{BoxFuture, Endpoint, Known, ReadError};
+
+use super::*;
+
+/// A source that is slow, and answers or fails.
+#[derive(Debug)]
+struct Slow {
+    works: bool,
+    queried: AtomicUsize,
+}
+
+const SLOW: Duration = Duration::from_secs(2);
+
+impl Scaler for Slow {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        Box::pin(async {
+            self.queried.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(SLOW).await;
+            let endpoint = Endpoint::from_uri(&"http://source/".parse().unwrap());
+            if self.works { Ok(Known::above(0.0, 7.0)) } else { Err(ReadError::Timeout { endpoint, limit: SLOW }) }
+        })
+    }
+}
+
+/// A source that answers while its switch is on.
+#[derive(Debug)]
+struct Switched(AtomicBool);
+
+impl Scaler for Switched {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        let endpoint = Endpoint::from_uri(&"http://source/".parse().unwrap());
+        let answers = self.0.load(Ordering::Relaxed);
+        Box::pin(async move {
+            if answers { Ok(Known::above(0.0, 7.0)) } else { Err(ReadError::Timeout { endpoint, limit: SLOW }) }
+        })
+    }
+}
+
+fn slow(works: bool) -> Arc<Slow> {
+    Arc::new(Slow { works, queried: AtomicUsize::new(0) })
+}
+
+fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
+    let spec = External::one_each("s0-slow".to_owned(), TargetType::AverageValue).spec();
+    let metric = ExternalMetric::from_spec(&spec, |_| kedge_core::fallback::Failures(0)).unwrap();
+    let trigger = CachedTrigger {
+        index: 0,
+        trigger_type: "slow".to_owned(),
+        name: None,
+        scaler,
+        specs: vec![spec],
+        metrics: vec![Arc::new(metric)],
+        service: Service::Live,
+        push: None,
+        credentials: Resolved::default(),
+    };
+    Arc::new(ObjectScalers {
+        key: ObjectKey::scaled_object("n", "o"),
+        uid: "u".to_owned(),
+        generation: 1,
+        fallback: Some(Fallback { failure_threshold: 3, replicas: 1, behavior: None }),
+        triggers: vec![Arc::new(trigger)],
+        composite: None,
+        telemetry: Arc::new(Telemetry::new("test")),
+        queue: Arc::default(),
+        credentials: 0,
+        refresh_at: None,
+        retired: AtomicBool::new(false),
+    })
+}
+
+async fn read(scalers: &Arc<ObjectScalers>) -> Reading {
+    let (trigger, metric) = scalers.metrics().next().unwrap();
+    scalers.read(trigger, metric, FRESH, Requester::ScaleLoop, &Clock::starting_at(DateTime::UNIX_EPOCH)).await
+}
+
+fn failures(scalers: &ObjectScalers) -> i32 {
+    scalers.metrics().next().unwrap().1.failures().0
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_comes_during_a_query_gets_its_result() {
+    let source = slow(true);
+    let scalers = scalers(Ok(source.clone()));
+    let (first, second) = tokio::join!(read(&scalers), async {
+        tokio::time::sleep(SLOW / 2).await;
+        read(&scalers).await
+    });
+    assert_eq!(first.answer.unwrap().values, [7.0]);
+    assert_eq!((second.answer.unwrap().values, source.queried.load(Ordering::Relaxed)), (vec![7.0], 1));
+    tokio::time::sleep(FRESH).await;
+    read(&scalers).await;
+    assert_eq!(source.queried.load(Ordering::Relaxed), 1, "a reading of a second ago is served instead of a new query");
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    read(&scalers).await;
+    assert_eq!(source.queried.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_counts_one_failure_however_many_readers_wait() {
+    let source = slow(false);
+    let scalers = scalers(Ok(source.clone()));
+    let (first, second) = tokio::join!(read(&scalers), read(&scalers));
+    assert!(first.answer.is_err() && second.answer.is_err());
+    assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_counts_though_no_reader_waits_for_it_any_more() {
+    let scalers = scalers(Ok(slow(false)));
+    assert!(tokio::time::timeout(SLOW / 2, read(&scalers)).await.is_err());
+    assert_eq!(failures(&scalers), 0);
+    tokio::time::sleep(SLOW).await;
+    assert_eq!(failures(&scalers), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_that_is_not_built_fails_at_polls_and_not_at_reads() {
+    let scalers = scalers(Err(NotBuilt::Invalid("no such thing".to_owned())));
+    assert_eq!(read(&scalers).await.answer.unwrap_err().to_string(), "no such thing");
+    assert_eq!(failures(&scalers), 0);
+    for polls in 1..=6 {
+        scalers.fail_unbuilt(&Clock::starting_at(DateTime::UNIX_EPOCH));
+        assert_eq!(failures(&scalers), polls.min(4), "one above the threshold nothing more is counted");
+    }
+    assert!(read(&scalers).await.answer.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_result_of_a_query_that_ends_after_its_entry_was_replaced_is_not_reported() {
+    let all = ScalersCache::default();
+    let old = scalers(Ok(slow(true)));
+    all.put(old.clone());
+    let (_, ()) = tokio::join!(read(&old), async { drop(all.remove(&old.key)) });
+    assert!(!String::from_utf8(old.telemetry.render()).unwrap().contains("s0-slow"));
+}
+
+/// Whether the object was enqueued.
+async fn is_enqueued(scalers: &ObjectScalers) -> bool {
+    tokio::time::timeout(Duration::ZERO, scalers.queue.next()).await.is_ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reading_of_the_metrics_api_that_changes_the_fallback_enqueues_a_reconcile() {
+    let source = Arc::new(Switched(AtomicBool::new(false)));
+    let scalers = scalers(Ok(source.clone()));
+    let clock = Clock::starting_at(DateTime::UNIX_EPOCH);
+    let (trigger, metric) = scalers.metrics().next().unwrap();
+    // name, whether the source answers, requester, whether the object is enqueued
+    let rows = [
+        ("the first reading ends the unknown state", false, Requester::MetricsApi, true),
+        ("a failure below the threshold", false, Requester::MetricsApi, false),
+        ("the failure at the threshold", false, Requester::MetricsApi, false),
+        ("the fallback begins", false, Requester::MetricsApi, true),
+        ("the fallback continues", false, Requester::MetricsApi, false),
+        ("the fallback ends", true, Requester::MetricsApi, true),
+        ("the source stays healthy", true, Requester::MetricsApi, false),
+        ("a first failure", false, Requester::MetricsApi, false),
+        ("a poll writes the status itself", true, Requester::ScaleLoop, false),
+    ];
+    for (name, answers, requester, expected) in rows {
+        source.0.store(answers, Ordering::Relaxed);
+        tokio::time::sleep(2 * FRESH).await;
+        scalers.read(trigger, metric, FRESH, requester, &clock).await;
+        assert_eq!(is_enqueued(&scalers).await, expected, "{name}");
+    }
+}

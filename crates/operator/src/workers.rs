@@ -1,0 +1,63 @@
+//! The workers of the leader: at most one reconcile per object at a time, and the state of the objects that are not being reconciled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kedge_cluster::ObjectKey;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::scaled_object::{ReconcileState, Reconciler};
+use crate::work_queue::WorkQueue;
+
+/// The result of one reconcile: the object, its state, and when the next reconcile is due.
+pub(crate) type Reconciled = (ObjectKey, ReconcileState, Option<Instant>);
+
+/// The reconciles in progress.
+#[derive(Default)]
+pub(crate) struct Workers {
+    pub(crate) running: JoinSet<Reconciled>,
+    busy: BTreeSet<ObjectKey>,
+    /// Objects that became due during their reconcile.
+    due_again: BTreeSet<ObjectKey>,
+    pub(crate) states: BTreeMap<ObjectKey, ReconcileState>,
+}
+
+impl Workers {
+    /// Starts a reconcile, or notes that the object is due again if one is in progress.
+    pub(crate) fn start(&mut self, key: ObjectKey, reconciler: &Arc<Reconciler>) {
+        if !self.busy.insert(key.clone()) {
+            self.due_again.insert(key);
+            return;
+        }
+        let mut state = self.states.remove(&key).unwrap_or_default();
+        let reconciler = reconciler.clone();
+        self.running.spawn(async move {
+            let next = reconciler.reconcile(&key, &mut state).await;
+            (key, state, next)
+        });
+    }
+
+    /// Takes the result of a reconcile, and enqueues the next.
+    pub(crate) fn finish(&mut self, (key, state, next): Reconciled, queue: &WorkQueue<ObjectKey>) {
+        self.busy.remove(&key);
+        if self.due_again.remove(&key) {
+            queue.add_now(key.clone());
+        }
+        if let Some(next) = next {
+            queue.add(key.clone(), next);
+        }
+        if state.is_started() {
+            self.states.insert(key, state);
+        }
+    }
+
+    /// Waits for the reconciles in progress, and keeps their states.
+    pub(crate) async fn drain(&mut self) {
+        while let Some(done) = self.running.join_next().await {
+            if let Ok((key, state, _)) = done {
+                self.states.insert(key, state);
+            }
+        }
+    }
+}
