@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use prometheus::core::Collector;
 use prometheus::{Encoder, IntCounterVec, Opts, Registry, TextEncoder};
 
 use crate::violation::{Severity, Violation};
@@ -38,14 +39,11 @@ impl Default for Telemetry {
             registry.register(Box::new(counter.clone())).expect("each name is registered once");
             counter
         };
-        let validations = add(
-            "keda_webhook_scaled_object_validations_total",
-            "Validations of ScaledObjects",
-            &["namespace", "action"],
-        );
+        let validations =
+            add("keda_webhook_scaled_object_validations_total", "Validated ScaledObjects.", &["namespace", "action"]);
         let errors = add(
             "keda_webhook_scaled_object_validation_errors_total",
-            "Reasons for which objects were denied",
+            "Reasons for which ScaledObjects were denied.",
             &["namespace", "action", "reason"],
         );
         Self { registry, validations, errors }
@@ -53,6 +51,11 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
+    /// Every metric, for the reference page.
+    pub fn collectors(&self) -> Vec<&dyn Collector> {
+        vec![&self.validations, &self.errors]
+    }
+
     /// Counts the validation of a ScaledObject.
     pub fn count_validation(&self, namespace: &str, action: Action) {
         self.validations.with_label_values(&[namespace, action.label()]).inc();

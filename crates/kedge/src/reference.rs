@@ -1,5 +1,6 @@
 //! `kedge reference`: the generated pages of docs/reference. Hidden: users read the pages.
 
+mod metrics;
 mod triggers;
 
 use std::fs;
@@ -31,6 +32,8 @@ enum Page {
     Lint,
     /// The trigger types and their parameters
     Triggers,
+    /// The metrics that the operator and the webhooks export
+    Metrics,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -38,6 +41,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Page::Operator => settings::reference::render(),
         Page::Lint => rules::page(),
         Page::Triggers => triggers::render(),
+        Page::Metrics => metrics::render(),
     };
     match &args.out_file {
         Some(path) => fs::write(path, text).with_context(|| format!("cannot write {}", path.display())),

@@ -21,7 +21,7 @@ fn error(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn the_reference_is_fresh() {
-    for name in ["operator", "triggers"] {
+    for name in ["operator", "triggers", "metrics"] {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/reference/{name}.md"));
         let output = kedge(&["reference", name], &[]);
         assert!(output.status.success());

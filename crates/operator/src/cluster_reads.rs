@@ -1,5 +1,5 @@
 //! What triggers read of the cluster: pods, counted, and where the pods behind a Service are. Lists come from the API
-//! server's cache, and of each object only a few fields are read; `tally` says which.
+//! server's cache, and of each object only a few fields are read; `tally` lists them.
 
 mod tally;
 

@@ -32,6 +32,7 @@ pub struct Telemetry {
     loop_latency: GaugeVec,
     objects: IntGaugeVec,
     triggers: IntGaugeVec,
+    build: IntGaugeVec,
 }
 
 impl Telemetry {
@@ -81,15 +82,18 @@ impl Telemetry {
                 int_gauge("keda_resource_registered_total", "Managed objects.", &["type", "namespace"]),
             ),
             triggers: add(&registry, int_gauge("keda_trigger_registered_total", "Managed triggers.", &["type"])),
+            build: add(
+                &registry,
+                int_gauge(
+                    "keda_build_info",
+                    "The version of the operator, as a label of a constant 1.",
+                    &["version", "git_commit", "goversion", "goos", "goarch"],
+                ),
+            ),
             registry,
         };
-        let build = int_gauge(
-            "keda_build_info",
-            "The version of the operator, as a label of a constant 1.",
-            &["version", "git_commit", "goversion", "goos", "goarch"],
-        );
-        let build = add(&telemetry.registry, build);
-        build.with_label_values(&[version, "", "", std::env::consts::OS, std::env::consts::ARCH]).set(1);
+        let labels = [version, "", "", std::env::consts::OS, std::env::consts::ARCH];
+        telemetry.build.with_label_values(&labels).set(1);
         telemetry
     }
 
@@ -99,6 +103,22 @@ impl Telemetry {
         // Writing into memory does not fail.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
         text
+    }
+
+    /// Every metric, for the reference page.
+    pub fn collectors(&self) -> Vec<&dyn Collector> {
+        vec![
+            &self.value,
+            &self.latency,
+            &self.active,
+            &self.metric_errors,
+            &self.object_errors,
+            &self.paused,
+            &self.loop_latency,
+            &self.objects,
+            &self.triggers,
+            &self.build,
+        ]
     }
 
     /// Records a reading: an answer, or a failed query.

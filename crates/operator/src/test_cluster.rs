@@ -153,7 +153,7 @@ impl TestCluster {
         let request = request.body(Body::from(body)).expect("a request");
         let answering = async {
             let (head, body) = self.plane.handle("another-client", request).await.into_parts();
-            let body = body.collect().await.expect("a whole body").to_bytes();
+            let body = body.collect().await.expect("a complete body").to_bytes();
             (head.status, serde_json::from_slice(&body).unwrap_or_default())
         };
         answering.now_or_never().expect("nothing has to be waited for")

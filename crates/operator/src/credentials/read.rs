@@ -1,5 +1,5 @@
 //! Reading the objects that credentials are taken from: on demand, each once for one object's triggers. It notes which
-//! version of what was read, so that a later one can be told from it.
+//! version of what was read, so that a later change is noticed.
 
 use std::collections::BTreeMap;
 

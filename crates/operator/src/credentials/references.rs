@@ -1,4 +1,4 @@
-//! Who uses what, and watches of just that: an object whose credentials changed is looked at at once.
+//! Which objects use which references, and watches of just those: a change enqueues the objects that use it.
 //!
 //! Secrets, ConfigMaps and the like are watched one by one, by name, and only as metadata, of which the version counts. A watch
 //! begins with the first user of what it watches, also if that does not exist yet, and ends with the last.
@@ -53,7 +53,7 @@ struct Sighting {
     at_epoch: u64,
 }
 
-/// As much of an object as is looked at. Annotations are not: those of a Secret may repeat its values.
+/// The cached fields of an object. Annotations are left out: those of a Secret may repeat its values.
 #[derive(Clone, Debug, Deserialize)]
 struct Marked {
     metadata: Stamp,
@@ -137,8 +137,8 @@ impl References {
         }
     }
 
-    /// Takes what a watch of a whole kind saw.
-    fn see_kind(&self, kind: &ReferenceKind, scope: &Scope, seen: ListWatchEvent<Marked>) {
+    /// Applies an event of the watch of a kind.
+    fn apply_kind_event(&self, kind: &ReferenceKind, scope: &Scope, seen: ListWatchEvent<Marked>) {
         let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
         match seen {
             ListWatchEvent::Listed(all) => {
@@ -157,14 +157,14 @@ impl References {
 
     fn watch_all(self: &Arc<Self>, kind: ReferenceKind, scope: Scope, path: String) {
         let references = Arc::downgrade(self);
-        let subject =
+        let query =
             ResourceQuery { path, label_selector: None, field_selector: None, projection: Projection::Metadata };
-        let tell = move |seen| {
+        let on_event = move |seen| {
             if let Some(references) = references.upgrade() {
-                references.see_kind(&kind, &scope, seen);
+                references.apply_kind_event(&kind, &scope, seen);
             }
         };
-        let watch = list_watch::<Marked>(self.client.clone(), subject, tell);
+        let watch = list_watch::<Marked>(self.client.clone(), query, on_event);
         self.lock().watches.spawn(watch);
     }
 
@@ -178,13 +178,13 @@ impl References {
 
     fn narrow_watch(self: &Arc<Self>, reference: Reference) -> impl Future<Output = ()> + Send + use<> {
         let references = Arc::downgrade(self);
-        let subject = ResourceQuery {
+        let query = ResourceQuery {
             path: path(&reference),
             label_selector: None,
             field_selector: Some(format!("metadata.name={}", reference.name)),
             projection: Projection::Metadata,
         };
-        let tell = move |seen: ListWatchEvent<Marked>| {
+        let on_event = move |seen: ListWatchEvent<Marked>| {
             let found = match seen {
                 ListWatchEvent::Listed(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
                 ListWatchEvent::Applied(one) => one.metadata.version(&reference.kind),
@@ -194,11 +194,11 @@ impl References {
                 references.see(&reference, found);
             }
         };
-        list_watch(self.client.clone(), subject, tell)
+        list_watch(self.client.clone(), query, on_event)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("nobody panics holding it")
+        self.known.lock().expect("no holder of the lock panics")
     }
 }
 

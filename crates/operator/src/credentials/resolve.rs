@@ -57,7 +57,7 @@ pub struct Resolution<'a> {
     pub(super) namespace: &'a str,
     pub(super) target: &'a ScaleTarget,
     pub(super) reads: Reads,
-    /// The pod template, once it was looked at.
+    /// The pod template, once it was fetched.
     pub(super) pod: Option<Option<PodSpec>>,
     refresh_in: Option<Duration>,
 }

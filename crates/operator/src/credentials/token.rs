@@ -12,7 +12,7 @@ use super::Resolution;
 use super::read::why;
 
 impl Resolution<'_> {
-    /// A token of a service account. It is asked for anew before it ends.
+    /// A token of a service account. It is requested again before it expires.
     pub(super) async fn token(
         &mut self,
         namespace: &str,

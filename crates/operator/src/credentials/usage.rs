@@ -62,7 +62,7 @@ struct Holder {
     status: Option<TriggerAuthenticationStatus>,
 }
 
-type Told = (ReferenceKind, Scope, ListWatchEvent<Holder>);
+type HolderEvent = (ReferenceKind, Scope, ListWatchEvent<Holder>);
 
 impl Sight {
     pub fn of(settings: &crate::Settings) -> Self {
@@ -86,20 +86,20 @@ impl Sight {
 impl Usage {
     /// Watches and writes. Never returns.
     pub async fn keep(self: Arc<Self>) {
-        let (tell, mut told) = mpsc::unbounded_channel();
-        let _watches = self.watch(&tell);
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let _watches = self.watch(&sender);
         let mut changes = self.cluster.changes();
         let mut known = BTreeMap::new();
         let mut failed = false;
         loop {
             tokio::select! {
                 biased;
-                Some(seen) = told.recv() => self.see(&mut known, seen).await,
+                Some(seen) = events.recv() => self.see(&mut known, seen).await,
                 _ = changes.changed() => {}
                 () = tokio::time::sleep(AGAIN), if failed => {}
             }
             tokio::time::sleep(GATHER).await;
-            while let Ok(seen) = told.try_recv() {
+            while let Ok(seen) = events.try_recv() {
                 self.see(&mut known, seen).await;
             }
             changes.mark_unchanged();
@@ -107,7 +107,7 @@ impl Usage {
         }
     }
 
-    fn watch(&self, tell: &mpsc::UnboundedSender<Told>) -> JoinSet<()> {
+    fn watch(&self, sender: &mpsc::UnboundedSender<HolderEvent>) -> JoinSet<()> {
         let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
         let cluster = (ReferenceKind::ClusterTriggerAuthentication, Scope::Cluster, "clustertriggerauthentications");
         let own = self
@@ -116,19 +116,19 @@ impl Usage {
             .map(|scope| (ReferenceKind::TriggerAuthentication, scope.clone(), "triggerauthentications"));
         let mut watches = JoinSet::new();
         for (kind, scope, resource) in own.chain([cluster]) {
-            let (tell, path) = (tell.clone(), scope.path(&prefix, resource));
+            let (sender, path) = (sender.clone(), scope.path(&prefix, resource));
             let selector = self.selector.clone();
-            let subject =
+            let query =
                 ResourceQuery { path, label_selector: selector, field_selector: None, projection: Projection::Object };
-            // Fails only when nobody listens any more.
-            let tell = move |seen| drop(tell.send((kind.clone(), scope.clone(), seen)));
-            watches.spawn(list_watch(self.client.clone(), subject, tell));
+            // Sending fails only once the receiver is dropped.
+            let on_event = move |seen| drop(sender.send((kind.clone(), scope.clone(), seen)));
+            watches.spawn(list_watch(self.client.clone(), query, on_event));
         }
         watches
     }
 
-    /// Takes what a watch saw, and tells of changes.
-    async fn see(&self, known: &mut BTreeMap<Reference, Holder>, (kind, scope, seen): Told) {
+    /// Applies a watch event, and publishes changes.
+    async fn see(&self, known: &mut BTreeMap<Reference, Holder>, (kind, scope, seen): HolderEvent) {
         let named = |holder: &Holder| {
             let meta = &holder.metadata;
             Reference::new(
@@ -152,7 +152,7 @@ impl Usage {
         }
     }
 
-    /// Takes an object as it is now, and tells of a change of what it says.
+    /// Records an object as it is now, and publishes a change of its spec.
     async fn take(&self, known: &mut BTreeMap<Reference, Holder>, reference: Reference, holder: Holder) {
         let before = known.insert(reference.clone(), holder.clone());
         if before.is_some_and(|before| is_changed(&before.metadata, &holder.metadata)) {
@@ -161,7 +161,7 @@ impl Usage {
                 _ => events::CLUSTER_TRIGGER_AUTHENTICATION_UPDATED,
             };
             let note = format!("{} {} is updated", reference.kind, reference.name);
-            self.tell(&reference, &holder, reason, &note).await;
+            self.publish(&reference, &holder, reason, &note).await;
         }
     }
 
@@ -198,13 +198,13 @@ impl Usage {
             if is_marked {
                 let note = format!("{} was deleted", reference.kind);
                 self.mark(reference, holder, |finalizers| finalizers.retain(|one| one != FINALIZER)).await?;
-                self.tell(reference, holder, deleted, &note).await;
+                self.publish(reference, holder, deleted, &note).await;
             }
             return Ok(());
         }
         if !is_marked {
             self.mark(reference, holder, |finalizers| finalizers.push(FINALIZER.to_owned())).await?;
-            self.tell(reference, holder, added, &format!("New {} configured", reference.kind)).await;
+            self.publish(reference, holder, added, &format!("New {} configured", reference.kind)).await;
         }
         let before = holder.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
         let mut users = users.to_vec();
@@ -219,7 +219,7 @@ impl Usage {
         Ok(())
     }
 
-    /// Changes the finalizers, provided that nobody else did since.
+    /// Changes the finalizers unless another client wrote the object since it was read.
     async fn mark(
         &self,
         reference: &Reference,
@@ -250,7 +250,7 @@ impl Usage {
         Ok(())
     }
 
-    async fn tell(&self, reference: &Reference, holder: &Holder, reason: &str, note: &str) {
+    async fn publish(&self, reference: &Reference, holder: &Holder, reason: &str, note: &str) {
         let object = ObjectReference {
             api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
             kind: Some(reference.kind.to_string()),
@@ -264,7 +264,7 @@ impl Usage {
     }
 }
 
-/// Whether somebody changed what it says.
+/// Whether the spec changed.
 fn is_changed(before: &ObjectMeta, after: &ObjectMeta) -> bool {
     before.uid == after.uid && before.generation != after.generation && after.deletion_timestamp.is_none()
 }

@@ -22,7 +22,7 @@ const AGE_MAX: Duration = Duration::from_secs(300);
 /// The pause before a failure is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What the operator's environment says of Vault.
+/// The operator's environment variables for Vault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `VAULT_TOKEN`: wins over the token of an authentication object.

@@ -47,7 +47,7 @@ impl Rig {
         self.credentials.references.changes(&ObjectKey::scaled_object("shop", "web"))
     }
 
-    /// Waits until the object is to be looked at again.
+    /// Waits until the object is enqueued.
     async fn woken(&self) {
         tokio::time::timeout(DEADLINE, self.queue.next()).await.expect("the object should have been woken");
     }
@@ -93,7 +93,7 @@ async fn a_rotated_secret_wakes_its_users_and_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_secret_is_told_and_its_appearance_is_noticed() {
+async fn a_missing_secret_is_reported_and_its_creation_is_noticed() {
     let rig = Rig::new();
     let board = rig.build(&bearer(), None).await;
     let problem = board.triggers[0].scaler.as_ref().unwrap_err();

@@ -90,7 +90,7 @@ async fn nothing_is_written_when_nothing_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_and_the_end_are_told_and_the_finalizer_goes() {
+async fn a_change_and_the_deletion_are_published_and_the_finalizer_is_removed() {
     let rig = Rig::start(Sight::Everything);
     let prom = format!("{CLUSTER_AUTHS}/prom");
     rig.cluster.apply(&prom, from_secret("creds"));

@@ -1,4 +1,4 @@
-//! What each source gives, and what is said when it cannot.
+//! What each source returns, and its error when it cannot.
 
 use std::fs;
 
@@ -163,7 +163,7 @@ async fn what_is_missing_is_named_with_its_remedy_and_without_a_value() {
 }
 
 #[tokio::test]
-async fn every_problem_of_a_trigger_is_told_at_once() {
+async fn every_error_of_a_trigger_is_reported_at_once() {
     let cluster = cluster();
     let spec = json!({
         "secretTargetRef": [{ "parameter": "a", "name": "gone", "key": "k" }, { "parameter": "b", "name": "creds", "key": "k" }],
@@ -178,10 +178,10 @@ async fn every_problem_of_a_trigger_is_told_at_once() {
 #[tokio::test]
 async fn a_missing_authentication_object_is_an_error_that_names_it() {
     let rows = [
-        (json!({ "name": "nobody" }), "TriggerAuthentication shop/nobody does not exist, but `authenticationRef`"),
+        (json!({ "name": "missing" }), "TriggerAuthentication shop/missing does not exist, but `authenticationRef`"),
         (
-            json!({ "name": "nobody", "kind": "ClusterTriggerAuthentication" }),
-            "ClusterTriggerAuthentication nobody does not",
+            json!({ "name": "missing", "kind": "ClusterTriggerAuthentication" }),
+            "ClusterTriggerAuthentication missing does not",
         ),
     ];
     for (reference, expected) in rows {

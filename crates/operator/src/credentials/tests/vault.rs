@@ -17,7 +17,7 @@ async fn serve(answer: impl Fn(&str) -> (u16, Value) + Send + 'static) -> (Strin
             let (mut connection, _) = listener.accept().await.unwrap();
             let mut text = String::new();
             let mut buffer = [0; 4096];
-            while !is_whole(&text) {
+            while !is_complete(&text) {
                 let length = connection.read(&mut buffer).await.unwrap();
                 text.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
             }
@@ -35,7 +35,7 @@ fn headers(head: &str) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect()
 }
 
-fn is_whole(text: &str) -> bool {
+fn is_complete(text: &str) -> bool {
     text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
         let length = headers(head).get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
         body.len() >= length
@@ -116,7 +116,7 @@ async fn a_service_account_signs_in_and_reads_secrets_and_certificates() {
 }
 
 #[tokio::test]
-async fn what_vault_refuses_is_told_without_its_words() {
+async fn an_error_of_vault_is_reported_without_its_text() {
     let (address, _serving) = serve(vault).await;
     let token = |token: Value, secrets: Value| json!({ "address": address, "authentication": "token", "namespace": "team", "credential": token, "secrets": secrets });
     let good = json!({ "token": "t0p" });
@@ -156,7 +156,7 @@ async fn what_vault_refuses_is_told_without_its_words() {
             false,
         ),
         (
-            "nobody there",
+            "no listener",
             json!({ "address": "http://127.0.0.1:1", "authentication": "token", "credential": good, "secrets": one("x") }),
             "cannot be reached",
             true,
