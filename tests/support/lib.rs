@@ -5,7 +5,6 @@
 //! | [`files`] | the folders that tests read |
 //! | [`golden`] | golden folders: what is given, and what is expected of it |
 //! | [`helm`] | the chart, rendered |
-//! | [`literals`] | the string literals of Rust source |
 //! | [`page`] | tables of pages that tests read and users too |
 //! | [`pattern`] | names chosen by patterns |
 //! | [`compare`] | the differences between two JSON values |
@@ -34,7 +33,6 @@ pub mod golden;
 pub mod helm;
 pub mod history;
 pub mod leak;
-pub mod literals;
 pub mod namespace;
 pub mod page;
 pub mod pattern;
