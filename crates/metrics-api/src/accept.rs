@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn discovery_takes_the_form_that_is_liked_best() {
+    fn discovery_takes_the_preferred_form() {
         let rows = [
             ("kube-apiserver", format!("{V2},{V2BETA1}"), Some(DiscoveryForm::Aggregated)),
             ("client-go", format!("{V2},{V2BETA1},application/json"), Some(DiscoveryForm::Aggregated)),

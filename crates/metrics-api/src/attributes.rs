@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_below_a_version_are_judged_as_such() {
+    fn paths_below_a_version_have_resource_attributes() {
         let base = "/apis/external.metrics.k8s.io/v1beta1";
         let rows = [
             // method, path, verb, namespace, resource, subresource, name
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_judged_as_a_path() {
+    fn other_paths_have_non_resource_attributes() {
         let rows = [
             ("GET", "/apis", "get"),
             ("GET", "/apis/external.metrics.k8s.io", "get"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_what_was_refused() {
+    fn denials_name_what_was_denied() {
         let base = "/apis/external.metrics.k8s.io/v1beta1";
         let rows = [
             (

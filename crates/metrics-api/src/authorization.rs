@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reviews_carry_the_caller_and_what_is_wanted() {
+    fn reviews_contain_the_caller_and_the_attributes() {
         let hpa = Identity {
             user: "system:serviceaccount:kube-system:horizontal-pod-autoscaler".to_owned(),
             uid: Some("42".to_owned()),

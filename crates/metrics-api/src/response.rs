@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_json_and_never_ask_for_a_retry() {
+    fn errors_are_json_without_retry_after() {
         let response = failure(&Status::method_not_allowed());
         assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
         assert_eq!(response.headers()[ALLOW], "GET, HEAD");

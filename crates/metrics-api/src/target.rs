@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_escapes_are_decoded() {
+    fn only_complete_escapes_are_decoded() {
         let rows = [
             ("plain", Some("plain")),
             ("a%2Fb", Some("a/b")),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_not_set_up() {
+    fn absent_settings_stay_disabled() {
         assert_eq!(TrustConfig::parse(&data(&[])), Ok(TrustConfig::default()));
         let without_proxy = data(&[("requestheader-allowed-names", "[]"), ("client-ca-file", "\n")]);
         assert_eq!(TrustConfig::parse(&without_proxy), Ok(TrustConfig::default()));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_key() {
+    fn errors_name_their_key() {
         let ca = authority();
         let ca = ("requestheader-client-ca-file", ca.as_str());
         let rows = [

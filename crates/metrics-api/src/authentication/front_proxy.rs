@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_user_header_that_says_anything_counts() {
+    fn the_first_user_header_that_is_not_empty_counts() {
         type Row<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
         let rows: [Row<'_>; 4] = [
             (&[("x-remote-group", "dev")], None),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_are_not_text_are_refused() {
+    fn headers_that_are_not_text_are_rejected() {
         let mut headers = headers(&[("x-remote-user", "ann")]);
         headers.insert("x-remote-group", HeaderValue::from_bytes(b"\xff").expect("a value"));
         let error = config(&[]).identify(&headers).expect_err("must not pass");

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_not_text_is_refused_not_ignored() {
+    fn a_header_that_is_not_text_is_rejected_not_ignored() {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_bytes(b"Bearer \xff").expect("a header"));
         let error = BearerToken::find(&headers).expect_err("must not pass");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_never_shown() {
+    fn debug_output_hides_the_token() {
         assert_eq!(format!("{:?}", BearerToken("secret".to_owned())), "***");
     }
 }

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_full_memory_loses_its_oldest() {
+    async fn a_full_cache_evicts_its_oldest_verdict() {
         let cache = VerdictCache::new(Duration::from_secs(10), 2);
         for (name, verdict) in [("a", 1), ("b", 2), ("c", 3)] {
             cache.put(key(name), verdict);

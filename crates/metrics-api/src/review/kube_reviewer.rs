@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refusals_are_told_from_trouble_and_neither_shows_the_token() {
+    async fn rejections_differ_from_failures_and_neither_contains_the_token() {
         for (code, is_final) in [(401, true), (403, true), (429, false), (500, false), (503, false)] {
             let response = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "no", "code": code});
             let (reviewer, _) = responding(code, response);

@@ -64,7 +64,7 @@ fn token(text: &str) -> BearerToken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_does_not_arrive_is_reviews_again() {
+async fn a_review_that_does_not_arrive_is_retried() {
     let reviewer = Scripted::failing([lost(), lost()]);
     let started_at = Instant::now();
     assert_eq!(reviews(&reviewer).access(&of("ann")).await, Ok(AccessVerdict::Allowed));
@@ -89,7 +89,7 @@ async fn a_refusal_is_final() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verdicts_last_ten_seconds_and_belong_to_their_question() {
+async fn verdicts_live_ten_seconds_and_belong_to_their_review() {
     let reviewer = Scripted::failing([]);
     let reviews = reviews(&reviewer);
     for (wait, expected) in [(0, 2), (9, 2), (1, 4), (0, 4)] {
@@ -105,7 +105,7 @@ async fn verdicts_last_ten_seconds_and_belong_to_their_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_questions_are_not_remembered() {
+async fn verdicts_on_long_attributes_are_not_cached() {
     let reviewer = Scripted::failing([]);
     let reviews = reviews(&reviewer);
     for _ in 0..2 {

@@ -16,7 +16,7 @@ fn bearer(token: &str) -> (&'static str, String) {
 }
 
 #[tokio::test]
-async fn callers_are_known_by_what_they_prove() {
+async fn credentials_determine_the_identity_of_callers() {
     let server = TestServer::start().await;
     let foreigners = Authority::new("foreigners");
     let (proxies, clients) = (&server.cluster.front_proxies, &server.cluster.clients);
@@ -67,7 +67,7 @@ async fn callers_are_known_by_what_they_prove() {
 }
 
 #[tokio::test]
-async fn the_front_proxy_tells_everything_about_a_caller() {
+async fn the_front_proxy_passes_the_identity_of_the_caller() {
     let server = TestServer::start().await;
     let headers = [
         AS_ANN[0],

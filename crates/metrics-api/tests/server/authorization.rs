@@ -8,7 +8,7 @@ const AS_ANN: [(&str, &str); 1] = [("X-Remote-User", "ann")];
 const AS_BOB: [(&str, &str); 1] = [("X-Remote-User", "bob")];
 
 #[tokio::test]
-async fn an_allowed_read_is_judged_once_for_many_requests() {
+async fn an_allowed_read_is_reviewed_once_for_many_requests() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::Two).await;
     for _ in 0..3 {
@@ -29,7 +29,7 @@ async fn an_allowed_read_is_judged_once_for_many_requests() {
 }
 
 #[tokio::test]
-async fn a_denied_read_is_told_and_remembered() {
+async fn a_denied_read_is_reported_and_cached() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::One).await;
     for _ in 0..3 {
@@ -68,7 +68,7 @@ async fn masters_and_probes_need_no_review() {
 }
 
 #[tokio::test]
-async fn a_failed_review_is_told_and_not_remembered() {
+async fn a_failed_review_is_reported_and_not_cached() {
     let server = TestServer::start().await;
     let mut proxy = server.front_proxy(Http::One).await;
     server.reviewer.failing.store(true, Ordering::SeqCst);

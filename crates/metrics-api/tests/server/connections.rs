@@ -12,7 +12,7 @@ use crate::support::{Authority, Caller, Client, Http, Purpose, SERVER_NAME, Test
 const AS_ANN: [(&str, &str); 1] = [("X-Remote-User", "ann")];
 
 #[tokio::test]
-async fn both_versions_of_tls_and_of_http_are_spoken() {
+async fn both_versions_of_tls_and_of_http_are_served() {
     let server = TestServer::start().await;
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         for http in [Http::One, Http::Two] {
@@ -62,7 +62,7 @@ async fn a_certificate_that_cannot_be_used_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_answers_what_it_was_asked() {
+async fn a_stopping_server_completes_its_requests() {
     for http in [Http::One, Http::Two] {
         let server = TestServer::start().await;
         let (source, address) = (server.source.clone(), server.address);
@@ -102,7 +102,7 @@ async fn a_server_that_stops_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_another_authority_disturbs_nobody() {
+async fn a_client_that_trusts_another_ca_affects_no_other_client() {
     let server = TestServer::start().await;
     let refused = Client::connect(server.address, &Authority::new("others"), Caller::default()).await;
     assert!(refused.is_err());

@@ -60,7 +60,7 @@ async fn reads_beyond_the_limit_take_turns() {
 }
 
 #[tokio::test]
-async fn a_read_without_a_turn_is_told_so_and_discovery_needs_none() {
+async fn a_read_beyond_the_limit_fails_and_discovery_is_not_limited() {
     let settings = Settings { reads_max: 0, request_limit: SHORT, ..Settings::default() };
     let server = TestServer::start_with(settings).await;
     let mut client = server.front_proxy(Http::One).await;
@@ -71,7 +71,7 @@ async fn a_read_without_a_turn_is_told_so_and_discovery_needs_none() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_shakes_hands_is_left() {
+async fn a_client_without_a_handshake_is_disconnected() {
     let server = TestServer::start_with(limited(Limits { handshake_limit: SHORT, ..Limits::default() })).await;
     let mut stream = TcpStream::connect(server.address).await.expect("a connection");
     let mut rest = Vec::new();

@@ -8,7 +8,7 @@ const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 const V2BETA1: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
 #[tokio::test]
-async fn a_metric_is_answered_as_the_hpa_reads_it() {
+async fn a_metric_has_the_form_that_the_hpa_reads() {
     let server = TestServer::start().await;
     let hpa = [
         ("Accept", "application/vnd.kubernetes.protobuf, */*"),
@@ -33,7 +33,7 @@ async fn a_metric_is_answered_as_the_hpa_reads_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_says_why() {
+async fn failed_requests_report_their_reason() {
     let server = TestServer::start().await;
     let mut client = server.anyone().await;
     let queue = format!("{RESOURCES}/namespaces/shop/queue");
@@ -64,7 +64,7 @@ async fn what_cannot_be_answered_says_why() {
 }
 
 #[tokio::test]
-async fn discovery_is_plain_unless_asked_otherwise() {
+async fn discovery_is_plain_by_default() {
     let server = TestServer::start().await;
     let mut client = server.anyone().await;
     let rows = [

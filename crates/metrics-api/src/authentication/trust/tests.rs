@@ -109,7 +109,7 @@ async fn the_configuration_is_read_at_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_at_start_is_an_error() {
+async fn an_unreadable_configuration_at_start_is_an_error() {
     let forbidden = Script::default().reply(403, failure(403));
     assert!(matches!(Trust::fetch(&forbidden.client()).await, Err(TrustError::Fetch(_))));
     let mut broken = map("x", "1");
@@ -119,7 +119,7 @@ async fn what_cannot_be_read_at_start_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_are_followed_and_mistakes_are_not() {
+async fn valid_changes_take_effect_and_invalid_ones_do_not() {
     let mut broken = map("broken", "3");
     broken["data"]["requestheader-allowed-names"] = json!("not JSON");
     let script = Script::default().reply(200, map("first", "1")).events([
@@ -148,7 +148,7 @@ async fn changes_are_followed_and_mistakes_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_watch_is_opened_anew_with_growing_patience() {
+async fn a_lost_watch_is_reopened_with_backoff() {
     let script = Script::default()
         .reply(200, map("first", "1"))
         .events([event("ERROR", &failure(410))])
@@ -167,7 +167,7 @@ async fn a_lost_watch_is_opened_anew_with_growing_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_taken_for_a_lost_connection() {
+async fn a_silent_watch_counts_as_a_lost_connection() {
     let read = || Script::default().reply(200, map("first", "1"));
     let rows = [
         ("a read without a response", Script::default(), RESPONSE_LIMIT),
