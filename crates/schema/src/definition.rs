@@ -30,26 +30,26 @@ fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a [Value] {
 
 /// All errors of a definition, in the API server's order.
 pub(super) fn check(definition: &Value) -> Vec<FieldError> {
-    let whole = definition.as_object().unwrap_or(&NOTHING);
-    let spec = section(whole, "spec");
-    let mut problems = check_name(section(whole, "metadata"), spec);
-    problems.extend(check_group_and_scope(spec));
-    problems.extend(versions::check(spec));
-    problems.extend(check_names(section(spec, "names")));
-    problems.extend(versions::check_common(spec));
-    problems.extend(check_conversion(spec));
-    problems.extend(versions::check_stored(section(whole, "status"), spec));
-    problems.extend(check_approval(section(whole, "metadata"), spec));
+    let definition_fields = definition.as_object().unwrap_or(&NOTHING);
+    let spec = section(definition_fields, "spec");
+    let mut errors = check_name(section(definition_fields, "metadata"), spec);
+    errors.extend(check_group_and_scope(spec));
+    errors.extend(versions::check(spec));
+    errors.extend(check_names(section(spec, "names")));
+    errors.extend(versions::check_common(spec));
+    errors.extend(check_conversion(spec));
+    errors.extend(versions::check_stored(section(definition_fields, "status"), spec));
+    errors.extend(check_approval(section(definition_fields, "metadata"), spec));
     if flag(spec, "preserveUnknownFields") {
         if has_defaults(&Value::Object(spec.clone())) {
             let detail = "must be false in order to use defaults in the schema";
-            problems.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
+            errors.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
         }
         let detail =
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-        problems.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
+        errors.push(invalid("spec.preserveUnknownFields", &Value::from(true), detail));
     }
-    problems
+    errors
 }
 
 /// Whether any schema in here has a default.
@@ -66,23 +66,23 @@ fn check_name(metadata: &Map<String, Value>, spec: &Map<String, Value>) -> Vec<F
     if name.is_empty() {
         return vec![FieldError::required("metadata.name", "name or generateName is required")];
     }
-    let mut flaws = dns1123_subdomain_in_bytes(&name);
+    let mut violations = dns1123_subdomain_in_bytes(&name);
     if name != format!("{}.{}", text(section(spec, "names"), "plural"), text(spec, "group")) {
-        flaws.push("must be spec.names.plural+\".\"+spec.group".to_owned());
+        violations.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }
     let value = Value::from(name);
-    flaws.iter().map(|flaw| invalid("metadata.name", &value, flaw)).collect()
+    violations.iter().map(|violation| invalid("metadata.name", &value, violation)).collect()
 }
 
 fn check_group_and_scope(spec: &Map<String, Value>) -> Vec<FieldError> {
     let group = text(spec, "group");
-    let flaw = match joined(&dns1123_subdomain_in_bytes(&group)) {
+    let violation = match joined(&dns1123_subdomain_in_bytes(&group)) {
         None if !group.contains('.') => Some("should be a domain with at least one dot".to_owned()),
-        flaw => flaw,
+        violation => violation,
     };
-    let of_group = match flaw {
+    let of_group = match violation {
         _ if group.is_empty() => Some(FieldError::required("spec.group", "")),
-        Some(flaw) => Some(invalid("spec.group", &Value::from(group), &flaw)),
+        Some(violation) => Some(invalid("spec.group", &Value::from(group), &violation)),
         None => None,
     };
     of_group.into_iter().chain(one_of("spec.scope", &text(spec, "scope"), &["Cluster", "Namespaced"])).collect()
@@ -108,60 +108,62 @@ fn check_names(names: &Map<String, Value>) -> Vec<FieldError> {
         ("listKind", list_kind),
     ];
     let missing = all.iter().filter(|(_, value)| value.is_empty());
-    let mut problems: Vec<FieldError> =
+    let mut errors: Vec<FieldError> =
         missing.map(|(name, _)| FieldError::required(child("spec.names", name), "")).collect();
-    problems.extend(
+    errors.extend(
         all.iter().filter(|(_, value)| !value.is_empty()).filter_map(|(name, value)| check_one_name(name, value)),
     );
-    problems.extend(check_labels(names, "shortNames"));
+    errors.extend(check_labels(names, "shortNames"));
     if !all[2].1.is_empty() && all[2].1 == all[3].1 {
-        problems.push(invalid(
+        errors.push(invalid(
             "spec.names.listKind",
             &Value::from(all[3].1.as_str()),
             "kind and listKind may not be the same",
         ));
     }
-    problems.extend(check_labels(names, "categories"));
-    problems
+    errors.extend(check_labels(names, "categories"));
+    errors
 }
 
 fn check_one_name(name: &str, value: &str) -> Option<FieldError> {
-    let flaw = match name {
+    let violation = match name {
         "kind" | "listKind" => joined(&dns1035_label(&value.to_lowercase()))
-            .map(|flaw| format!("may have mixed case, but should otherwise match: {flaw}")),
+            .map(|violation| format!("may have mixed case, but should otherwise match: {violation}")),
         _ => joined(&dns1035_label(value)),
     };
-    flaw.map(|flaw| invalid(child("spec.names", name), &Value::from(value), &flaw))
+    violation.map(|violation| invalid(child("spec.names", name), &Value::from(value), &violation))
 }
 
 fn check_labels(names: &Map<String, Value>, field: &str) -> Vec<FieldError> {
     let path = child("spec.names", field);
     let labels = texts(names, field);
-    let flawed =
-        labels.iter().enumerate().filter_map(|(at, label)| joined(&dns1035_label(label)).map(|flaw| (at, label, flaw)));
-    flawed.map(|(at, label, flaw)| invalid(index(&path, at), &Value::from(label.as_str()), &flaw)).collect()
+    let flawed = labels
+        .iter()
+        .enumerate()
+        .filter_map(|(at, label)| joined(&dns1035_label(label)).map(|violation| (at, label, violation)));
+    flawed.map(|(at, label, violation)| invalid(index(&path, at), &Value::from(label.as_str()), &violation)).collect()
 }
 
 fn check_conversion(spec: &Map<String, Value>) -> Vec<FieldError> {
     let Some(conversion) = spec.get("conversion").and_then(Value::as_object) else { return Vec::new() };
     let strategy = text(conversion, "strategy");
-    let mut problems: Vec<FieldError> =
+    let mut errors: Vec<FieldError> =
         one_of("spec.conversion.strategy", &strategy, &["None", "Webhook"]).into_iter().collect();
     if strategy == "Webhook" {
         let webhook = section(conversion, "webhook");
         let field = "spec.conversion.webhookClientConfig";
         match webhook.get("clientConfig") {
-            None => problems.push(FieldError::required(field, "required when strategy is set to Webhook")),
+            None => errors.push(FieldError::required(field, "required when strategy is set to Webhook")),
             Some(config) if config.get("url").is_some() == config.get("service").is_some() => {
-                problems.push(FieldError::required(field, "exactly one of url or service is required"));
+                errors.push(FieldError::required(field, "exactly one of url or service is required"));
             }
             Some(_) => {}
         }
         if texts(webhook, "conversionReviewVersions").is_empty() {
-            problems.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
+            errors.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
         }
     }
-    problems
+    errors
 }
 
 /// Groups of Kubernetes itself need an annotation with a link to the approval.

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::node::Node;
-use self::rules::{Changes, Place, Root};
+use self::rules::{Changes, Root, ValueAt};
 use self::validate::OldValue;
 
 /// Errors that keep CEL rules from being evaluated.
@@ -60,7 +60,7 @@ impl Schema {
         if node::depth(open_api_v3_schema) > 2 * node::DEPTH_MAX {
             return Err(vec![messages::forbidden(messages::NOWHERE, "the schema is nested too deeply")]);
         }
-        let root = Arc::new(Node::read_resource(open_api_v3_schema));
+        let root = Arc::new(Node::parse_resource(open_api_v3_schema));
         let rules_depth = rules::depth(&root);
         Ok(Schema { root, rules_depth })
     }
@@ -83,26 +83,26 @@ impl Schema {
 
     /// All that is wrong with an object; on an update, what was wrong already and has not changed is let pass.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let past = old.map(|value| OldValue { value, node: &self.root });
-        let mut problems = validate::check(&self.root, new, past, "");
-        problems.extend(embedded::check(&self.root, new, ""));
+        let old_value = old.map(|value| OldValue { value, node: &self.root });
+        let mut errors = validate::check(&self.root, new, old_value, "");
+        errors.extend(embedded::check(&self.root, new, ""));
         if old.is_none_or(|old| lists::check(&self.root, old, "").is_empty()) {
-            problems.extend(lists::check(&self.root, new, ""));
+            errors.extend(lists::check(&self.root, new, ""));
         }
         if rules::exist(&self.root) {
-            problems.extend(self.check_rules(new, old, &problems));
+            errors.extend(self.check_rules(new, old, &errors));
         }
-        problems
+        errors
     }
 
     /// Rules are for values of the right shape.
-    fn check_rules(&self, new: &Value, old: Option<&Value>, problems: &[FieldError]) -> Vec<FieldError> {
-        if problems.iter().any(|problem| BLOCKING.contains(&problem.reason)) {
+    fn check_rules(&self, new: &Value, old: Option<&Value>, errors: &[FieldError]) -> Vec<FieldError> {
+        if errors.iter().any(|error| BLOCKING.contains(&error.reason)) {
             return vec![messages::invalid(messages::NOWHERE, &Value::Null, UNCHECKED)];
         }
-        let past = old.map(|value| OldValue { value, node: &self.root });
-        let root = Place { node: &self.root, root: Root::Resource, value: new, old, path: "" };
-        rules::check(root, Changes::since(past), self.rules_depth)
+        let old_value = old.map(|value| OldValue { value, node: &self.root });
+        let root = ValueAt { node: &self.root, root: Root::Resource, value: new, old, path: "" };
+        rules::check(root, Changes::since(old_value), self.rules_depth)
     }
 }
 

@@ -17,28 +17,28 @@ pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
 }
 
 fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if let Some(additional) = node.additional.node() {
-        problems.extend(fields.iter().flat_map(|(name, value)| check(additional, value, &key(path, name))));
+        errors.extend(fields.iter().flat_map(|(name, value)| check(additional, value, &key(path, name))));
     }
     for (name, value) in fields {
         if let Some(property) = node.properties.get(name) {
-            problems.extend(check(property, value, &child(path, name)));
+            errors.extend(check(property, value, &child(path, name)));
         }
     }
-    problems
+    errors
 }
 
 fn check_items(node: &Node, items: &[Value], path: &str) -> Vec<FieldError> {
-    let mut problems = match &node.list {
+    let mut errors = match &node.list {
         List::Atomic => Vec::new(),
         List::Set => repeated(items).into_iter().map(|at| duplicate(index(path, at), &items[at])).collect(),
         List::Map(keys) => check_map(keys, items, path),
     };
     if let Some(items_node) = &node.items {
-        problems.extend(items.iter().enumerate().flat_map(|(at, item)| check(items_node, item, &index(path, at))));
+        errors.extend(items.iter().enumerate().flat_map(|(at, item)| check(items_node, item, &index(path, at))));
     }
-    problems
+    errors
 }
 
 fn check_map(keys: &[String], items: &[Value], path: &str) -> Vec<FieldError> {

@@ -88,47 +88,47 @@ pub(super) struct Pattern {
 
 impl Node {
     /// Parses a schema, ignoring what is invalid: [`super::validate_definition`] reports that.
-    pub(super) fn read(schema: &Value) -> Node {
+    pub(super) fn parse(schema: &Value) -> Node {
         let Value::Object(fields) = schema else { return Node::default() };
-        let mut node = Node::read_limits(fields);
+        let mut node = Node::parse_limits(fields);
         node.properties = map_of_nodes(fields.get("properties"));
-        node.additional = read_additional(fields.get("additionalProperties"));
-        node.items = fields.get("items").filter(|items| items.is_object()).map(|items| Box::new(Node::read(items)));
+        node.additional = parse_additional(fields.get("additionalProperties"));
+        node.items = fields.get("items").filter(|items| items.is_object()).map(|items| Box::new(Node::parse(items)));
         node.all_of = list_of_nodes(fields.get("allOf"));
         node.any_of = list_of_nodes(fields.get("anyOf"));
         node.one_of = list_of_nodes(fields.get("oneOf"));
-        node.not = fields.get("not").map(|not| Box::new(Node::read(not)));
+        node.not = fields.get("not").map(|not| Box::new(Node::parse(not)));
         node.checked_format = Format::named(&node.kind, node.int_or_string, &node.format);
         node
     }
 
     /// Parses the schema of a resource, with its rules.
-    pub(super) fn read_resource(schema: &Value) -> Node {
-        let mut node = Node::read(schema);
+    pub(super) fn parse_resource(schema: &Value) -> Node {
+        let mut node = Node::parse(schema);
         if rules::are_in(schema) {
-            rules::with_deep_stack(|| node.read_rules(schema, Root::Resource));
+            rules::with_deep_stack(|| node.parse_rules(schema, Root::Resource));
         }
         node
     }
 
-    fn read_rules(&mut self, schema: &Value, root: Root) {
+    fn parse_rules(&mut self, schema: &Value, root: Root) {
         for (name, property) in &mut self.properties {
             let root = root_of(property);
-            property.read_rules(&schema["properties"][name], root);
+            property.parse_rules(&schema["properties"][name], root);
         }
         if let Additional::Like(node) = &mut self.additional {
             let root = root_of(node);
-            node.read_rules(&schema["additionalProperties"], root);
+            node.parse_rules(&schema["additionalProperties"], root);
         }
         if let Some(node) = &mut self.items {
             let root = root_of(node);
-            node.read_rules(&schema["items"], root);
+            node.parse_rules(&schema["items"], root);
         }
         let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten().filter_map(Value::as_object);
         self.rules = rules.filter_map(|rule| Rule::compile(rule, self, root)).collect();
     }
 
-    fn read_limits(fields: &Map<String, Value>) -> Node {
+    fn parse_limits(fields: &Map<String, Value>) -> Node {
         Node {
             kind: text(fields, "type"),
             int_or_string: flag(fields, "x-kubernetes-int-or-string"),
@@ -142,7 +142,7 @@ impl Node {
             multiple_of: number(fields, "multipleOf"),
             min_length: integer(fields, "minLength"),
             max_length: integer(fields, "maxLength"),
-            pattern: Some(text(fields, "pattern")).filter(|text| !text.is_empty()).map(Pattern::read),
+            pattern: Some(text(fields, "pattern")).filter(|text| !text.is_empty()).map(Pattern::parse),
             min_items: integer(fields, "minItems"),
             max_items: integer(fields, "maxItems"),
             unique_items: flag(fields, "uniqueItems"),
@@ -152,7 +152,7 @@ impl Node {
             one_of_values: fields.get("enum").and_then(Value::as_array).cloned().unwrap_or_default(),
             preserve_unknown: flag(fields, "x-kubernetes-preserve-unknown-fields"),
             embedded: flag(fields, "x-kubernetes-embedded-resource"),
-            list: read_list(fields),
+            list: parse_list(fields),
             ..Node::default()
         }
     }
@@ -184,7 +184,7 @@ impl Node {
 }
 
 impl Pattern {
-    fn read(text: String) -> Self {
+    fn parse(text: String) -> Self {
         let regex = pattern::compile(&text);
         Self { text, regex }
     }
@@ -199,16 +199,16 @@ pub(super) fn depth(value: &Value) -> usize {
     }
 }
 
-fn read_additional(value: Option<&Value>) -> Additional {
+fn parse_additional(value: Option<&Value>) -> Additional {
     match value {
         Some(Value::Bool(true)) => Additional::Anything,
         Some(Value::Bool(false)) => Additional::Nothing,
-        Some(schema @ Value::Object(_)) => Additional::Like(Box::new(Node::read(schema))),
+        Some(schema @ Value::Object(_)) => Additional::Like(Box::new(Node::parse(schema))),
         _ => Additional::Unsaid,
     }
 }
 
-fn read_list(fields: &Map<String, Value>) -> List {
+fn parse_list(fields: &Map<String, Value>) -> List {
     match text(fields, "x-kubernetes-list-type").as_str() {
         "set" => List::Set,
         "map" => List::Map(texts(fields, "x-kubernetes-list-map-keys")),
@@ -218,11 +218,11 @@ fn read_list(fields: &Map<String, Value>) -> List {
 
 fn map_of_nodes(value: Option<&Value>) -> BTreeMap<String, Node> {
     let fields = value.and_then(Value::as_object).into_iter().flatten();
-    fields.map(|(name, schema)| (name.clone(), Node::read(schema))).collect()
+    fields.map(|(name, schema)| (name.clone(), Node::parse(schema))).collect()
 }
 
 fn list_of_nodes(value: Option<&Value>) -> Vec<Node> {
-    value.and_then(Value::as_array).into_iter().flatten().map(Node::read).collect()
+    value.and_then(Value::as_array).into_iter().flatten().map(Node::parse).collect()
 }
 
 pub(super) fn text(fields: &Map<String, Value>, name: &str) -> String {

@@ -73,7 +73,7 @@ impl Rule {
     }
 
     /// The errors of the rule and of its `messageExpression`.
-    pub(super) fn flaws(&self) -> (Option<&str>, Option<&str>) {
+    pub(super) fn violations(&self) -> (Option<&str>, Option<&str>) {
         let message = self.message_program.as_ref().and_then(|program| program.as_ref().err());
         (self.program.as_ref().err().map(String::as_str), message.map(String::as_str))
     }
@@ -115,17 +115,17 @@ pub(super) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    pub(super) fn since(past: Option<OldValue<'a>>) -> Self {
-        Self { here: past, nothing_above: false }
+    pub(super) fn since(old_value: Option<OldValue<'a>>) -> Self {
+        Self { here: old_value, nothing_above: false }
     }
 
     fn nothing(self, value: &Value) -> bool {
-        self.here.map_or(self.nothing_above, |past| past.value == value)
+        self.here.map_or(self.nothing_above, |old_value| old_value.value == value)
     }
 
     fn below(self, value: &Value, step: impl FnOnce(OldValue<'a>) -> Option<OldValue<'a>>) -> Self {
         match self.here {
-            Some(past) => Self { here: step(past), nothing_above: past.value == value },
+            Some(old_value) => Self { here: step(old_value), nothing_above: old_value.value == value },
             None => self,
         }
     }
@@ -133,7 +133,7 @@ impl<'a> Changes<'a> {
 
 /// A value with its schema, path and old value.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ValueAt<'a> {
     pub(super) node: &'a Node,
     pub(super) root: Root,
     pub(super) value: &'a Value,
@@ -142,48 +142,49 @@ pub(super) struct Place<'a> {
 }
 
 /// The errors of all rules of a value and of those below it that do not hold.
-pub(super) fn check(at: Place<'_>, changes: Changes<'_>, depth: usize) -> Vec<FieldError> {
+pub(super) fn check(at: ValueAt<'_>, changes: Changes<'_>, depth: usize) -> Vec<FieldError> {
     if depth > DEPTH_INLINE_MAX { with_deep_stack(|| check_at(at, changes)) } else { check_at(at, changes) }
 }
 
-fn check_at(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldError> {
+fn check_at(at: ValueAt<'_>, changes: Changes<'_>) -> Vec<FieldError> {
     if at.value.is_null() {
         return Vec::new();
     }
-    let at = Place { old: at.old.filter(|old| !old.is_null()), ..at };
-    let mut problems = check_here(at, changes);
+    let at = ValueAt { old: at.old.filter(|old| !old.is_null()), ..at };
+    let mut errors = check_here(at, changes);
     match at.value {
-        Value::Object(fields) => problems.extend(check_fields(at, fields, changes)),
-        Value::Array(items) => problems.extend(check_items(at, items, changes)),
+        Value::Object(fields) => errors.extend(check_fields(at, fields, changes)),
+        Value::Array(items) => errors.extend(check_items(at, items, changes)),
         _ => {}
     }
-    problems
+    errors
 }
 
-fn check_fields(at: Place<'_>, fields: &Map<String, Value>, changes: Changes<'_>) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+fn check_fields(at: ValueAt<'_>, fields: &Map<String, Value>, changes: Changes<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
     for (name, value) in fields {
         let old = at.old.and_then(|old| old.get(name));
-        let below = changes.below(at.value, |past| past.field(at.path, name));
+        let below = changes.below(at.value, |old_value| old_value.field(at.path, name));
         let named = at.node.properties.get(name).map(|node| (node, child(at.path, name)));
         let additional = at.node.additional.node().map(|node| (node, key(at.path, name)));
         for (node, path) in additional.into_iter().chain(named) {
-            problems.extend(check_at(Place { node, root: root_of(node), value, old, path: &path }, below));
+            errors.extend(check_at(ValueAt { node, root: root_of(node), value, old, path: &path }, below));
         }
     }
-    problems
+    errors
 }
 
-fn check_items(at: Place<'_>, items: &[Value], changes: Changes<'_>) -> Vec<FieldError> {
+fn check_items(at: ValueAt<'_>, items: &[Value], changes: Changes<'_>) -> Vec<FieldError> {
     let Some(node) = at.node.items.as_deref() else { return Vec::new() };
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for (position, value) in items.iter().enumerate() {
-        let old = at.old.and_then(|old| OldValue { value: old, node: at.node }.item(value)).map(|past| past.value);
-        let below = changes.below(at.value, |past| past.item(value));
+        let old =
+            at.old.and_then(|old| OldValue { value: old, node: at.node }.item(value)).map(|old_value| old_value.value);
+        let below = changes.below(at.value, |old_value| old_value.item(value));
         let path = index(at.path, position);
-        problems.extend(check_at(Place { node, root: root_of(node), value, old, path: &path }, below));
+        errors.extend(check_at(ValueAt { node, root: root_of(node), value, old, path: &path }, below));
     }
-    problems
+    errors
 }
 
 /// An embedded resource is a root of its own.
@@ -191,7 +192,7 @@ pub(super) fn root_of(node: &Node) -> Root {
     if node.embedded { Root::Resource } else { Root::Below }
 }
 
-fn check_here(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldError> {
+fn check_here(at: ValueAt<'_>, changes: Changes<'_>) -> Vec<FieldError> {
     if at.node.rules.is_empty() {
         return Vec::new();
     }
@@ -204,7 +205,7 @@ fn check_here(at: Place<'_>, changes: Changes<'_>) -> Vec<FieldError> {
 
 fn apply(
     rule: &Rule,
-    at: Place<'_>,
+    at: ValueAt<'_>,
     value: &cel::Value,
     old: Option<&cel::Value>,
     changes: Changes<'_>,
@@ -239,7 +240,7 @@ fn context<'a>(rule: &Rule, value: &cel::Value, old: Option<&cel::Value>) -> Con
 }
 
 /// The error of a rule that does not hold, with the message of its author.
-fn broken(rule: &Rule, at: Place<'_>, context: &Context<'_, '_>) -> FieldError {
+fn broken(rule: &Rule, at: ValueAt<'_>, context: &Context<'_, '_>) -> FieldError {
     let detail = own_message(rule, context).unwrap_or_else(|| match rule.message.as_str() {
         "" => format!("failed rule: {}", rule.text),
         message => message.to_owned(),

@@ -17,46 +17,46 @@ use crate::FieldError;
 /// The result of validating one value.
 #[derive(Debug, Default)]
 struct Outcome {
-    flaws: Vec<Flaw>,
+    violations: Vec<Violation>,
     matched: usize,
 }
 
 /// One error, and the text by which duplicates are recognized.
 #[derive(Debug)]
-struct Flaw {
-    problem: FieldError,
+struct Violation {
+    error: FieldError,
     text: String,
 }
 
 impl Outcome {
-    fn of(flaw: Flaw) -> Self {
-        Self { flaws: vec![flaw], matched: 0 }
+    fn of(violation: Violation) -> Self {
+        Self { violations: vec![violation], matched: 0 }
     }
 
     fn matched() -> Self {
-        Self { flaws: Vec::new(), matched: 1 }
+        Self { violations: Vec::new(), matched: 1 }
     }
 
-    fn add(&mut self, flaw: Flaw) {
-        if !self.flaws.iter().any(|known| known.text == flaw.text) {
-            self.flaws.push(flaw);
+    fn add(&mut self, violation: Violation) {
+        if !self.violations.iter().any(|known| known.text == violation.text) {
+            self.violations.push(violation);
         }
     }
 
     fn merge(&mut self, other: Outcome) {
-        other.flaws.into_iter().for_each(|flaw| self.add(flaw));
+        other.violations.into_iter().for_each(|violation| self.add(violation));
         self.matched += other.matched;
     }
 
     fn is_valid(&self) -> bool {
-        self.flaws.is_empty()
+        self.violations.is_empty()
     }
 }
 
-impl Flaw {
+impl Violation {
     /// Of the value at a path; the detail begins with the path.
     fn at(path: &str, value: &Value, detail: String) -> Self {
-        Self { problem: invalid(path, value, &detail), text: detail }
+        Self { error: invalid(path, value, &detail), text: detail }
     }
 
     /// An error without a path.
@@ -66,37 +66,37 @@ impl Flaw {
 
     fn of_type(path: &str, expected: &str, found: &str) -> Self {
         let detail = format!("{path} in body must be of type {expected}: {}", quoted(found));
-        Self { problem: type_invalid(path, found, &detail), text: detail }
+        Self { error: type_invalid(path, found, &detail), text: detail }
     }
 
     fn required(path: String) -> Self {
-        Self { text: format!("{path} in body is required"), problem: FieldError::required(path, "") }
+        Self { text: format!("{path} in body is required"), error: FieldError::required(path, "") }
     }
 }
 
 /// All errors of a value below a base path, which is empty for the root.
-pub(super) fn check(node: &Node, value: &Value, past: Option<OldValue<'_>>, base: &str) -> Vec<FieldError> {
-    let outcome = check_at(node, value, "", past);
-    let mut problems: Vec<FieldError> = outcome.flaws.into_iter().map(|flaw| flaw.problem).collect();
-    for problem in &mut problems {
-        problem.field = match problem.field.as_str() {
+pub(super) fn check(node: &Node, value: &Value, old_value: Option<OldValue<'_>>, base: &str) -> Vec<FieldError> {
+    let outcome = check_at(node, value, "", old_value);
+    let mut errors: Vec<FieldError> = outcome.violations.into_iter().map(|violation| violation.error).collect();
+    for error in &mut errors {
+        error.field = match error.field.as_str() {
             "" => place(base).to_owned(),
             field => child(base, field),
         };
     }
-    problems
+    errors
 }
 
 /// Ratcheting: errors of a value that has not changed are ignored.
-fn check_at(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
-    let mut outcome = check_all(node, value, path, past);
-    if !outcome.is_valid() && past.is_some_and(|past| past.value == value) {
-        outcome.flaws.clear();
+fn check_at(node: &Node, value: &Value, path: &str, old_value: Option<OldValue<'_>>) -> Outcome {
+    let mut outcome = check_all(node, value, path, old_value);
+    if !outcome.is_valid() && old_value.is_some_and(|old_value| old_value.value == value) {
+        outcome.violations.clear();
     }
     outcome
 }
 
-fn check_all(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
+fn check_all(node: &Node, value: &Value, path: &str, old_value: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = Outcome::default();
     if value.is_null() {
         outcome.merge(check_type(node, value, path));
@@ -110,16 +110,16 @@ fn check_all(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>)
     if !node.types().is_empty() || node.checked_format.is_some() {
         step(check_type(node, value, path));
     }
-    step(check_junctors(node, value, path, past));
+    step(check_junctors(node, value, path, old_value));
     match value {
         Value::String(text) => check_text(node, text, path).into_iter().for_each(&mut step),
         Value::Number(number) => step(number::check(node, number, path)),
-        Value::Array(items) => step(check_items(node, items, path, past)),
+        Value::Array(items) => step(check_items(node, items, path, old_value)),
         _ => {}
     }
     step(check_enumeration(node, value, path));
     if let Value::Object(fields) = value {
-        step(check_fields(node, fields, path, past));
+        step(check_fields(node, fields, path, old_value));
     }
     outcome.matched += 1;
     outcome
@@ -133,13 +133,13 @@ fn check_type(node: &Node, value: &Value, path: &str) -> Outcome {
     let listed = value.is_string() || value.is_array();
     match value {
         Value::Null if types.is_empty() || types.contains(&"null") || node.nullable => Outcome::matched(),
-        Value::Null => Outcome::of(Flaw::of_type(path, &types.join(","), "null")),
+        Value::Null => Outcome::of(Violation::of_type(path, &types.join(","), "null")),
         _ if node.checked_format.is_some() && !listed && !fits => {
-            Outcome::of(Flaw::of_type(path, &node.format, found_format))
+            Outcome::of(Violation::of_type(path, &node.format, found_format))
         }
         _ if node.checked_format.is_some() && listed && !numeric => Outcome::matched(),
         _ if fits => Outcome::matched(),
-        _ => Outcome::of(Flaw::of_type(path, &types.join(","), found)),
+        _ => Outcome::of(Violation::of_type(path, &types.join(","), found)),
     }
 }
 
@@ -156,10 +156,10 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-fn check_junctors(node: &Node, value: &Value, path: &str, past: Option<OldValue<'_>>) -> Outcome {
+fn check_junctors(node: &Node, value: &Value, path: &str, old_value: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = Outcome::default();
     let alternatives =
-        |nodes: &[Node]| -> Vec<Outcome> { nodes.iter().map(|node| check_all(node, value, path, past)).collect() };
+        |nodes: &[Node]| -> Vec<Outcome> { nodes.iter().map(|node| check_all(node, value, path, old_value)).collect() };
     if !node.any_of.is_empty() {
         outcome.merge(any_of(alternatives(&node.any_of), path));
     }
@@ -169,8 +169,8 @@ fn check_junctors(node: &Node, value: &Value, path: &str, past: Option<OldValue<
     if !node.all_of.is_empty() {
         outcome.merge(all_of(alternatives(&node.all_of), path));
     }
-    if node.not.as_ref().is_some_and(|not| check_all(not, value, path, past).is_valid()) {
-        outcome.add(Flaw::nowhere(format!("{} must not validate the schema (not)", quoted(path))));
+    if node.not.as_ref().is_some_and(|not| check_all(not, value, path, old_value).is_valid()) {
+        outcome.add(Violation::nowhere(format!("{} must not validate the schema (not)", quoted(path))));
     }
     outcome.matched += 1;
     outcome
@@ -181,7 +181,7 @@ fn any_of(results: Vec<Outcome>, path: &str) -> Outcome {
     if results.iter().any(Outcome::is_valid) {
         outcome.matched = results.iter().find(|result| result.is_valid()).map_or(0, |valid| valid.matched);
     } else {
-        outcome.add(Flaw::nowhere(format!("{} must validate at least one schema (anyOf)", quoted(path))));
+        outcome.add(Violation::nowhere(format!("{} must validate at least one schema (anyOf)", quoted(path))));
         outcome.merge(best(results));
     }
     outcome
@@ -197,7 +197,10 @@ fn one_of(results: Vec<Outcome>, path: &str) -> Outcome {
     if valid == 1 {
         outcome.matched = results.iter().find(|result| result.is_valid()).map_or(0, |valid| valid.matched);
     } else {
-        outcome.add(Flaw::nowhere(format!("{} must validate one and only one schema (oneOf). {found}", quoted(path))));
+        outcome.add(Violation::nowhere(format!(
+            "{} must validate one and only one schema (oneOf). {found}",
+            quoted(path)
+        )));
     }
     if valid == 0 {
         outcome.merge(best(results));
@@ -212,7 +215,7 @@ fn all_of(results: Vec<Outcome>, path: &str) -> Outcome {
     results.into_iter().for_each(|result| outcome.merge(result));
     if valid < total {
         let none = if valid == 0 { ". None validated" } else { "" };
-        outcome.add(Flaw::nowhere(format!("{} must validate all the schemas (allOf){none}", quoted(path))));
+        outcome.add(Violation::nowhere(format!("{} must validate all the schemas (allOf){none}", quoted(path))));
     }
     outcome
 }
@@ -227,8 +230,8 @@ fn best(results: Vec<Outcome>) -> Outcome {
 fn check_text(node: &Node, text: &str, path: &str) -> Vec<Outcome> {
     let mut outcomes = vec![check_length(node, text, path)];
     if let Some(Format::Text(is_valid)) = node.checked_format {
-        let flaw = (!is_valid(text)).then(|| Flaw::of_type(path, &node.format, text));
-        outcomes.push(flaw.map(Outcome::of).unwrap_or_default());
+        let violation = (!is_valid(text)).then(|| Violation::of_type(path, &node.format, text));
+        outcomes.push(violation.map(Outcome::of).unwrap_or_default());
     }
     outcomes
 }
@@ -238,10 +241,14 @@ fn check_length(node: &Node, text: &str, path: &str) -> Outcome {
     let value = Value::from(text);
     if let Some(most) = node.max_length.filter(|most| length > *most) {
         let text = format!("{path} in body should be at most {most} chars long");
-        return Outcome::of(Flaw { problem: too_long(path, most), text });
+        return Outcome::of(Violation { error: too_long(path, most), text });
     }
     if let Some(least) = node.min_length.filter(|least| length < *least) {
-        return Outcome::of(Flaw::at(path, &value, format!("{path} in body should be at least {least} chars long")));
+        return Outcome::of(Violation::at(
+            path,
+            &value,
+            format!("{path} in body should be at least {least} chars long"),
+        ));
     }
     let Some(pattern) = &node.pattern else { return Outcome::default() };
     let expected = match &pattern.regex {
@@ -249,26 +256,35 @@ fn check_length(node: &Node, text: &str, path: &str) -> Outcome {
         Ok(_) => pattern.text.clone(),
         Err(error) => format!("{}, but pattern is invalid: {error}", pattern.text),
     };
-    Outcome::of(Flaw::at(path, &value, format!("{path} in body should match '{expected}'")))
+    Outcome::of(Violation::at(path, &value, format!("{path} in body should match '{expected}'")))
 }
 
-fn check_items(node: &Node, items: &[Value], path: &str, past: Option<OldValue<'_>>) -> Outcome {
+fn check_items(node: &Node, items: &[Value], path: &str, old_value: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = Outcome::default();
     for (at, item) in items.iter().enumerate() {
         if let Some(items_node) = &node.items {
-            outcome.merge(check_at(items_node, item, &index(path, at), past.and_then(|past| past.item(item))));
+            outcome.merge(check_at(
+                items_node,
+                item,
+                &index(path, at),
+                old_value.and_then(|old_value| old_value.item(item)),
+            ));
         }
     }
     let size = items.len() as i64;
     if let Some(least) = node.min_items.filter(|least| size < *least) {
-        outcome.add(Flaw::at(path, &Value::from(size), format!("{path} in body should have at least {least} items")));
+        outcome.add(Violation::at(
+            path,
+            &Value::from(size),
+            format!("{path} in body should have at least {least} items"),
+        ));
     }
     if let Some(most) = node.max_items.filter(|most| size > *most) {
         let text = format!("{path} in body should have at most {most} items");
-        outcome.add(Flaw { problem: too_many(path, items.len(), most), text });
+        outcome.add(Violation { error: too_many(path, items.len(), most), text });
     }
     if node.unique_items && (1..items.len()).any(|at| items[..at].contains(&items[at])) {
-        outcome.add(Flaw::at(path, &Value::from(""), format!("{path} in body shouldn't contain duplicates")));
+        outcome.add(Violation::at(path, &Value::from(""), format!("{path} in body shouldn't contain duplicates")));
     }
     outcome.matched += 1;
     outcome
@@ -287,30 +303,40 @@ fn check_enumeration(node: &Node, value: &Value, path: &str) -> Outcome {
     let allowed = |allowed: &Value| allowed.as_str().map_or_else(|| allowed.to_string(), str::to_owned);
     let supported: Vec<String> = node.one_of_values.iter().map(allowed).collect();
     let text = format!("{path} in body should be one of [{}]", supported.join(" "));
-    Outcome::of(Flaw { problem: not_supported(path, value, &supported), text })
+    Outcome::of(Violation { error: not_supported(path, value, &supported), text })
 }
 
-fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str, past: Option<OldValue<'_>>) -> Outcome {
+fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str, old_value: Option<OldValue<'_>>) -> Outcome {
     let mut outcome = check_field_count(node, fields, path);
     for (name, value) in fields.iter().filter(|(name, _)| !node.properties.contains_key(*name)) {
         match &node.additional {
             Additional::Nothing => {
                 let detail = format!("{path}.{name} in body is a forbidden property");
-                outcome.add(Flaw::at(path, &Value::from(name.as_str()), detail));
+                outcome.add(Violation::at(path, &Value::from(name.as_str()), detail));
             }
             Additional::Like(like) => {
-                outcome.merge(check_at(like, value, &child(path, name), past.and_then(|past| past.field(path, name))));
+                outcome.merge(check_at(
+                    like,
+                    value,
+                    &child(path, name),
+                    old_value.and_then(|old_value| old_value.field(path, name)),
+                ));
             }
             _ => {}
         }
     }
     for (name, property) in &node.properties {
         if let Some(value) = fields.get(name) {
-            outcome.merge(check_at(property, value, &child(path, name), past.and_then(|past| past.field(path, name))));
+            outcome.merge(check_at(
+                property,
+                value,
+                &child(path, name),
+                old_value.and_then(|old_value| old_value.field(path, name)),
+            ));
         }
     }
     for name in node.required.iter().filter(|name| !fields.contains_key(*name)) {
-        outcome.add(Flaw::required(child(path, name)));
+        outcome.add(Violation::required(child(path, name)));
     }
     outcome
 }
@@ -319,7 +345,7 @@ fn check_field_count(node: &Node, fields: &Map<String, Value>, path: &str) -> Ou
     let mut outcome = Outcome::default();
     let count = fields.len() as i64;
     if let Some(least) = node.min_properties.filter(|least| count < *least) {
-        outcome.add(Flaw::at(
+        outcome.add(Violation::at(
             path,
             &Value::from(count),
             format!("{path} in body should have at least {least} properties"),
@@ -327,7 +353,7 @@ fn check_field_count(node: &Node, fields: &Map<String, Value>, path: &str) -> Ou
     }
     if let Some(most) = node.max_properties.filter(|most| count > *most) {
         let text = format!("{path} in body should have at most {most} properties");
-        outcome.add(Flaw { problem: too_many(path, fields.len(), most), text });
+        outcome.add(Violation { error: too_many(path, fields.len(), most), text });
     }
     outcome
 }

@@ -120,7 +120,7 @@ fn denied(name: &str, status: &Value) -> ApiError {
     };
     let code =
         status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400).unwrap_or(400);
-    let mut refusal = ApiError::new(code, known_reason(reason), message);
-    refusal.details = Some(status["details"].clone()).filter(|details| !details.is_null());
-    refusal
+    let mut error = ApiError::new(code, known_reason(reason), message);
+    error.details = Some(status["details"].clone()).filter(|details| !details.is_null());
+    error
 }

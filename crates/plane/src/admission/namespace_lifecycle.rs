@@ -26,13 +26,13 @@ pub(crate) fn admit_creation(
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    let mut refusal = ApiError::forbidden(&resource.group_resource(), name, &why);
+    let mut error = ApiError::forbidden(&resource.group_resource(), name, &why);
     let message = format!("namespace {namespace} is being terminated");
     let cause = json!({ "reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace" });
-    if let Some(details) = &mut refusal.details {
+    if let Some(details) = &mut error.details {
         details["causes"] = json!([cause]);
     }
-    Err(refusal)
+    Err(error)
 }
 
 /// Whether an object may be deleted: some namespaces may not.

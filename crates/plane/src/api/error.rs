@@ -141,9 +141,9 @@ impl ApiError {
     /// The result of a patch cannot be decoded.
     pub fn invalid_patch(made: &str, problem: &str) -> Self {
         let problem = FieldError::invalid("patch", &Value::from(made), problem);
-        let mut refusal = Self::invalid("", "", "", std::slice::from_ref(&problem));
-        refusal.details = Some(json!({ "causes": [cause(&problem)] }));
-        refusal
+        let mut error = Self::invalid("", "", "", std::slice::from_ref(&problem));
+        error.details = Some(json!({ "causes": [cause(&problem)] }));
+        error
     }
 
     /// The object is invalid. The kind is written with its group: `Deployment.apps`.
@@ -167,9 +167,9 @@ impl ApiError {
         };
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(code);
         let reason = known_reason(status["reason"].as_str().unwrap_or(""));
-        let mut refusal = Self::new(code, reason, status["message"].as_str().unwrap_or(""));
-        refusal.details = Some(status["details"].clone()).filter(|details| !details.is_null());
-        refusal
+        let mut error = Self::new(code, reason, status["message"].as_str().unwrap_or(""));
+        error.details = Some(status["details"].clone()).filter(|details| !details.is_null());
+        error
     }
 
     /// The body of the response.

@@ -32,7 +32,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
 }
 
 /// The metadata, created if absent.
-pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object["metadata"].is_object() {
         object["metadata"] = json!({});
     }
@@ -40,7 +40,7 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
 }
 
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
-    of(object).insert(field.to_owned(), value);
+    metadata_mut(object).insert(field.to_owned(), value);
 }
 
 pub(crate) fn set_text(object: &mut Value, field: &str, text: &str) {
@@ -51,7 +51,7 @@ pub(crate) fn set_text(object: &mut Value, field: &str, text: &str) {
 pub(crate) fn copy(object: &mut Value, from: &Value, field: &str) {
     match from["metadata"].get(field) {
         Some(value) => set(object, field, value.clone()),
-        None => drop(of(object).remove(field)),
+        None => drop(metadata_mut(object).remove(field)),
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
 /// Sets the finalizers; an empty list removes the field.
 pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
     match finalizers.is_empty() {
-        true => drop(of(object).remove("finalizers")),
+        true => drop(metadata_mut(object).remove("finalizers")),
         false => set(object, "finalizers", json!(finalizers)),
     }
 }

@@ -3,7 +3,6 @@
 
 mod field;
 mod label;
-mod parse;
 
 pub(crate) use field::FieldSelector;
 pub(crate) use label::LabelSelector;

@@ -16,7 +16,7 @@ pub(crate) use scalar::kind as json_kind;
 /// Decodes an object in place, and gives back the paths of unknown fields, which are dropped: `spec.foo`. Objects of
 /// custom resources are left as they are.
 pub(crate) fn decode(resource: &Gvr, object: &mut Value) -> Result<Vec<String>, ApiError> {
-    let Some(shape) = types::of(resource) else { return Ok(Vec::new()) };
+    let Some(shape) = types::for_resource(resource) else { return Ok(Vec::new()) };
     let fields = match object.take() {
         Value::Null => Map::new(),
         Value::Object(fields) => fields,
@@ -46,10 +46,10 @@ pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, Strin
     }
 }
 
-/// The refusal of an object that cannot be decoded, or of unknown fields where these are not wanted:
+/// The error of an object that cannot be decoded, or of unknown fields where these are not wanted:
 /// `strict decoding error: unknown field "spec.foo"`.
 pub(crate) fn unhandled(resource: &Gvr, problem: &str) -> ApiError {
-    let kind = types::of(resource).map_or("", Struct::short_name);
+    let kind = types::for_resource(resource).map_or("", Struct::short_name);
     let version = &resource.version;
     ApiError::new(
         400,

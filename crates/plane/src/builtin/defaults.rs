@@ -22,7 +22,7 @@ type Fields = Map<String, Value>;
 
 /// Fills in what was left out of a decoded object. Objects of custom resources are left as they are.
 pub(crate) fn apply_defaults(resource: &Gvr, object: &mut Value) {
-    if let (Some(shape), Value::Object(fields)) = (types::of(resource), object) {
+    if let (Some(shape), Value::Object(fields)) = (types::for_resource(resource), object) {
         fill(shape, fields);
     }
 }

@@ -32,7 +32,8 @@ pub(crate) fn prepare(object: &mut Value, old: Option<&Value>) {
 /// Every namespace is labelled with its name.
 pub(crate) fn label(object: &mut Value) {
     let name = meta::name(object).to_owned();
-    meta::of(object).entry("labels").or_insert_with(|| json!({}))["kubernetes.io/metadata.name"] = json!(name);
+    meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}))["kubernetes.io/metadata.name"] =
+        json!(name);
 }
 
 /// Whether the content of a namespace still holds it.

@@ -1,5 +1,5 @@
 //! Decoding, defaults and checks, beside what a real API server (v1.36) answered: `answers.json` holds objects that it
-//! was given with what it made of them, less what only a server can know, and others with the causes of its refusal.
+//! was given with what it made of them, less what only a server can know, and others with the causes of its error.
 
 use kedge_schema::metadata::{Scope, validate_metadata};
 use proptest::prelude::*;
@@ -186,9 +186,9 @@ fn values_of_wrong_types_are_refused_in_the_servers_words() {
         ),
     ];
     for (pointer, value, problem) in rows {
-        let refusal = decode(&deployments(), &mut with(pointer, value)).expect_err(&problem);
+        let error = decode(&deployments(), &mut with(pointer, value)).expect_err(&problem);
         let message = format!("Deployment in version \"v1\" cannot be handled as a Deployment: {problem}");
-        assert_eq!((refusal.code, refusal.reason, refusal.message), (400, "BadRequest", message));
+        assert_eq!((error.code, error.reason, error.message), (400, "BadRequest", message));
     }
 }
 

@@ -153,7 +153,7 @@ impl Type {
 }
 
 /// The shape of a resource of the API server's own; none for custom ones.
-pub(crate) fn of(resource: &Gvr) -> Option<&'static Struct> {
+pub(crate) fn for_resource(resource: &Gvr) -> Option<&'static Struct> {
     let (.., name) = KINDS.iter().find(|(group, version, plural, _)| {
         resource.group == *group && resource.version == *version && resource.plural == *plural
     })?;

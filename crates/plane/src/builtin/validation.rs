@@ -21,7 +21,7 @@ pub(crate) use workload::deployment_status as check_deployment_status;
 /// What is wrong with a decoded and completed object of a built-in kind, its metadata included; with the one before it,
 /// also what must not have changed. Custom resources have no errors here: see [`kedge_schema::metadata`] for these.
 pub(crate) fn check(resource: &Gvr, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let Some(shape) = types::of(resource) else { return Vec::new() };
+    let Some(shape) = types::for_resource(resource) else { return Vec::new() };
     let kind = shape.short_name();
     // Events are validated by the group in which they are written.
     let mut errors = if kind == "Event" { Vec::new() } else { metadata::check(kind, new, old) };

@@ -36,7 +36,7 @@ use super::client::{ControllerClient, ObjectKey, wait};
 use crate::api::resource::Gvr;
 use crate::plane::Plane;
 use crate::storage::store::ChangeType;
-use reconcile::Desk;
+use reconcile::HpaContext;
 use schedule::Schedule;
 
 /// Who the controller is to the plane.
@@ -50,7 +50,7 @@ const WORKERS: usize = 5;
 /// The HPA controller.
 #[derive(Debug)]
 pub struct HpaController {
-    desk: Desk,
+    context: HpaContext,
     schedule: Schedule,
     /// What is remembered of each autoscaler. One that is deleted is forgotten when its next pass is due, so that one
     /// of the same name that takes its place before inherits it, as with the real controller.
@@ -63,7 +63,7 @@ impl HpaController {
     pub fn new(plane: &Plane, settings: Settings) -> Self {
         let period = settings.sync_period.to_std().unwrap_or(Duration::from_secs(15));
         Self {
-            desk: Desk::new(ControllerClient::new(plane, IDENTITY), settings),
+            context: HpaContext::new(ControllerClient::new(plane, IDENTITY), settings),
             schedule: Schedule::new(period),
             memories: BTreeMap::new(),
             seen: 0,
@@ -72,18 +72,18 @@ impl HpaController {
 
     /// Reconciles every autoscaler at its sync period, until it is dropped.
     pub async fn run(self) -> Infallible {
-        let Self { desk, mut schedule, mut memories, mut seen } = self;
-        let mut revision = desk.plane().revision();
+        let Self { context, mut schedule, mut memories, mut seen } = self;
+        let mut revision = context.plane().revision();
         // Reconciles borrow only the controller's context, while everything else continues.
-        let (desk, mut passes, mut busy) = (&desk, FuturesUnordered::new(), BTreeSet::new());
+        let (context, mut passes, mut busy) = (&context, FuturesUnordered::new(), BTreeSet::new());
         loop {
-            seen = notice(desk, &mut schedule, seen, revision.see());
+            seen = notice(context, &mut schedule, seen, revision.see());
             while passes.len() < WORKERS
                 && let Some(key) = schedule.take_due(&busy)
             {
                 let memory = memories.remove(&key).unwrap_or_default();
                 busy.insert(key.clone());
-                passes.push(async move { (desk.pass(&key, memory).await, key) });
+                passes.push(async move { (context.pass(&key, memory).await, key) });
             }
             let next_at = if passes.len() < WORKERS { schedule.next_at(&busy) } else { None };
             tokio::select! {
@@ -100,22 +100,22 @@ impl HpaController {
     /// Looks at one autoscaler now, out of its time; none if there is no such autoscaler. Whoever calls this instead of
     /// [`run`](Self::run) decides when the passes are.
     pub async fn pass(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
-        let newest = self.desk.plane().revision().see();
-        self.seen = notice(&self.desk, &mut self.schedule, self.seen, newest);
+        let newest = self.context.plane().revision().see();
+        self.seen = notice(&self.context, &mut self.schedule, self.seen, newest);
         let key = ObjectKey::new(namespace, name);
         let memory = self.memories.remove(&key).unwrap_or_default();
-        let outcome = self.desk.pass(&key, memory).await;
+        let outcome = self.context.pass(&key, memory).await;
         settle(&mut self.schedule, &mut self.memories, key, outcome.as_ref());
         outcome
     }
 }
 
 /// Learns which autoscalers came, changed and went; answers with the revision up to which that is known.
-fn notice(desk: &Desk, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
+fn notice(context: &HpaContext, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
     let now = Instant::now();
-    let Some(changes) = desk.plane().changes_since(seen) else {
-        for key in desk.autoscalers() {
-            desk.register(&key);
+    let Some(changes) = context.plane().changes_since(seen) else {
+        for key in context.autoscalers() {
+            context.register(&key);
             schedule.request(key, now);
         }
         return newest;
@@ -123,9 +123,9 @@ fn notice(desk: &Desk, schedule: &mut Schedule, seen: u64, newest: u64) -> u64 {
     for change in changes.iter().filter(|change| change.resource == *AUTOSCALERS) {
         let key = ObjectKey::new(change.namespace.as_deref().unwrap_or_default(), &change.name);
         if change.change_type == ChangeType::Deleted {
-            desk.forget(&key);
+            context.forget(&key);
         } else {
-            desk.register(&key);
+            context.register(&key);
             schedule.request(key, now);
         }
     }

@@ -148,7 +148,7 @@ fn take_finalizer(state: &mut State, uid: &str, finalizer: &str, now: DateTime<U
 fn set_owners(state: &mut State, resource: &Resource, object: &Arc<Value>, owners: Vec<Value>, now: DateTime<Utc>) {
     let mut changed = Value::clone(object);
     match owners.is_empty() {
-        true => drop(meta::of(&mut changed).remove("ownerReferences")),
+        true => drop(meta::metadata_mut(&mut changed).remove("ownerReferences")),
         false => meta::set(&mut changed, "ownerReferences", json!(owners)),
     }
     replace(state, entry(resource, object, now), object, changed);

@@ -24,7 +24,7 @@ const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 const ORDER: &str = "$setElementOrder";
 
 pub(super) fn apply(resource: &Gvr, current: &Value, patch: &Value) -> Result<Value, ApiError> {
-    let Some(shape) = types::of(resource) else {
+    let Some(shape) = types::for_resource(resource) else {
         let accepted = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
         let message =
             format!("the body of the request was in an unknown format - accepted media types include: {accepted}");

@@ -146,10 +146,10 @@ fn json_patches_that_do_not_fit_are_rejected() {
         json!([{ "op": "bogus", "path": "/spec" }]),
         json!([{ "path": "/spec/replicas" }]),
     ] {
-        let refusal = apply(PatchKind::Json, &deployments(), &deployment(), &patch).expect_err("no fit");
+        let error = apply(PatchKind::Json, &deployments(), &deployment(), &patch).expect_err("no fit");
         let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Invalid",
             "message": "the server rejected our request due to an error in our request", "details": {}, "code": 422 });
-        assert_eq!(refusal.status(), status, "{patch}");
+        assert_eq!(error.status(), status, "{patch}");
     }
 }
 
@@ -191,8 +191,8 @@ fn patches_that_are_none_are_bad_requests() {
         ),
     ];
     for (kind, patch, message) in rows {
-        let refusal = apply(kind, &deployments(), &deployment(), &patch).expect_err("none");
-        assert_eq!((refusal.code, refusal.reason, refusal.message), (400, "BadRequest", message), "{patch}");
+        let error = apply(kind, &deployments(), &deployment(), &patch).expect_err("none");
+        assert_eq!((error.code, error.reason, error.message), (400, "BadRequest", message), "{patch}");
     }
 }
 
@@ -359,18 +359,18 @@ fn strategic_merge_patches_without_sense_are_the_servers_mistake() {
         (pod(json!({ "$setElementOrder/containers": 3 })), "expected a []interface {}, but received a int64"),
     ];
     for (patch, message) in rows {
-        let refusal = apply(PatchKind::StrategicMerge, &deployments(), &deployment(), &patch).expect_err(message);
-        assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (500, "", message), "{patch}");
+        let error = apply(PatchKind::StrategicMerge, &deployments(), &deployment(), &patch).expect_err(message);
+        assert_eq!((error.code, error.reason, error.message.as_str()), (500, "", message), "{patch}");
     }
 }
 
 #[test]
 fn custom_resources_take_no_strategic_merge_patch() {
     let things = Gvr::new("example.com", "v1", "things");
-    let refusal = apply(PatchKind::StrategicMerge, &things, &json!({}), &json!({})).expect_err("custom");
-    assert_eq!((refusal.code, refusal.reason), (415, "UnsupportedMediaType"));
+    let error = apply(PatchKind::StrategicMerge, &things, &json!({}), &json!({})).expect_err("custom");
+    assert_eq!((error.code, error.reason), (415, "UnsupportedMediaType"));
     assert_eq!(
-        refusal.message,
+        error.message,
         "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     );
 }

@@ -74,7 +74,7 @@ fn cut(prefix: &str) -> &str {
 
 fn store(context: &RequestContext<'_>, mut object: Value) -> Result<Arc<Value>, ApiError> {
     let (now, name) = (context.plane.now(), meta::name(&object).to_owned());
-    meta::of(&mut object).remove("resourceVersion");
+    meta::metadata_mut(&mut object).remove("resourceVersion");
     let entry = Entry {
         resource: context.resource,
         namespace: context.namespace(),
@@ -98,9 +98,9 @@ fn refuse_taken(state: &State, context: &RequestContext<'_>, object: &Value) -> 
     let Some(taken) = state.store.get(&context.resource.collection, &key(context.namespace(), name)) else {
         return Ok(());
     };
-    let mut refusal = ApiError::already_exists(&context.resource.group_resource(), name);
+    let mut error = ApiError::already_exists(&context.resource.group_resource(), name);
     if meta::is_deleting(taken) {
-        refusal.message = format!("object is being deleted: {}", refusal.message);
+        error.message = format!("object is being deleted: {}", error.message);
     }
-    Err(refusal)
+    Err(error)
 }

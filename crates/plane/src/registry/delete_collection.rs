@@ -23,7 +23,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>) -> Result<ApiResponse, 
         let name = Some(meta::name(object).to_owned());
         let call = Call { verb: Verb::Delete, name, params, ..context.call.clone() };
         match delete::handle(&RequestContext { call: &call, ..*context }).await {
-            Err(refusal) if refusal.code != 404 => return Err(refusal),
+            Err(error) if error.code != 404 => return Err(error),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ use crate::storage::state::State;
 use crate::storage::store::{Collection, within};
 
 /// The timeout of a read that waits for a future revision.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The selectors of a list or a watch.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +93,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, as_of: AsOf) -> Result<
     check_options(context.call)?;
     let selected = Selected::read(context)?;
     let wanted = version(context.call.param("resourceVersion"))
-        .map_err(|refusal| ApiError::bad_request(format!("invalid resource version: {}", refusal.message)))?;
+        .map_err(|error| ApiError::bad_request(format!("invalid resource version: {}", error.message)))?;
     wait_for(context.plane, wanted).await?;
     let page = read_page(&context.plane.state(), context, as_of, &selected, wanted)?;
     Ok(ApiResponse::list(written(context.resource, page)))
@@ -196,9 +196,9 @@ fn too_old(token: Option<&Continue>) -> ApiError {
         None => ApiError::expired("The resourceVersion for the provided list is too old."),
         Some(token) => {
             let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
-            let mut refusal = ApiError::expired(message);
-            refusal.metadata = Some(json!({ "continue": Continue::written(token.start.clone(), -1) }));
-            refusal
+            let mut error = ApiError::expired(message);
+            error.metadata = Some(json!({ "continue": Continue::written(token.start.clone(), -1) }));
+            error
         }
     }
 }
@@ -227,7 +227,7 @@ pub(crate) async fn wait_for(plane: &Plane, wanted: u64) -> Result<(), ApiError>
             revision.changed().await;
         }
     };
-    let reached = tokio::time::timeout(PATIENCE, reach).await.is_ok();
+    let reached = tokio::time::timeout(TIMEOUT, reach).await.is_ok();
     let current = plane.state().store.revision();
     if reached { Ok(()) } else { Err(ApiError::too_large_version(wanted, current)) }
 }

@@ -36,11 +36,11 @@ fn check(context: &RequestContext<'_>, spec: &Value) -> Result<(), ApiError> {
     }
     let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
     let problem = FieldError::invalid("spec.resourceAttributes", &spec["resourceAttributes"], detail);
-    let mut refusal = ApiError::invalid(&context.resource.gvr.group, "", "", &[problem]);
-    if let Some(details) = refusal.details.as_mut().and_then(Value::as_object_mut) {
+    let mut error = ApiError::invalid(&context.resource.gvr.group, "", "", &[problem]);
+    if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
         details.remove("kind");
     }
-    Err(refusal)
+    Err(error)
 }
 
 fn authenticated(context: &RequestContext<'_>, spec: &Value) -> Value {

@@ -157,7 +157,7 @@ fn check_built_in_kind(resource: &Resource, object: &Value, version: &str, kind:
 
 /// Unknown and empty metadata is not kept.
 fn tidy_metadata(object: &mut Value) {
-    meta::of(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
+    meta::metadata_mut(object).retain(|field, value| METADATA.contains(&field.as_str()) && !is_empty(value));
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -173,7 +173,7 @@ fn is_empty(value: &Value) -> bool {
 /// Sets the fields of a new object that callers cannot choose. The number is unique to the object.
 pub(crate) fn creation(resource: &Resource, object: &mut Value, uid: &str, number: u64, created_at: &str) {
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-        meta::of(object).remove(field);
+        meta::metadata_mut(object).remove(field);
     }
     meta::set_text(object, "uid", uid);
     meta::set_text(object, "creationTimestamp", created_at);

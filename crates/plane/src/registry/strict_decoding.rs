@@ -13,13 +13,12 @@ use crate::registry::write_options::{UnknownFields, unknown_fields};
 /// Decodes an object of a request or the result of a patch.
 pub(crate) fn read(context: &RequestContext<'_>, mut object: Value) -> Result<Value, ApiError> {
     let sent = object.clone();
-    let mut unknown =
-        strategy::read(context.resource, &mut object).map_err(|refusal| blamed(context, &sent, refusal))?;
+    let mut unknown = strategy::read(context.resource, &mut object).map_err(|error| blamed(context, &sent, error))?;
     unknown.sort();
     match unknown_fields(context.call) {
         UnknownFields::Refused if !unknown.is_empty() => {
-            let refusal = strategy::unhandled(context.resource, &context.resource.kind, &strict_problem(&unknown));
-            Err(blamed(context, &sent, refusal))
+            let error = strategy::unhandled(context.resource, &context.resource.kind, &strict_problem(&unknown));
+            Err(blamed(context, &sent, error))
         }
         UnknownFields::Warned => {
             unknown.iter().for_each(|field| context.warnings.add(format!("unknown field {field:?}")));
@@ -30,12 +29,12 @@ pub(crate) fn read(context: &RequestContext<'_>, mut object: Value) -> Result<Va
 }
 
 /// Rewords a decoding error as an invalid patch where a patch made the object.
-fn blamed(context: &RequestContext<'_>, sent: &Value, refusal: ApiError) -> ApiError {
-    match (context.call.verb, refusal.message.split_once(" cannot be handled as a ")) {
+fn blamed(context: &RequestContext<'_>, sent: &Value, error: ApiError) -> ApiError {
+    match (context.call.verb, error.message.split_once(" cannot be handled as a ")) {
         (Verb::Patch(_), Some((_, rest))) => {
             let problem = rest.split_once(": ").map_or(rest, |(_, problem)| problem);
             ApiError::invalid_patch(&sent.to_string(), problem)
         }
-        _ => refusal,
+        _ => error,
     }
 }

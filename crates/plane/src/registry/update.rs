@@ -17,7 +17,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, part: Part) -> Result<A
     {
         rewrite::check_name(context, body)?;
         let mut object = body.clone();
-        meta::of(&mut object).remove("resourceVersion");
+        meta::metadata_mut(&mut object).remove("resourceVersion");
         return Ok(ApiResponse::created(create::create(context, object).await?));
     }
     Ok(ApiResponse::object(rewrite::rewrite(context, part, UidRule::Precondition, |_| Ok(body.clone())).await?))

@@ -171,8 +171,8 @@ impl Watch {
     }
 
     fn refuse_too_old(&mut self, oldest: u64) {
-        let refusal = ApiError::expired(format!("too old resource version: {} ({oldest})", self.position));
-        self.queue.push_back(line("ERROR", &refusal.status()));
+        let error = ApiError::expired(format!("too old resource version: {} ({oldest})", self.position));
+        self.queue.push_back(line("ERROR", &error.status()));
         self.state = Going::Ending;
     }
 

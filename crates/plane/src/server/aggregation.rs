@@ -18,7 +18,7 @@ use crate::plane::Plane;
 use crate::server::http::{ResponseBody, response, text};
 
 /// How long any request may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The service that serves a version of a group, if another server does.
 fn service(plane: &Plane, group: &str, version: &str) -> Option<Value> {
@@ -55,7 +55,7 @@ pub(crate) async fn forward(
         return text(503, "service unavailable\n");
     };
     set_user(&mut request, user);
-    match tokio::time::timeout(PATIENCE, backend.call(request)).await {
+    match tokio::time::timeout(TIMEOUT, backend.call(request)).await {
         Ok(Ok(answer)) => whole(answer).await,
         Ok(Err(why)) => text(503, &format!("error trying to reach service: {why}\n")),
         Err(_) => text(504, "Timeout: request did not complete within the allotted timeout\n"),

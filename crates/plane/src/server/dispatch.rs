@@ -34,7 +34,7 @@ impl Plane {
             return Err(ApiError::bad_request("a watch needs a connection"));
         }
         let answer = handle(self, &call, AsOf::default(), &Warnings::default()).await;
-        let code = answer.as_ref().map_or_else(|refusal| refusal.code, |answer| answer.code);
+        let code = answer.as_ref().map_or_else(|error| error.code, |answer| answer.code);
         (self.options().observe)(&call, code);
         Ok(answer?.into_value(Projection::Full))
     }

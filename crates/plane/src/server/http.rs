@@ -29,9 +29,9 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     if let Some(fixed) = health(request.uri().path()) {
         return text(200, fixed);
     }
-    let wants = match Wants::read(header(request.headers(), &ACCEPT)) {
+    let wants = match Wants::parse(header(request.headers(), &ACCEPT)) {
         Ok(wants) => wants,
-        Err(refusal) => return refused(&refusal),
+        Err(error) => return refused(&error),
     };
     let (method, uri) = (request.method().clone(), request.uri().clone());
     if let Some(found) = discovery::handle(plane, &method, uri.path(), wants).await {
@@ -45,7 +45,7 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     {
         return aggregation::forward(plane, group, version, user, request).await;
     }
-    let Some(target) = path::Target::read(uri.path()) else {
+    let Some(target) = path::Target::parse(uri.path()) else {
         let is_ours = path::group_version(uri.path()).is_some_and(|(group, _)| discovery::is_built_in(group));
         return if is_ours { refused(&ApiError::unknown_path()) } else { page_not_found() };
     };
@@ -62,9 +62,9 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     match read::call(user, &resource, target, request, &warnings).await {
         Ok(call) => {
             let answered = answered(plane, &call, as_of, wants.projection(), &warnings).await;
-            warned(answered.unwrap_or_else(|refusal| refused(&refusal)), warnings)
+            warned(answered.unwrap_or_else(|error| refused(&error)), warnings)
         }
-        Err(refusal) => refused(&refusal),
+        Err(error) => refused(&error),
     }
 }
 
@@ -127,8 +127,8 @@ pub(crate) fn text(code: u16, text: &str) -> Response<ResponseBody> {
     response(code, "text/plain; charset=utf-8", text.as_bytes().to_vec())
 }
 
-pub(crate) fn refused(refusal: &ApiError) -> Response<ResponseBody> {
-    json(refusal.code, &refusal.status())
+pub(crate) fn refused(error: &ApiError) -> Response<ResponseBody> {
+    json(error.code, &error.status())
 }
 
 fn page_not_found() -> Response<ResponseBody> {

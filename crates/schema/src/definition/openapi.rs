@@ -40,18 +40,18 @@ pub(super) fn check_whole(schema: &Value, path: &str) -> Vec<FieldError> {
     if node::depth(schema) > 2 * node::DEPTH_MAX {
         return vec![forbidden(path, "the schema is nested too deeply")];
     }
-    let root = Node::read_resource(schema);
-    let mut problems = Vec::new();
+    let root = Node::parse_resource(schema);
+    let mut errors = Vec::new();
     let readable = structural::is_readable(schema);
     if readable {
-        problems.extend(structural::check(schema, path));
+        errors.extend(structural::check(schema, path));
     }
-    if problems.is_empty() {
-        problems.extend(defaults::check(&root, path));
+    if errors.is_empty() {
+        errors.extend(defaults::check(&root, path));
     }
-    let node = (readable && problems.is_empty()).then_some(&root);
+    let node = (readable && errors.is_empty()).then_some(&root);
     let found = check(schema, path, &Above::default(), Level::Root, node);
-    problems.into_iter().chain(found.of_schema).chain(found.of_rules).collect()
+    errors.into_iter().chain(found.of_schema).chain(found.of_rules).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -86,34 +86,34 @@ fn check(schema: &Value, path: &str, above: &Above, level: Level, node: Option<&
 }
 
 fn check_said(schema: &Map<String, Value>, path: &str, above: &Above) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let kind = text(schema, "type");
     if !kind.is_empty() && !TYPES.contains(&kind.as_str()) {
-        problems.push(not_supported(child(path, "type"), &Value::from(kind.as_str()), &TYPES));
+        errors.push(not_supported(child(path, "type"), &Value::from(kind.as_str()), &TYPES));
     }
     if let Some(reason) = above.defaults_forbidden.as_ref().filter(|_| schema.contains_key("default")) {
-        problems.push(forbidden(child(path, "default"), &format!("must not be set {reason}")));
+        errors.push(forbidden(child(path, "default"), &format!("must not be set {reason}")));
     }
     for name in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
         if schema.contains_key(name) {
-            problems.push(forbidden(child(path, name), &format!("{name} is not supported")));
+            errors.push(forbidden(child(path, name), &format!("{name} is not supported")));
         }
     }
     if kind == "null" {
-        problems.push(forbidden(child(path, "type"), "type cannot be set to null, use nullable as an alternative"));
+        errors.push(forbidden(child(path, "type"), "type cannot be set to null, use nullable as an alternative"));
     }
     if schema.get("items").is_some_and(Value::is_array) {
-        problems.push(forbidden(child(path, "items"), "items must be a schema object and not an array"));
+        errors.push(forbidden(child(path, "items"), "items must be a schema object and not an array"));
     }
     if above.inside_meta && flag(schema, "x-kubernetes-embedded-resource") {
-        problems
+        errors
             .push(forbidden(child(path, "x-kubernetes-embedded-resource"), "must not be used inside of resource meta"));
     }
     if flag(schema, "uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        problems.push(forbidden(child(path, "uniqueItems"), detail));
+        errors.push(forbidden(child(path, "uniqueItems"), detail));
     }
-    problems
+    errors
 }
 
 fn check_additional(schema: &Map<String, Value>, path: &str, above: &Above, node: Option<&Node>) -> Found {
@@ -180,10 +180,10 @@ fn check_items(schema: &Map<String, Value>, path: &str, above: &Above, node: Opt
 
 /// The types of lists and maps.
 fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
         let field = child(path, "x-kubernetes-preserve-unknown-fields");
-        problems.push(invalid(field, &Value::from(false), "must be true or undefined"));
+        errors.push(invalid(field, &Value::from(false), "must be true or undefined"));
     }
     let kinds = [
         ("x-kubernetes-map-type", "object", ["atomic", "granular"].as_slice()),
@@ -194,16 +194,16 @@ fn check_kinds(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
         let kind = text(schema, "type");
         let detail = format!("must be {of} if {name} is specified");
         match kind.as_str() {
-            "" => problems.push(FieldError::required(child(path, "type"), &detail)),
-            kind if kind != of => problems.push(invalid(child(path, "type"), &Value::from(kind), &detail)),
-            _ if value == "set" => problems.extend(check_set(section(schema, "items"), &child(path, "items"))),
+            "" => errors.push(FieldError::required(child(path, "type"), &detail)),
+            kind if kind != of => errors.push(invalid(child(path, "type"), &Value::from(kind), &detail)),
+            _ if value == "set" => errors.extend(check_set(section(schema, "items"), &child(path, "items"))),
             _ => {}
         }
         if !supported.contains(&value) {
-            problems.push(not_supported(child(path, name), &Value::from(value), supported));
+            errors.push(not_supported(child(path, name), &Value::from(value), supported));
         }
     }
-    problems
+    errors
 }
 
 /// The items of a set are scalars or atomic.
@@ -223,70 +223,70 @@ fn check_set(items: &Map<String, Value>, path: &str) -> Option<FieldError> {
 
 /// The keys of lists that are maps.
 fn check_keys(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let keys = texts(schema, "x-kubernetes-list-map-keys");
     let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
     let field = child(path, "x-kubernetes-list-type");
     let must_be_map = "must be map if x-kubernetes-list-map-keys is non-empty";
     match list_type {
-        None if !keys.is_empty() => problems.push(FieldError::required(field, must_be_map)),
+        None if !keys.is_empty() => errors.push(FieldError::required(field, must_be_map)),
         Some(other) if !keys.is_empty() && other != "map" => {
-            problems.push(invalid(field, &Value::from(other), must_be_map))
+            errors.push(invalid(field, &Value::from(other), must_be_map))
         }
         _ => {}
     }
     if list_type != Some("map") {
-        return problems;
+        return errors;
     }
     if keys.is_empty() {
         let detail = "must not be empty if x-kubernetes-list-type is map";
-        problems.push(FieldError::required(child(path, "x-kubernetes-list-map-keys"), detail));
+        errors.push(FieldError::required(child(path, "x-kubernetes-list-map-keys"), detail));
     }
     let items_path = child(path, "items");
     match schema.get("items").map(|items| (items, items["type"].as_str().unwrap_or_default())) {
-        None => problems.push(FieldError::required(items_path, "must have a schema if x-kubernetes-list-type is map")),
-        Some((items, "object")) => problems.extend(check_each_key(&keys, items, path)),
+        None => errors.push(FieldError::required(items_path, "must have a schema if x-kubernetes-list-type is map")),
+        Some((items, "object")) => errors.extend(check_each_key(&keys, items, path)),
         Some((_, kind)) => {
             let detail = "must be object if parent array's x-kubernetes-list-type is map";
-            problems.push(invalid(child(&items_path, "type"), &Value::from(kind), detail));
+            errors.push(invalid(child(&items_path, "type"), &Value::from(kind), detail));
         }
     }
-    problems
+    errors
 }
 
 fn check_each_key(keys: &[String], items: &Value, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let field = child(path, "x-kubernetes-list-map-keys");
     for (at, name) in keys.iter().enumerate() {
         match items["properties"].get(name).map(|property| property["type"].as_str().unwrap_or_default()) {
-            None => problems.push(invalid(&field, &json!(keys), "entries must all be names of item properties")),
+            None => errors.push(invalid(&field, &json!(keys), "entries must all be names of item properties")),
             Some("array" | "object") => {
                 let path = key(&child(path, "items.properties"), name);
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                problems.push(invalid(child(&path, "type"), &Value::from("object"), detail));
+                errors.push(invalid(child(&path, "type"), &Value::from("object"), detail));
             }
             Some(_) => {}
         }
         if keys[..at].contains(name) {
-            problems.push(invalid(&field, &json!(keys), "must not contain duplicate entries"));
+            errors.push(invalid(&field, &json!(keys), "must not contain duplicate entries"));
         }
     }
-    problems
+    errors
 }
 
 /// Keys must be required or have a default.
 fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let list_type = text(schema, "x-kubernetes-list-type");
     let Some(items) =
         schema.get("items").and_then(Value::as_object).filter(|_| matches!(list_type.as_str(), "set" | "map"))
     else {
-        return problems;
+        return errors;
     };
     let path = child(path, "items");
     if flag(items, "nullable") {
         let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
-        problems.push(forbidden(child(&path, "nullable"), &detail));
+        errors.push(forbidden(child(&path, "nullable"), &detail));
     }
     let keys = if list_type == "map" { texts(schema, "x-kubernetes-list-map-keys") } else { Vec::new() };
     for name in keys {
@@ -295,29 +295,29 @@ fn check_key_values(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> 
         let reason = "this property is in x-kubernetes-list-map-keys, so it";
         if !texts(items, "required").contains(&name) && !property.contains_key("default") {
             let detail = format!("{reason} must have a default or be a required property");
-            problems.push(FieldError::required(child(&path, "default"), &detail));
+            errors.push(FieldError::required(child(&path, "default"), &detail));
         }
         if flag(property, "nullable") {
-            problems.push(forbidden(child(&path, "nullable"), &format!("{reason} cannot be nullable")));
+            errors.push(forbidden(child(&path, "nullable"), &format!("{reason} cannot be nullable")));
         }
     }
-    problems
+    errors
 }
 
 /// The fields of a rule beside its expression.
 fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let (said, message) = (text(rule, "rule"), text(rule, "message"));
     let has_lines = |text: &str| text.trim().contains(['\n', '\r']);
     let wrong_message = |detail: &str| invalid(child(path, "message"), &Value::from(message.as_str()), detail);
     if said.trim().is_empty() {
-        problems.push(FieldError::required(child(path, "rule"), "rule is not specified"));
+        errors.push(FieldError::required(child(path, "rule"), "rule is not specified"));
     } else if !message.is_empty() && message.trim().is_empty() {
-        problems.push(wrong_message("must be non-empty if specified"));
+        errors.push(wrong_message("must be non-empty if specified"));
     } else if has_lines(&message) {
-        problems.push(wrong_message("must not contain line breaks"));
+        errors.push(wrong_message("must not contain line breaks"));
     } else if has_lines(&said) && message.is_empty() {
-        problems.push(FieldError::required(
+        errors.push(FieldError::required(
             child(path, "message"),
             "message must be specified if rule contains line breaks",
         ));
@@ -325,30 +325,30 @@ fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>
     let expression = text(rule, "messageExpression");
     if !expression.is_empty() && expression.trim().is_empty() {
         let detail = "messageExpression must be non-empty if specified";
-        problems.push(FieldError::required(child(path, "messageExpression"), detail));
+        errors.push(FieldError::required(child(path, "messageExpression"), detail));
     }
     if let Some(reason) = rule.get("reason").filter(|reason| !REASONS.iter().any(|known| *reason == known)) {
-        problems.push(not_supported(child(path, "reason"), reason, &REASONS));
+        errors.push(not_supported(child(path, "reason"), reason, &REASONS));
     }
     let field = text(rule, "fieldPath");
-    if !field.is_empty() && !rules::path_is_valid(&field, &Node::read(&Value::Object(schema.clone()))) {
-        problems.push(invalid(child(path, "fieldPath"), &Value::from(field), "must be a valid path"));
+    if !field.is_empty() && !rules::path_is_valid(&field, &Node::parse(&Value::Object(schema.clone()))) {
+        errors.push(invalid(child(path, "fieldPath"), &Value::from(field), "must be a valid path"));
     }
-    problems
+    errors
 }
 
 fn check_compiled(said: &Map<String, Value>, rule: &rules::Rule, path: &str, above: &Above) -> Vec<FieldError> {
-    let (of_rule, of_message) = rule.flaws();
-    let mut problems = Vec::new();
-    problems.extend(of_rule.map(|flaw| invalid_as(child(path, "rule"), &shown(said), flaw)));
-    problems.extend(of_message.map(|flaw| invalid_as(child(path, "messageExpression"), &shown(said), flaw)));
+    let (of_rule, of_message) = rule.violations();
+    let mut errors = Vec::new();
+    errors.extend(of_rule.map(|violation| invalid_as(child(path, "rule"), &shown(said), violation)));
+    errors.extend(of_message.map(|violation| invalid_as(child(path, "messageExpression"), &shown(said), violation)));
     match (&above.uncorrelatable, said.get("optionalOldSelf")) {
         (Some(within), _) if rule.uses_old_self => {
             let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {within}");
-            problems.push(invalid(child(path, "rule"), &Value::from(text(said, "rule")), &detail));
+            errors.push(invalid(child(path, "rule"), &Value::from(text(said, "rule")), &detail));
         }
         (_, Some(optional)) if !rule.uses_old_self => {
-            problems.push(invalid(
+            errors.push(invalid(
                 child(path, "optionalOldSelf"),
                 optional,
                 "may not be set if oldSelf is not used in rule",
@@ -356,7 +356,7 @@ fn check_compiled(said: &Map<String, Value>, rule: &rules::Rule, path: &str, abo
         }
         _ => {}
     }
-    problems
+    errors
 }
 
 /// A rule as the API server renders it: with Go's names of the fields.

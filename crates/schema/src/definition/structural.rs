@@ -47,50 +47,50 @@ pub(super) fn is_readable(schema: &Value) -> bool {
 /// All errors that keep a schema from being structural, in the API server's order.
 pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let root = schema.as_object().unwrap_or(&NOTHING);
-    let mut problems = check_node(root, Level::Root, path);
-    problems.extend(check_complete(root, root, path, path));
-    problems.sort_by_key(|problem| format!("{}: {}", problem.field, problem.message));
-    problems
+    let mut errors = check_node(root, Level::Root, path);
+    errors.extend(check_complete(root, root, path, path));
+    errors.sort_by_key(|error| format!("{}: {}", error.field, error.message));
+    errors
 }
 
 fn check_node(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
-    let mut problems = check_below(schema, level, path);
-    problems.extend(check_extensions(schema, path));
-    problems.extend(check_junctors(schema, path, integer_or_text(schema)));
-    problems.extend(check_type(schema, level, path));
-    problems.extend(check_meta(schema, level, path));
+    let mut errors = check_below(schema, level, path);
+    errors.extend(check_extensions(schema, path));
+    errors.extend(check_junctors(schema, path, integer_or_text(schema)));
+    errors.extend(check_type(schema, level, path));
+    errors.extend(check_meta(schema, level, path));
     let embedded = flag(schema, "x-kubernetes-embedded-resource");
     if embedded && !flag(schema, "x-kubernetes-preserve-unknown-fields") && section(schema, "properties").is_empty() {
         let detail =
             "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-        problems.push(FieldError::required(child(path, "properties"), detail));
+        errors.push(FieldError::required(child(path, "properties"), detail));
     }
-    problems
+    errors
 }
 
 fn check_below(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     match schema.get("items").and_then(Value::as_object) {
-        Some(items) => problems.extend(check_node(items, Level::Item, &child(path, "items"))),
+        Some(items) => errors.extend(check_node(items, Level::Item, &child(path, "items"))),
         None if text(schema, "type") == "array" => {
-            problems.push(FieldError::required(child(path, "items"), "must be specified"))
+            errors.push(FieldError::required(child(path, "items"), "must be specified"))
         }
         None => {}
     }
     for (name, property) in section(schema, "properties") {
         let path = key(&child(path, "properties"), name);
-        problems.extend(check_node(property.as_object().unwrap_or(&NOTHING), Level::Field, &path));
+        errors.extend(check_node(property.as_object().unwrap_or(&NOTHING), Level::Field, &path));
     }
     if let Some(additional) = schema.get("additionalProperties") {
         let path = child(path, "additionalProperties");
         if level == Level::Root {
-            problems.push(forbidden(&path, "must not be used at the root"));
+            errors.push(forbidden(&path, "must not be used at the root"));
         }
-        problems.extend(
+        errors.extend(
             additional.as_object().into_iter().flat_map(|additional| check_node(additional, Level::Field, &path)),
         );
     }
-    problems
+    errors
 }
 
 fn check_extensions(schema: &Map<String, Value>, path: &str) -> Vec<FieldError> {
@@ -120,7 +120,7 @@ fn integer_or_text(schema: &Map<String, Value>) -> IntegerOrText {
 }
 
 fn check_junctors(schema: &Map<String, Value>, path: &str, exception: IntegerOrText) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for name in ["anyOf", "allOf", "oneOf"] {
         if name == "anyOf" && exception == IntegerOrText::AnyOf {
             continue;
@@ -128,44 +128,44 @@ fn check_junctors(schema: &Map<String, Value>, path: &str, exception: IntegerOrT
         for (at, nested) in list(schema, name).iter().enumerate() {
             let first = name == "allOf" && at == 0 && exception == IntegerOrText::FirstOfAllOf;
             let exception = if first { IntegerOrText::AnyOf } else { IntegerOrText::No };
-            problems.extend(check_nested(nested, &index(&child(path, name), at), exception));
+            errors.extend(check_nested(nested, &index(&child(path, name), at), exception));
         }
     }
-    problems.extend(
+    errors.extend(
         schema.get("not").into_iter().flat_map(|not| check_nested(not, &child(path, "not"), IntegerOrText::No)),
     );
     let pattern = text(schema, "pattern");
     if let Err(error) = pattern::compile(&pattern) {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
-        problems.push(invalid(child(path, "pattern"), &Value::from(pattern), &detail));
+        errors.push(invalid(child(path, "pattern"), &Value::from(pattern), &detail));
     }
-    problems
+    errors
 }
 
 fn check_nested(schema: &Value, path: &str, exception: IntegerOrText) -> Vec<FieldError> {
     let schema = schema.as_object().unwrap_or(&NOTHING);
-    let mut problems = check_junctors(schema, path, exception);
+    let mut errors = check_junctors(schema, path, exception);
     if let Some(items) = schema.get("items") {
-        problems.extend(check_nested(items, &child(path, "items"), IntegerOrText::No));
+        errors.extend(check_nested(items, &child(path, "items"), IntegerOrText::No));
     }
     for (name, property) in section(schema, "properties") {
-        problems.extend(check_nested(property, &key(&child(path, "properties"), name), IntegerOrText::No));
+        errors.extend(check_nested(property, &key(&child(path, "properties"), name), IntegerOrText::No));
     }
     if schema.get("additionalProperties").is_some_and(|additional| *additional != false) {
-        problems.push(forbidden(child(path, "additionalProperties"), "must be undefined to be structural"));
+        errors.push(forbidden(child(path, "additionalProperties"), "must be undefined to be structural"));
     }
     let said = |name: &str| schema.get(name).is_some_and(|value| !is_zero(value));
-    problems.extend(
+    errors.extend(
         FORBIDDEN.iter().filter(|(name, _)| said(name)).map(|(name, detail)| forbidden(child(path, name), detail)),
     );
     if said("x-kubernetes-validations") {
-        problems.push(forbidden(child(path, "x-kubernetes-validations"), "must be empty to be structural"));
+        errors.push(forbidden(child(path, "x-kubernetes-validations"), "must be empty to be structural"));
     }
     if section(schema, "properties").contains_key("metadata") {
         let path = key(&child(path, "properties"), "metadata");
-        problems.push(forbidden(path, "must not be specified in a nested context"));
+        errors.push(forbidden(path, "must not be specified in a nested context"));
     }
-    problems
+    errors
 }
 
 /// Values that equal an absent keyword.
@@ -183,23 +183,23 @@ fn check_type(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<Fiel
     let embedded = flag(schema, "x-kubernetes-embedded-resource");
     let typeless = flag(schema, "x-kubernetes-int-or-string") || flag(schema, "x-kubernetes-preserve-unknown-fields");
     let field = child(path, "type");
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let embedded_detail = "must be object if x-kubernetes-embedded-resource is true";
     match kind.as_str() {
         "object" => {}
-        "" if embedded => problems.push(FieldError::required(&field, embedded_detail)),
-        "" if !typeless => problems.push(FieldError::required(&field, empty_type(level))),
-        kind if embedded => problems.push(invalid(&field, &Value::from(kind), embedded_detail)),
+        "" if embedded => errors.push(FieldError::required(&field, embedded_detail)),
+        "" if !typeless => errors.push(FieldError::required(&field, empty_type(level))),
+        kind if embedded => errors.push(invalid(&field, &Value::from(kind), embedded_detail)),
         _ => {}
     }
     if embedded && schema.contains_key("additionalProperties") {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
-        problems.push(forbidden(child(path, "additionalProperties"), detail));
+        errors.push(forbidden(child(path, "additionalProperties"), detail));
     }
     if level == Level::Root && !matches!(kind.as_str(), "" | "object") {
-        problems.push(invalid(field, &Value::from(kind), "must be object at the root"));
+        errors.push(invalid(field, &Value::from(kind), "must be object at the root"));
     }
-    problems
+    errors
 }
 
 fn empty_type(level: Level) -> &'static str {
@@ -214,21 +214,21 @@ fn empty_type(level: Level) -> &'static str {
 fn check_meta(schema: &Map<String, Value>, level: Level, path: &str) -> Vec<FieldError> {
     let resource = level == Level::Root || flag(schema, "x-kubernetes-embedded-resource");
     let properties = section(schema, "properties");
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for (name, expected) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
         let Some(property) = properties.get(name).and_then(Value::as_object).filter(|_| resource) else { continue };
         let path = key(&child(path, "properties"), name);
         let kind = text(property, "type");
         if kind != expected {
-            problems.push(invalid(child(&path, "type"), &Value::from(kind), &format!("must be {expected}")));
+            errors.push(invalid(child(&path, "type"), &Value::from(kind), &format!("must be {expected}")));
         }
         if name == "metadata" && level == Level::Root && !says_names_alone(property) {
             let detail =
                 "must not specify anything other than name and generateName, but metadata is implicitly specified";
-            problems.push(forbidden(path, detail));
+            errors.push(forbidden(path, detail));
         }
     }
-    problems
+    errors
 }
 
 fn says_names_alone(metadata: &Map<String, Value>) -> bool {
@@ -246,17 +246,17 @@ fn check_complete(
     path: &str,
     nested_path: &str,
 ) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if let Some(not) = nested.get("not").and_then(Value::as_object) {
-        problems.extend(check_complete_below(not, schema, path, &child(nested_path, "not")));
+        errors.extend(check_complete_below(not, schema, path, &child(nested_path, "not")));
     }
     for name in ["allOf", "anyOf", "oneOf"] {
         for (at, junct) in list(nested, name).iter().enumerate() {
             let junct = junct.as_object().unwrap_or(&NOTHING);
-            problems.extend(check_complete_below(junct, schema, path, &index(&child(nested_path, name), at)));
+            errors.extend(check_complete_below(junct, schema, path, &index(&child(nested_path, name), at)));
         }
     }
-    problems
+    errors
 }
 
 fn check_complete_below(
@@ -265,14 +265,14 @@ fn check_complete_below(
     path: &str,
     nested_path: &str,
 ) -> Vec<FieldError> {
-    let mut problems = check_complete(nested, schema, path, nested_path);
+    let mut errors = check_complete(nested, schema, path, nested_path);
     let mut follow = |nested: &Value, schema: Option<&Value>, path: String, nested_path: String| match schema
         .and_then(Value::as_object)
     {
         Some(schema) => {
-            problems.extend(check_complete_below(nested.as_object().unwrap_or(&NOTHING), schema, &path, &nested_path))
+            errors.extend(check_complete_below(nested.as_object().unwrap_or(&NOTHING), schema, &path, &nested_path))
         }
-        None => problems.push(FieldError::required(path, &format!("because it is defined in {nested_path}"))),
+        None => errors.push(FieldError::required(path, &format!("because it is defined in {nested_path}"))),
     };
     if let Some(items) = nested.get("items") {
         follow(items, schema.get("items"), child(path, "items"), child(nested_path, "items"));
@@ -281,5 +281,5 @@ fn check_complete_below(
         let at = |path: &str| key(&child(path, "properties"), name);
         follow(property, section(schema, "properties").get(name), at(path), at(nested_path));
     }
-    problems
+    errors
 }

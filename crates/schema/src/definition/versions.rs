@@ -27,70 +27,70 @@ fn has_status(subresources: Option<&Value>) -> bool {
 }
 
 pub(super) fn check(spec: &Map<String, Value>) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for (at, version) in versions(spec).enumerate() {
         if !section(version, "schema").contains_key("openAPIV3Schema") {
-            problems.push(FieldError::required(child(&index("spec.versions", at), "schema.openAPIV3Schema"), ""));
+            errors.push(FieldError::required(child(&index("spec.versions", at), "schema.openAPIV3Schema"), ""));
         }
     }
     for (at, version) in versions(spec).enumerate() {
-        problems.extend(check_version(spec, version, &index("spec.versions", at)));
+        errors.extend(check_version(spec, version, &index("spec.versions", at)));
     }
-    problems.extend(check_storage(spec));
-    problems
+    errors.extend(check_storage(spec));
+    errors
 }
 
 fn check_version(spec: &Map<String, Value>, version: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let name = text(version, "name");
-    let flaw = joined(&dns1035_label(&name));
-    let mut problems: Vec<FieldError> =
-        flaw.map(|flaw| invalid(child(path, "name"), &Value::from(name), &flaw)).into_iter().collect();
+    let violation = joined(&dns1035_label(&name));
+    let mut errors: Vec<FieldError> =
+        violation.map(|violation| invalid(child(path, "name"), &Value::from(name), &violation)).into_iter().collect();
     if let Some(warning) = version.get("deprecationWarning").filter(|_| !flag(version, "deprecated")) {
-        problems.push(invalid(child(path, "deprecationWarning"), warning, "can only be set for deprecated versions"));
+        errors.push(invalid(child(path, "deprecationWarning"), warning, "can only be set for deprecated versions"));
     }
     if common(spec, "schema").is_none() {
         let status = has_status(version.get("subresources"));
-        problems.extend(
+        errors.extend(
             version.get("schema").into_iter().flat_map(|schema| check_schema(schema, status, &child(path, "schema"))),
         );
     }
     if common(spec, "subresources").is_none() {
-        problems.extend(check_scale(section(version, "subresources"), &child(path, "subresources")));
+        errors.extend(check_scale(section(version, "subresources"), &child(path, "subresources")));
     }
     if common(spec, "additionalPrinterColumns").is_none() {
-        problems
+        errors
             .extend(check_columns(list(version, "additionalPrinterColumns"), &child(path, "additionalPrinterColumns")));
     }
-    problems
+    errors
 }
 
 pub(super) fn check_common(spec: &Map<String, Value>) -> Vec<FieldError> {
     let status = versions(spec).any(|version| has_status(version.get("subresources")));
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if let Some(schema) = common(spec, "schema") {
-        problems.extend(check_schema(schema, status, "spec.validation"));
+        errors.extend(check_schema(schema, status, "spec.validation"));
     }
     if let Some(subresources) = common(spec, "subresources").and_then(Value::as_object) {
-        problems.extend(check_scale(subresources, "spec.subresources"));
+        errors.extend(check_scale(subresources, "spec.subresources"));
     }
     if let Some(columns) = common(spec, "additionalPrinterColumns").and_then(Value::as_array) {
-        problems.extend(check_columns(columns, "spec.additionalPrinterColumns"));
+        errors.extend(check_columns(columns, "spec.additionalPrinterColumns"));
     }
-    problems
+    errors
 }
 
 fn check_schema(schema: &Value, status: bool, path: &str) -> Vec<FieldError> {
     let Some(schema) = schema.get("openAPIV3Schema") else { return Vec::new() };
     let path = child(path, "openAPIV3Schema");
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if status {
-        problems.extend(check_root_beside_status(schema, &path));
+        errors.extend(check_root_beside_status(schema, &path));
     }
     if schema["nullable"] == true {
-        problems.push(forbidden(child(&path, "nullable"), "nullable cannot be true at the root"));
+        errors.push(forbidden(child(&path, "nullable"), "nullable cannot be true at the root"));
     }
-    problems.extend(openapi::check_whole(schema, &path));
-    problems
+    errors.extend(openapi::check_whole(schema, &path));
+    errors
 }
 
 /// A status subresource is validated alone: keywords at the root must not reach it.
@@ -129,21 +129,21 @@ fn check_root_beside_status(schema: &Value, path: &str) -> Option<FieldError> {
 
 fn check_storage(spec: &Map<String, Value>) -> Vec<FieldError> {
     let names: Vec<String> = versions(spec).map(|version| text(version, "name")).collect();
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
-        problems.push(invalid_as("spec.versions", &shown(spec), "must contain unique version names"));
+        errors.push(invalid_as("spec.versions", &shown(spec), "must contain unique version names"));
     }
     if versions(spec).filter(|version| flag(version, "storage")).count() != 1 {
-        problems.push(invalid_as(
+        errors.push(invalid_as(
             "spec.versions",
             &shown(spec),
             "must have exactly one version marked as storage version",
         ));
     }
-    if let Some(flaw) = names.first().and_then(|name| joined(&dns1035_label(name))) {
-        problems.push(invalid("spec.version", &Value::from(names[0].as_str()), &flaw));
+    if let Some(violation) = names.first().and_then(|name| joined(&dns1035_label(name))) {
+        errors.push(invalid("spec.version", &Value::from(names[0].as_str()), &violation));
     }
-    problems
+    errors
 }
 
 /// Versions as the API server renders them: with Go's names of the fields, without what they have in common.
@@ -180,16 +180,16 @@ pub(super) fn check_stored(status: &Map<String, Value>, spec: &Map<String, Value
         return vec![invalid(FIELD, &Value::Null, "must have at least one stored version")];
     }
     let unstored = storage.iter().filter(|name| !stored.contains(name));
-    let mut problems: Vec<FieldError> =
+    let mut errors: Vec<FieldError> =
         unstored.map(|name| invalid(FIELD, &json!(stored), &format!("must have the storage version {name}"))).collect();
     for (at, name) in stored.iter().enumerate().filter(|(_, name)| !names.contains(name)) {
         let detail = format!(
             "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage \
              migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
         );
-        problems.push(invalid(index(FIELD, at), &Value::from(name.as_str()), &detail));
+        errors.push(invalid(index(FIELD, at), &Value::from(name.as_str()), &detail));
     }
-    problems
+    errors
 }
 
 fn check_scale(subresources: &Map<String, Value>, path: &str) -> Vec<FieldError> {
@@ -223,27 +223,25 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<FieldError> {
 }
 
 fn check_column(column: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let (kind, format, json_path) = (text(column, "type"), text(column, "format"), text(column, "jsonPath"));
     let types = format!("must be one of {}", COLUMN_TYPES.join(","));
     if text(column, "name").is_empty() {
-        problems.push(FieldError::required(child(path, "name"), ""));
+        errors.push(FieldError::required(child(path, "name"), ""));
     }
     match kind.as_str() {
-        "" => problems.push(FieldError::required(child(path, "type"), &types)),
-        kind if !COLUMN_TYPES.contains(&kind) => {
-            problems.push(invalid(child(path, "type"), &Value::from(kind), &types))
-        }
+        "" => errors.push(FieldError::required(child(path, "type"), &types)),
+        kind if !COLUMN_TYPES.contains(&kind) => errors.push(invalid(child(path, "type"), &Value::from(kind), &types)),
         _ => {}
     }
     if !format.is_empty() && !COLUMN_FORMATS.contains(&format.as_str()) {
         let formats = format!("must be one of {}", COLUMN_FORMATS.join(","));
-        problems.push(invalid(child(path, "format"), &Value::from(format), &formats));
+        errors.push(invalid(child(path, "format"), &Value::from(format), &formats));
     }
     let field = child(path, "JSONPath");
     match json_path.as_str() {
-        "" => problems.push(FieldError::required(field, "")),
-        _ => problems.extend(simple_path(&json_path, &field)),
+        "" => errors.push(FieldError::required(field, "")),
+        _ => errors.extend(simple_path(&json_path, &field)),
     }
-    problems
+    errors
 }

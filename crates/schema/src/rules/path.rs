@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn paths_lead_to_fields_that_the_schema_names() {
-        let node = Node::read(&json!({ "type": "object", "properties": {
+        let node = Node::parse(&json!({ "type": "object", "properties": {
             "a": { "type": "object", "properties": { "b": { "type": "string" }, "c.d": { "type": "string" } } },
             "map": { "type": "object", "additionalProperties": { "type": "string" } },
         } }));

@@ -32,7 +32,7 @@ impl FieldSelector {
         // The order decides which of several errors is returned.
         parts.sort_unstable();
         let parts = parts.into_iter().filter(|part| !part.is_empty());
-        let terms = parts.map(|part| Term::read(part, text)).collect::<Result<Vec<_>, _>>();
+        let terms = parts.map(|part| Term::parse(part, text)).collect::<Result<Vec<_>, _>>();
         let fields = Fields::of(resource, selectable);
         let terms = terms.and_then(|terms| terms.into_iter().map(|term| fields.allow(term)).collect());
         terms.map(|terms| Self { terms }).map_err(|message| ApiError::new(400, "BadRequest", message))
@@ -56,7 +56,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 impl Term {
-    fn read(part: &str, whole: &str) -> Result<Self, String> {
+    fn parse(part: &str, whole: &str) -> Result<Self, String> {
         let sign_at = |sign| part.find(sign).map(|at| (at, sign));
         // The first operator counts, and of two at one position the longer one.
         let first = ["!=", "==", "="].into_iter().filter_map(sign_at).min_by_key(|(at, sign)| (*at, 2 - sign.len()));

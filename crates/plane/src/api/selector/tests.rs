@@ -92,8 +92,8 @@ fn label_selectors_that_are_none_are_refused_in_the_servers_words() {
         ("a=ü", requirement(&format!("values[0][a]: Invalid value: \"ü\": {VALUE}"))),
     ];
     for (text, expected) in rows {
-        let refusal = LabelSelector::parse(text).expect_err(text);
-        assert_eq!((refusal.code, refusal.reason, refusal.message), (400, "BadRequest", expected), "{text}");
+        let error = LabelSelector::parse(text).expect_err(text);
+        assert_eq!((error.code, error.reason, error.message), (400, "BadRequest", expected), "{text}");
     }
 }
 
@@ -179,8 +179,8 @@ fn field_selectors_that_are_none_are_refused_in_the_servers_words() {
         ),
     ];
     for (group, plural, text, expected) in rows {
-        let refusal = FieldSelector::parse(text, &resource(group, plural), &[]).expect_err(text);
-        assert_eq!((refusal.code, refusal.message.as_str()), (400, expected), "{plural}: {text}");
+        let error = FieldSelector::parse(text, &resource(group, plural), &[]).expect_err(text);
+        assert_eq!((error.code, error.message.as_str()), (400, expected), "{plural}: {text}");
     }
 }
 

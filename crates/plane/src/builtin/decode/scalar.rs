@@ -10,14 +10,14 @@ use super::path::Path;
 use crate::builtin::types::Shape;
 
 /// Why a value cannot be decoded.
-pub(super) enum Problem {
+pub(super) enum DecodeError {
     /// Its type is another one: what was found, and what Go wanted where that is not the type itself.
     Mismatch { found: String, wanted: Option<&'static str> },
     /// Something else, in its own words.
     Malformed(String),
 }
 
-impl Problem {
+impl DecodeError {
     /// In Go's words.
     pub(super) fn message(&self, path: &Path, typed: &str) -> String {
         match self {
@@ -41,27 +41,29 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn mismatch(value: &Value) -> Problem {
-    Problem::Mismatch { found: kind(value).to_owned(), wanted: None }
+fn mismatch(value: &Value) -> DecodeError {
+    DecodeError::Mismatch { found: kind(value).to_owned(), wanted: None }
 }
 
 /// The value as it is written again.
-pub(super) fn decode(shape: Shape, value: Value) -> Result<Value, Problem> {
+pub(super) fn decode(shape: Shape, value: Value) -> Result<Value, DecodeError> {
     match (shape, &value) {
         (Shape::Any, _) | (Shape::Text, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(value),
         (Shape::IntOrString, Value::String(_)) | (Shape::Float, Value::Number(_)) => Ok(value),
         (Shape::Int64, Value::Number(number)) if number.is_i64() => Ok(value),
         (Shape::Int32 | Shape::IntOrString, Value::Number(number)) if is_int32(number) => Ok(value),
         (Shape::Int32 | Shape::Int64 | Shape::IntOrString, Value::Number(number)) => {
-            Err(Problem::Mismatch { found: format!("number {number}"), wanted: int32_of(shape) })
+            Err(DecodeError::Mismatch { found: format!("number {number}"), wanted: int32_of(shape) })
         }
-        (Shape::IntOrString, _) => Err(Problem::Mismatch { found: kind(&value).to_owned(), wanted: int32_of(shape) }),
+        (Shape::IntOrString, _) => {
+            Err(DecodeError::Mismatch { found: kind(&value).to_owned(), wanted: int32_of(shape) })
+        }
         (Shape::Quantity, _) => quantity(&value),
         (Shape::Bytes, Value::String(text)) => bytes(text),
         (Shape::Time, Value::String(text)) => time(text),
         (Shape::MicroTime, Value::String(text)) => micro_time(text),
         (Shape::Time | Shape::MicroTime, _) => {
-            Err(Problem::Mismatch { found: kind(&value).to_owned(), wanted: Some("string") })
+            Err(DecodeError::Mismatch { found: kind(&value).to_owned(), wanted: Some("string") })
         }
         _ => Err(mismatch(&value)),
     }
@@ -75,13 +77,13 @@ fn int32_of(shape: Shape) -> Option<&'static str> {
     matches!(shape, Shape::IntOrString).then_some("int32")
 }
 
-fn quantity(value: &Value) -> Result<Value, Problem> {
+fn quantity(value: &Value) -> Result<Value, DecodeError> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
     };
     let quantity = Quantity::parse(&text).map_err(|error| {
-        Problem::Malformed(match error {
+        DecodeError::Malformed(match error {
             ParseError::Suffix { .. } => "unable to parse quantity's suffix".to_owned(),
             ParseError::NoDigits { .. } => "unable to parse numeric part of quantity".to_owned(),
             ParseError::Malformed { .. } => {
@@ -96,7 +98,7 @@ fn quantity(value: &Value) -> Result<Value, Problem> {
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-fn bytes(text: &str) -> Result<Value, Problem> {
+fn bytes(text: &str) -> Result<Value, DecodeError> {
     match LENIENT.decode(text) {
         Ok(bytes) => Ok(json!(STANDARD.encode(bytes))),
         Err(error) => {
@@ -105,18 +107,18 @@ fn bytes(text: &str) -> Result<Value, Problem> {
                 // The last four characters are not whole.
                 _ => text.len() / 4 * 4,
             };
-            Err(Problem::Malformed(format!("illegal base64 data at input byte {at}")))
+            Err(DecodeError::Malformed(format!("illegal base64 data at input byte {at}")))
         }
     }
 }
 
-fn time(text: &str) -> Result<Value, Problem> {
+fn time(text: &str) -> Result<Value, DecodeError> {
     let time = parsed(text).ok_or_else(|| bad_time(text, "2006-01-02T15:04:05Z07:00", text, "2006"))?;
     Ok(json!(time.format("%Y-%m-%dT%H:%M:%SZ").to_string()))
 }
 
 /// Exactly six digits of a second are wanted.
-fn micro_time(text: &str) -> Result<Value, Problem> {
+fn micro_time(text: &str) -> Result<Value, DecodeError> {
     const LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
     let time = parsed(text).ok_or_else(|| bad_time(text, LAYOUT, text, "2006"))?;
     let after_seconds = text.get("2006-01-02T15:04:05".len()..).unwrap_or_default();
@@ -133,6 +135,6 @@ fn parsed(text: &str) -> Option<DateTime<Utc>> {
     Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc())
 }
 
-fn bad_time(text: &str, layout: &str, rest: &str, wanted: &str) -> Problem {
-    Problem::Malformed(format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {wanted:?}"))
+fn bad_time(text: &str, layout: &str, rest: &str, wanted: &str) -> DecodeError {
+    DecodeError::Malformed(format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {wanted:?}"))
 }

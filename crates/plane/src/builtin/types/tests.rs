@@ -102,7 +102,7 @@ fn every_field_has_the_type_that_its_openapi_has() {
 #[test]
 fn every_kind_and_every_type_is_in_the_table() {
     for (group, version, plural, name) in KINDS {
-        assert_eq!(of(&Gvr::new(group, version, plural)).map(|shape| shape.name), Some(*name));
+        assert_eq!(for_resource(&Gvr::new(group, version, plural)).map(|shape| shape.name), Some(*name));
     }
     for shape in TABLE.structs.values() {
         shape.fields.values().for_each(|field| reach(field.typed));

@@ -24,7 +24,7 @@ use crate::plane::Plane;
 
 /// What passes work with.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct HpaContext {
     pub(super) client: ControllerClient,
     settings: Settings,
     targets: Targets,
@@ -40,7 +40,7 @@ struct Surroundings {
     readings: Vec<MetricReading>,
 }
 
-impl Desk {
+impl HpaContext {
     pub(super) fn new(client: ControllerClient, settings: Settings) -> Self {
         Self {
             targets: Targets::new(client.clone()),

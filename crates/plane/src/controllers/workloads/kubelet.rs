@@ -101,7 +101,7 @@ impl Kubelet {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         self.starting.insert(key.clone(), Start { uid, ready_at: Instant::now() + self.start_up });
         if !self.start_up.is_zero() {
-            // Nothing depends on it: a refusal only means that the pod is not seen starting.
+            // Nothing depends on it: a error only means that the pod is not seen starting.
             let _ = self.write(&key, pod, Stage::Starting).await;
         }
     }

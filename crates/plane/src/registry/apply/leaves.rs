@@ -34,7 +34,7 @@ impl fmt::Display for Place {
 pub(super) type Leaves = BTreeMap<Place, Value>;
 
 /// Fields that no manager owns.
-const NOBODYS: [&str; 11] = [
+const UNOWNED: [&str; 11] = [
     "apiVersion",
     "kind",
     "metadata.creationTimestamp",
@@ -51,21 +51,26 @@ const NOBODYS: [&str; 11] = [
 /// Collects the leaves of an object.
 pub(super) fn leaves(resource: &Gvr, object: &Value) -> Leaves {
     let mut found = Leaves::new();
-    gather(object, types::of(resource).map_or(Kind::Unknown, Kind::Struct), &mut Vec::new(), &mut found);
-    found.retain(|place, _| !NOBODYS.contains(&place.to_string().trim_start_matches('.')));
+    gather(
+        object,
+        types::for_resource(resource).map_or(ValueKind::Unknown, ValueKind::Struct),
+        &mut Vec::new(),
+        &mut found,
+    );
+    found.retain(|place, _| !UNOWNED.contains(&place.to_string().trim_start_matches('.')));
     found
 }
 
 /// What is known of a value.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ValueKind {
     Struct(&'static Struct),
     /// A list whose items have a key.
     Keyed(&'static str, Option<&'static Struct>),
     Unknown,
 }
 
-impl Kind {
+impl ValueKind {
     fn below(self, field: &str) -> Self {
         let Self::Struct(within) = self else { return Self::Unknown };
         let Some(field) = within.fields.get(field) else { return Self::Unknown };
@@ -83,7 +88,7 @@ fn struct_of(shape: Shape) -> Option<&'static Struct> {
     }
 }
 
-fn gather(value: &Value, kind: Kind, place: &mut Vec<Step>, found: &mut Leaves) {
+fn gather(value: &Value, kind: ValueKind, place: &mut Vec<Step>, found: &mut Leaves) {
     match (value, kind) {
         (Value::Object(fields), _) if !fields.is_empty() => {
             for (name, value) in fields {
@@ -92,10 +97,10 @@ fn gather(value: &Value, kind: Kind, place: &mut Vec<Step>, found: &mut Leaves) 
                 place.pop();
             }
         }
-        (Value::Array(items), Kind::Keyed(key, within)) if items.iter().all(|item| !item[key].is_null()) => {
+        (Value::Array(items), ValueKind::Keyed(key, within)) if items.iter().all(|item| !item[key].is_null()) => {
             for item in items {
                 place.push(Step::Item(key, item[key].to_string()));
-                gather(item, within.map_or(Kind::Unknown, Kind::Struct), place, found);
+                gather(item, within.map_or(ValueKind::Unknown, ValueKind::Struct), place, found);
                 place.pop();
             }
         }

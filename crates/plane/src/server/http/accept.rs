@@ -23,7 +23,7 @@ fn is_written(entry: &str) -> bool {
 }
 
 impl Wants {
-    pub(crate) fn read(accept: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(accept: &str) -> Result<Self, ApiError> {
         if accept.trim().is_empty() {
             return Ok(Self::Json);
         }

@@ -17,7 +17,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// Reads `/api/v1/…` and `/apis/GROUP/VERSION/…`; none if it names no resource.
-    pub(crate) fn read(path: &str) -> Option<Self> {
+    pub(crate) fn parse(path: &str) -> Option<Self> {
         let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         match parts.as_slice() {
@@ -106,7 +106,7 @@ mod tests {
             ),
         ];
         for (path, resource, namespace, name, subresource) in rows {
-            let read = Target::read(path).expect(path);
+            let read = Target::parse(path).expect(path);
             assert_eq!(read.resource.to_string(), resource, "{path}");
             assert_eq!(
                 (read.namespace.as_deref(), read.name.as_deref(), read.subresource.as_deref()),

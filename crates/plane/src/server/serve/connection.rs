@@ -59,12 +59,12 @@ impl Host {
         let user = caller::of_request(certified, request.headers(), |token| self.plane.holder(token));
         let user = match user {
             Ok(user) => user,
-            Err(refusal) => return refused(&refusal),
+            Err(error) => return refused(&error),
         };
         let audited = AuditedRequest::of(&request);
         let answer = match admitted(&user, &request) {
             Ok(()) => self.pass_on(&user, request).await,
-            Err(refusal) => refused(&refusal),
+            Err(error) => refused(&error),
         };
         if let Some(audit) = &self.audit {
             let (code, answered_at) = (answer.status().as_u16(), Utc::now());
@@ -107,7 +107,7 @@ struct AuditedRequest {
 
 impl AuditedRequest {
     fn of(request: &Request<Incoming>) -> Self {
-        let target = Target::read(request.uri().path());
+        let target = Target::parse(request.uri().path());
         Self {
             verb: verb(request, target.as_ref()),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),

@@ -42,7 +42,7 @@ pub async fn register(plane: &Plane) -> Result<(), ApiError> {
 fn respond(plane: &Plane, uri: &Uri) -> Response<Body> {
     let (code, value) = match answer(plane, uri) {
         Ok(value) => (200, value),
-        Err(refusal) => (refusal.code, refusal.status()),
+        Err(error) => (error.code, error.status()),
     };
     let answer = Response::builder().status(code).header("content-type", "application/json");
     answer.body(Body::from(value.to_string().into_bytes())).expect("codes are of this crate's making")
@@ -50,7 +50,7 @@ fn respond(plane: &Plane, uri: &Uri) -> Response<Body> {
 
 /// Answers a GET.
 fn answer(plane: &Plane, uri: &Uri) -> Result<Value, ApiError> {
-    let Some(target) = Target::read(uri.path()) else { return Ok(resources()) };
+    let Some(target) = Target::parse(uri.path()) else { return Ok(resources()) };
     if target.resource.plural != "pods" {
         return Err(ApiError::unknown_path());
     }
