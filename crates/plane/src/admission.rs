@@ -178,7 +178,7 @@ fn plural(resource: &Resource) -> Value {
 fn options(context: &RequestContext<'_>, operation: Operation) -> Value {
     let kind = match (operation, context.call.verb) {
         (Operation::Delete, _) => "DeleteOptions",
-        (_, crate::Verb::Patch(_)) => "PatchOptions",
+        (_, crate::api::request::Verb::Patch(_)) => "PatchOptions",
         (Operation::Create, _) => "CreateOptions",
         (Operation::Update, _) => "UpdateOptions",
     };

@@ -11,7 +11,7 @@ use chrono::{TimeDelta, Utc};
 use clap::Parser;
 use kedge_plane::controllers::{Accounts, Controllers, HpaSettings, Nodes, Settings};
 use kedge_plane::serve::tls::{self, KeyedCertificate};
-use kedge_plane::serve::{AuditLog, Behind, Tokens, serve, trust, usage};
+use kedge_plane::serve::{AuditLog, NetworkBackends, Tokens, front_proxy, resource_metrics, serve};
 use kedge_plane::{Options, Plane};
 use tokio::net::TcpListener;
 
@@ -95,20 +95,20 @@ async fn main() -> anyhow::Result<()> {
     tokio::spawn(Controllers::new(&plane, settings(&cli)).run());
     tokio::spawn(Nodes::new(&plane).run());
     tokio::spawn(Accounts::new(&plane, &authority).run());
-    tokio::spawn(Behind::new(&plane, Some(front_proxy)).run());
+    tokio::spawn(NetworkBackends::new(&plane, Some(front_proxy)).run());
     match serve(plane, listener, tls, audit).await {}
 }
 
 /// Puts into the plane what a cluster has from the start.
 async fn furnish(plane: &Plane, cli: &Cli, authority: &str) -> anyhow::Result<()> {
-    let published = trust::Published {
+    let published = front_proxy::Published {
         client_authority: authority.to_owned(),
         front_proxy_authority: String::from_utf8(tls::read(&cli.requestheader_client_ca_file)?)?,
         front_proxy_name: cli.requestheader_allowed_names.clone(),
     };
-    trust::publish(plane, &published).await?;
+    front_proxy::publish(plane, &published).await?;
     if cli.serve_usage {
-        usage::register(plane).await?;
+        resource_metrics::register(plane).await?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `schedule` | when which autoscaler is due |
-//! | `reconcile` | one look at one autoscaler: read, decide, write |
+//! | `reconcile` | one reconcile of one autoscaler: read, decide, write |
 //! | `target` | the scale of the target, whatever its kind |
 //! | `metrics` | what the metrics APIs answer |
 //! | `request` | questions to APIs, and their errors in the words of the controller's client |
@@ -97,7 +97,7 @@ impl HpaController {
         }
     }
 
-    /// Looks at one autoscaler now, out of its time; none if there is no such autoscaler. Whoever calls this instead of
+    /// Reconciles one autoscaler now, out of its period; none if there is no such autoscaler. A caller that uses this instead of
     /// [`run`](Self::run) decides when the passes are.
     pub async fn pass(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
         let newest = self.context.plane().revision().see();

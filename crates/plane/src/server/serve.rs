@@ -5,25 +5,25 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `connection` | one connection, and the requests on it |
-//! | `caller` | who calls |
-//! | [`tokens`] | tokens that were given out |
-//! | [`audit`] | who did what |
+//! | `caller` | authentication |
+//! | [`tokens`] | issued bearer tokens |
+//! | [`audit`] | the audit log |
 //! | [`tls`] | keys and certificates |
-//! | [`trust`] | how servers behind it know that it is the plane that calls |
-//! | [`behind`], `dial` | servers behind it, and calling them |
-//! | [`usage`] | `metrics.k8s.io`, from annotations of pods |
+//! | [`front_proxy`] | the ConfigMap by which aggregated API servers verify the plane |
+//! | [`network_backends`], `dial` | backends over the network, and calls to them |
+//! | [`resource_metrics`] | `metrics.k8s.io`, from annotations of pods |
 //!
 //! There is no authorization: every authenticated user may do everything.
 
 pub mod audit;
-pub mod behind;
 mod caller;
 mod connection;
 mod dial;
+pub mod front_proxy;
+pub mod network_backends;
+pub mod resource_metrics;
 pub mod tls;
 pub mod tokens;
-pub mod trust;
-pub mod usage;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 pub use audit::AuditLog;
-pub use behind::Behind;
+pub use network_backends::NetworkBackends;
 pub use tokens::Tokens;
 
 use crate::api::error::ApiError;

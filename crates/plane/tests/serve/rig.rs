@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Node;
 use kedge_plane::controllers::Nodes;
-use kedge_plane::serve::{AuditLog, Behind, Tokens, serve, tls};
+use kedge_plane::serve::{AuditLog, NetworkBackends, Tokens, serve, tls};
 use kedge_plane::{Options, Plane};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::config::AuthInfo;
@@ -99,7 +99,7 @@ impl Rig {
         let audit = AuditLog::create(&rig.folder.join("audit.log")).unwrap();
         let plane = Plane::new(options());
         rig.tasks = vec![
-            tokio::spawn(Behind::new(&plane, Some(front_proxy)).run()),
+            tokio::spawn(NetworkBackends::new(&plane, Some(front_proxy)).run()),
             tokio::spawn(Nodes::new(&plane).run()),
             tokio::spawn(serve(plane, listener, tls, Some(audit))),
         ];

@@ -65,7 +65,7 @@ async fn create(
 }
 
 /// The pods in the order in which they go: those that serve least, then the cheapest, then the newest.
-// The real order also looks at nodes and restarts, and takes ages that are about the same for equal.
+// The real order also depends on nodes and restarts, and takes ages that are about the same for equal.
 fn leave_first(mut pods: Vec<&Pod>) -> Vec<&Pod> {
     let rank = |pod: &&Pod| {
         let ready_since = ready_since(pod).filter(|_| is_ready(pod)).cloned();

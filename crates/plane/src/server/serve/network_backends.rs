@@ -34,7 +34,7 @@ const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Keeps the backends of the plane up to date.
 #[derive(Debug)]
-pub struct Behind {
+pub struct NetworkBackends {
     plane: Plane,
     /// The front-proxy certificate that the plane presents to aggregated API servers.
     front_proxy: Option<KeyedCertificate>,
@@ -59,7 +59,7 @@ struct Named {
     path: Option<String>,
 }
 
-impl Behind {
+impl NetworkBackends {
     pub fn new(plane: &Plane, front_proxy: Option<KeyedCertificate>) -> Self {
         Self { plane: plane.clone(), front_proxy, known: BTreeMap::new() }
     }
