@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use crate::cluster_cache::ClusterCache;
 use crate::cluster_watches::ClusterWatches;
-use crate::credentials::usage::{Sight, Usage};
+use crate::credentials::usage::{Usage, WatchCoverage};
 use crate::credentials::{self, Credentials, References};
 use crate::leadership::Leadership;
 use crate::metrics_source::ReadingsSource;
@@ -88,7 +88,7 @@ impl Operator {
             cluster: cluster.clone(),
             scopes: scopes.clone(),
             selector: settings.credentials.selector.clone(),
-            sight: Sight::of(&settings),
+            coverage: WatchCoverage::new(&settings.namespaces, settings.selector.as_deref()),
         });
         let watches = ClusterWatches::start(client.clone(), cluster.clone(), scopes.clone(), settings.selector.clone());
         let watches = Arc::new(watches);

@@ -43,12 +43,12 @@ pub struct Usage {
     pub scopes: Vec<Scope>,
     /// Which authentication objects are kept, as a label selector.
     pub selector: Option<String>,
-    pub sight: Sight,
+    pub coverage: WatchCoverage,
 }
 
-/// Whether every ScaledObject is seen. Where not, names of unseen ones must stay.
+/// Which ScaledObjects are watched. Where not all are, the names of unwatched ones must stay in the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum WatchCoverage {
     Everything,
     /// Only some namespaces: all that can refer to their own objects.
     SomeNamespaces,
@@ -64,16 +64,17 @@ struct Holder {
 
 type HolderEvent = (ReferenceKind, Scope, ListWatchEvent<Holder>);
 
-impl Sight {
-    pub fn of(settings: &crate::Settings) -> Self {
-        match (&settings.selector, settings.namespaces.as_slice()) {
+impl WatchCoverage {
+    /// The coverage of watches of these namespaces, all if there is none, with this label selector.
+    pub fn new(namespaces: &[String], selector: Option<&str>) -> Self {
+        match (selector, namespaces) {
             (Some(_), _) => Self::SomeObjects,
             (None, []) => Self::Everything,
             (None, _) => Self::SomeNamespaces,
         }
     }
 
-    /// Whether everybody who can refer to this kind is seen.
+    /// Whether every object that can refer to this kind is watched.
     fn covers(self, kind: &ReferenceKind) -> bool {
         match self {
             Self::Everything => true,
@@ -208,7 +209,7 @@ impl Usage {
         }
         let before = holder.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
         let mut users = users.to_vec();
-        if !self.sight.covers(&reference.kind) {
+        if !self.coverage.covers(&reference.kind) {
             users.extend(before.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned));
         }
         let listed = usage::render_users(before, &users);

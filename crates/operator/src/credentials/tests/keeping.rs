@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::usage::{Sight, Usage};
+use super::usage::{Usage, WatchCoverage};
 use super::*;
 use crate::cluster_cache::ClusterCache;
 use kedge_cluster::Clock;
@@ -18,7 +18,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn start(sight: Sight) -> Self {
+    fn start(coverage: WatchCoverage) -> Self {
         let cluster = TestCluster::new();
         let cache = Arc::new(ClusterCache::new(Arc::new(WorkQueue::new())));
         let usage = Arc::new(Usage {
@@ -27,7 +27,7 @@ impl Rig {
             cluster: cache.clone(),
             scopes: vec![Scope::Cluster],
             selector: None,
-            sight,
+            coverage,
         });
         let mut keeping = tokio::task::JoinSet::new();
         keeping.spawn(usage.keep());
@@ -60,7 +60,7 @@ impl Rig {
 
 #[tokio::test(start_paused = true)]
 async fn users_are_listed_while_they_refer_to_it() {
-    let rig = Rig::start(Sight::Everything);
+    let rig = Rig::start(WatchCoverage::Everything);
     let prom = format!("{AUTHS}/prom");
     rig.cluster.apply(&prom, from_secret("creds"));
     rig.expect(&prom, "/metadata/finalizers", json!(["finalizer.keda.sh"])).await;
@@ -77,7 +77,7 @@ async fn users_are_listed_while_they_refer_to_it() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_written_when_nothing_changed() {
-    let rig = Rig::start(Sight::Everything);
+    let rig = Rig::start(WatchCoverage::Everything);
     let mut known = from_secret("creds");
     known["metadata"] = json!({ "finalizers": ["finalizer.keda.sh"] });
     known["status"] = json!({ "scaledobjects": "a" });
@@ -91,7 +91,7 @@ async fn nothing_is_written_when_nothing_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_and_the_deletion_are_published_and_the_finalizer_is_removed() {
-    let rig = Rig::start(Sight::Everything);
+    let rig = Rig::start(WatchCoverage::Everything);
     let prom = format!("{CLUSTER_AUTHS}/prom");
     rig.cluster.apply(&prom, from_secret("creds"));
     rig.expect(&prom, "/metadata/finalizers", json!(["finalizer.keda.sh"])).await;
@@ -113,7 +113,7 @@ async fn a_change_and_the_deletion_are_published_and_the_finalizer_is_removed() 
 
 #[tokio::test(start_paused = true)]
 async fn names_of_objects_that_are_not_seen_stay() {
-    let rig = Rig::start(Sight::SomeNamespaces);
+    let rig = Rig::start(WatchCoverage::SomeNamespaces);
     let (own, shared) = (format!("{AUTHS}/prom"), format!("{CLUSTER_AUTHS}/prom"));
     for path in [&own, &shared] {
         let mut known = from_secret("creds");
