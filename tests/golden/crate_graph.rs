@@ -1,4 +1,4 @@
-//! The dependencies between the crates of the workspace, held against the block "Who may know whom" in `docs/ARCHITECTURE.md`.
+//! The dependencies between the crates of the workspace, held against the block "Dependencies between crates" in `docs/ARCHITECTURE.md`.
 //!
 //! `a <- b, c` in the block means that `b` and `c` may depend on `a`, and on all that `a` may depend on. A chain continues:
 //! `a <- b <- c`. Two or more blanks separate chains; words in parentheses are remarks.
@@ -13,7 +13,7 @@ use serde_json::Value;
 type Arrows = BTreeSet<(String, String)>;
 
 /// Where the block is.
-const HEADING: &str = "## Who may know whom";
+const HEADING: &str = "## Dependencies between crates";
 
 /// The drawn arrows of a block.
 fn drawn(block: &str) -> Arrows {
@@ -107,7 +107,7 @@ fn crates_depend_only_on_what_the_architecture_draws() {
             wrong.push(format!("`{name}` is not drawn"));
         }
     }
-    assert!(wrong.is_empty(), "docs/ARCHITECTURE.md, \"Who may know whom\":\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/ARCHITECTURE.md, \"Dependencies between crates\":\n{}", wrong.join("\n"));
 }
 
 #[test]
