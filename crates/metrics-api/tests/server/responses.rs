@@ -160,7 +160,7 @@ async fn a_head_has_all_but_the_body() {
 }
 
 #[tokio::test]
-async fn the_version_is_told() {
+async fn the_version_is_served() {
     let server = TestServer::start().await;
     let version = server.anyone().await.get("/version").await.json();
     assert_eq!(version["gitVersion"], concat!("v", env!("CARGO_PKG_VERSION")));
