@@ -31,7 +31,7 @@ fn the_reference_is_fresh() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_before_anything_is_begun() {
+fn all_invalid_settings_are_reported_at_once_before_start() {
     let said = error(&["operator", "--http-max-idle-conns-per-host=0"], &[("KEDA_HTTP_DEFAULT_TIMEOUT", "soon")]);
     let expected = "error: the operator cannot start:\n\
                     \x20 KEDA_HTTP_DEFAULT_TIMEOUT `soon` is not an integer; write plain digits, as in 5 or -3\n\

@@ -151,7 +151,7 @@ async fn passes_are_a_period_apart_and_nothing_makes_them_come_early() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_done_is_told_by_status_and_events() {
+async fn status_and_events_report_what_was_done() {
     let cluster = Cluster::start();
     cluster.serve_load().await;
     cluster.load.store(35, Ordering::Relaxed);
@@ -175,7 +175,7 @@ async fn what_was_done_is_told_by_status_and_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_missing_is_told_in_the_controllers_words() {
+async fn missing_metrics_are_reported_in_the_controllers_words() {
     let cluster = Cluster::start();
     cluster.deploy("web", 2).await;
     cluster.autoscale("web", load_per_replica(10)).await;

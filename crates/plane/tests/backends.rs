@@ -67,7 +67,7 @@ fn message(error: kube::Error) -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn webhooks_are_asked_and_their_refusals_told() {
+async fn webhooks_are_called_and_their_denials_returned() {
     let plane = Plane::new(Options::default());
     let client = plane.client("tester");
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -246,7 +246,7 @@ async fn quiet_watches_hear_bookmarks_and_end_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_too_long_ago_is_told_so() {
+async fn a_watch_from_an_expired_revision_gets_an_error() {
     let (plane, client) = plane();
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     api.create(&PostParams::default(), &config_map("a", "1")).await.expect("create");

@@ -202,7 +202,7 @@ mod tests {
     use super::Format;
 
     #[test]
-    fn strings_of_a_format_are_told_from_others() {
+    fn strings_of_a_format_are_recognised() {
         let rows = [
             ("date-time", "2014-12-15T19:30:20.000Z", true),
             ("date-time", "2014-12-15t19:30:20+01:00", true),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_an_unusual_way_is_written_anew() {
+    fn unusual_formatting_is_rewritten() {
         let rows = [
             "metadata: {name: scaledobjects.keda.sh}\n",
             "metadata:\n  name: scaledobjects.keda.sh\n  annotations: {}\n",

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_the_forms_there_are() {
+    fn an_unreadable_load_is_reported_with_the_accepted_forms() {
         for wrong in
             ["constant:", "constant:-1", "ramp:1", "wave:1..2", "wave:1..2/0s", "spike:1@5m", "spike:1@5+5m", "dya"]
         {

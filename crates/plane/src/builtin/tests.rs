@@ -218,7 +218,7 @@ fn values_of_other_kinds_are_refused_in_the_servers_words() {
 }
 
 #[test]
-fn unknown_fields_are_dropped_and_told() {
+fn unknown_fields_are_dropped_and_reported() {
     let mut object = json!({ "metadata": { "zz": 1 }, "spec": { "foo": 1, "Replicas": 3, "template": { "bar": { "x": 1 },
         "spec": { "containers": [{ "name": "c", "baz": null }] } } } });
     let unknown = decode(&deployments(), &mut object).expect("of the right types");

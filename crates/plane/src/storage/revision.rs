@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_told_before_the_wait_ends_it_and_what_is_no_news_does_not() {
+    async fn a_revision_announced_before_the_wait_ends_it_and_an_older_one_does_not() {
         let publisher = RevisionPublisher::new(1);
         let mut revision = publisher.subscribe();
         publisher.publish(2);

@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_told_becomes_metrics_with_targets_above_zero_or_a_reason(
+        fn any_response_becomes_metrics_with_targets_above_zero_or_an_error(
             all in proptest::collection::vec(("[a-c/%]{0,2}", any::<i64>(), any::<f64>()), 0..4),
         ) {
             let all: Vec<ServerMetricSpec> = all.iter().map(|(name, whole, float)| spec(name, *whole, *float)).collect();

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_is_set_and_the_query_written_anew() {
+    fn a_parameter_is_set_and_the_query_rewritten() {
         let rows = [
             ("", "api_key", "k", "api_key=k"),
             ("b=2&a=1", "api_key", "k&1", "a=1&api_key=k%261&b=2"),

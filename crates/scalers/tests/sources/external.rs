@@ -137,7 +137,7 @@ async fn activity_is_the_scalers_own_and_values_are_read_by_its_rules() {
 }
 
 #[tokio::test]
-async fn lies_about_metrics_are_told() {
+async fn invalid_metric_specs_are_reported() {
     let rows = [
         ("none", vec![], "it names no metric"),
         ("no name", vec![spec("", 1, 0.0)], "a metric has no name"),
@@ -158,7 +158,7 @@ async fn lies_about_metrics_are_told() {
 }
 
 #[tokio::test]
-async fn a_failing_call_is_told_with_the_call_and_the_scalers_words() {
+async fn a_failing_call_is_reported_with_the_call_and_the_scalers_message() {
     let fake = Fake::new(Answers::default());
     let address = fake.listen().await;
     let scaler = ExternalTrigger::at(&address).build(&registry());
@@ -207,7 +207,7 @@ async fn a_scaler_that_hangs_costs_its_limit_and_works_again_afterwards() {
 }
 
 #[tokio::test]
-async fn peers_that_are_no_scalers_are_told_apart_from_those_that_are_not_there() {
+async fn a_peer_that_is_no_scaler_is_distinguished_from_an_absent_one() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let other = Server::plain(|_| Reply::value("1")).await;
     let closing = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -246,7 +246,7 @@ async fn peers_that_are_no_scalers_are_told_apart_from_those_that_are_not_there(
 }
 
 #[tokio::test]
-async fn tls_believes_whom_it_is_told_to_and_shows_its_certificate() {
+async fn tls_trusts_the_configured_ca_and_presents_its_certificate() {
     let (known_ca, stranger) = (authority(), authority());
     let server = signed_by(&known_ca, "127.0.0.1");
     let client = signed_by(&known_ca, "kedge");

@@ -170,7 +170,7 @@ async fn an_old_token_is_used_while_it_lasts_if_there_is_no_new_one() {
 }
 
 #[tokio::test]
-async fn without_credentials_nobody_is_asked_and_no_secret_is_told() {
+async fn without_credentials_no_request_is_sent_and_no_secret_is_shown() {
     type Script = fn() -> Reply;
     let rows: [(&str, Script, &str); 5] = [
         ("refused", || Reply::status(401), "answered with status 401"),

@@ -180,7 +180,7 @@ async fn what_is_wrong_with_a_certificate_is_said_in_words() {
 }
 
 #[tokio::test]
-async fn a_source_that_does_not_speak_tls_is_told_apart() {
+async fn a_source_without_tls_is_recognised() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move {

@@ -122,7 +122,7 @@ fn a_service_principal_signs_in_by_one_of_two_ways() {
 }
 
 #[test]
-fn oauth2_is_looked_at_unless_another_identity_stands_beside_it() {
+fn oauth2_is_checked_unless_another_identity_is_given() {
     let oauth2 = |client: &str, url: &str| json!({ "type": "clientCredentials", "clientId": client, "tokenUrl": url });
     let bad = || oauth2("", "login");
     let beside = |provider: &str| json!({ "oauth2": bad(), "podIdentity": { "provider": provider } });

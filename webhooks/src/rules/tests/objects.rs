@@ -136,7 +136,7 @@ fn a_manifest_is_judged_by_itself() {
 }
 
 #[test]
-fn every_mistake_is_told_at_once_in_a_fixed_order() {
+fn every_violation_is_reported_at_once_in_a_fixed_order() {
     let spec = json!({
         "minReplicaCount": 5, "maxReplicaCount": 4,
         "fallback": { "failureThreshold": -1, "replicas": 1, "behavior": "scalingModifiers" },

@@ -105,7 +105,7 @@ fn resources_are_amounts_or_percentages() {
 }
 
 #[test]
-fn what_somebody_may_still_give_is_not_called_missing() {
+fn a_parameter_that_authentication_may_give_is_not_called_missing() {
     let prometheus = |changes: Value| changed(prometheus_json()["metadata"].clone(), changes);
     let api = json!({ "url": "http://api", "valueLocation": "a", "targetValue": "5", "authMode": "apiKey" });
     let rows: [(&str, Value, Option<&str>, &[&str]); 8] = [

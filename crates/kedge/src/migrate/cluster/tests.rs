@@ -89,7 +89,7 @@ async fn keep(server: &Server) -> anyhow::Result<Outcome> {
 }
 
 #[tokio::test]
-async fn a_release_that_somebody_else_wrote_meanwhile_is_read_again() {
+async fn a_release_changed_by_another_client_is_read_again() {
     let server = Server::new([vec![stored(1, "deployed", "7")], vec![stored(1, "deployed", "8")]], "8");
     assert!(matches!(keep(&server).await.unwrap(), Outcome::Changed(_)));
     let written = server.written.lock().unwrap().clone();

@@ -119,7 +119,7 @@ fn without_helm_objects_are_protected_and_handed_over() {
 }
 
 #[test]
-fn a_metrics_adapter_of_somebody_else_is_left_alone() {
+fn a_foreign_metrics_adapter_is_left_alone() {
     let mut other = live(shared().remove(0), Some("prometheus-adapter"));
     other.part_of = vec!["prometheus-adapter".to_owned()];
     assert_eq!(plan(&[other], &owner("kedge"), None), []);

@@ -119,7 +119,7 @@ fn what_works_is_not_spoken_of() {
 }
 
 #[test]
-fn a_release_that_takes_the_crds_along_is_told_of() {
+fn a_release_that_deletes_the_crds_is_reported() {
     let crd = "---\nkind: CustomResourceDefinition\nmetadata:\n  name: scaledobjects.keda.sh\n";
     let mut snapshot = snapshot([]);
     snapshot.releases[0].1.as_mut().unwrap().manifest = crd.to_owned();
@@ -131,7 +131,7 @@ fn a_release_that_takes_the_crds_along_is_told_of() {
 }
 
 #[test]
-fn owners_are_told_of_until_all_is_handed_over() {
+fn owners_are_reported_until_the_handover_is_complete() {
     let live = |object: Object, release: &str| LiveObject {
         object,
         owner: Some(owner(release)),

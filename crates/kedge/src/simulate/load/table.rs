@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_told_with_its_line() {
+    fn an_invalid_row_is_reported_with_its_line() {
         let table = [
             ("no rows", "time,value\n", "there are no rows"),
             ("no comma", "0s,1\n5s 3\n", "line 2, \"5s 3\": the comma"),

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_as_the_controllers_client_tells_them() {
+    fn errors_read_as_those_of_the_controllers_client() {
         let rows = [
             (
                 404,

@@ -131,7 +131,7 @@ async fn metrics_that_change_are_heard_and_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_the_metrics_that_wait_only_the_newest_are_told() {
+async fn of_pending_metric_specs_only_the_newest_is_delivered() {
     let sender = watch::Sender::new(vec![spec("jobs", 1, 0.0)]);
     let fake = Fake::new(Answers { streamed: Some(sender.subscribe()), ..Answers::default() });
     let network = Network::to(&fake, State::Up);

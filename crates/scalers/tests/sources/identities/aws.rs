@@ -152,7 +152,7 @@ async fn the_operators_own_keys_come_from_where_it_runs() {
 }
 
 #[tokio::test]
-async fn without_keys_nobody_is_asked_and_no_secret_is_told() {
+async fn without_keys_no_request_is_sent_and_no_secret_is_shown() {
     let prometheus = Server::plain(|_| Reply::value("1")).await;
     let refusing = Server::plain(|_| Reply::status(403)).await;
     let endpoint = format!("http://{}", refusing.address);
