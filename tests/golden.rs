@@ -24,5 +24,7 @@ mod samples;
 mod troubleshoot;
 #[path = "golden/wire.rs"]
 mod wire;
+#[path = "golden/words.rs"]
+mod words;
 #[path = "golden/workspace.rs"]
 mod workspace;
