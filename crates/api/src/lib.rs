@@ -31,3 +31,5 @@ pub use trigger::Trigger;
 
 #[cfg(test)]
 mod round_trip;
+#[cfg(test)]
+mod strategies;

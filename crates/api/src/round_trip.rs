@@ -1,47 +1,17 @@
 //! Every object of these types survives serialization and parsing, as JSON and as YAML.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use k8s_openapi::jiff::Timestamp;
-use proptest::collection::{btree_map, vec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use proptest::collection::btree_map;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::authentication::{ClusterTriggerAuthenticationSpec, TriggerAuthenticationSpec, TriggerAuthenticationStatus};
-use crate::scaled_job::{JobTemplate, ScaledJobSpec, ScaledJobStatus};
+use crate::scaled_job::{ScaledJobSpec, ScaledJobStatus};
 use crate::scaled_object::{ScaledObjectSpec, ScaledObjectStatus};
 use crate::{ClusterTriggerAuthentication, ScaledJob, ScaledObject, TriggerAuthentication};
-
-/// An optional quantity as users write it: a number or a text.
-pub(crate) fn any_int_or_string() -> impl Strategy<Value = Option<IntOrString>> {
-    option::of(prop_oneof![any::<i32>().prop_map(IntOrString::Int), any::<String>().prop_map(IntOrString::String)])
-}
-
-/// An optional time to the second, as Kubernetes writes it.
-pub(crate) fn any_time() -> impl Strategy<Value = Option<Time>> {
-    let seconds = 0..253_402_300_799_i64; // the year 9999
-    option::of(seconds.prop_map(|second| Time(Timestamp::from_second(second).unwrap())))
-}
-
-/// A Job template: any JSON object.
-pub(crate) fn any_job_template() -> impl Strategy<Value = JobTemplate> {
-    let leaf = prop_oneof![
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-    ];
-    let json = leaf.prop_recursive(4, 32, 4, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Value::from),
-            btree_map(any::<String>(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
-        ]
-    });
-    btree_map(any::<String>(), json, 0..6).prop_map(|map| JobTemplate(map.into_iter().collect()))
-}
 
 fn any_metadata() -> impl Strategy<Value = ObjectMeta> {
     let texts = || option::of(btree_map(any::<String>(), any::<String>(), 0..3));

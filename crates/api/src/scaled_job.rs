@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::batch::v1::JobSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
+#[cfg(test)]
+use proptest::strategy::Strategy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::condition::Condition;
-#[cfg(test)]
-use crate::round_trip::{any_job_template, any_time};
 use crate::scaled_object::TriggerActivity;
+#[cfg(test)]
+use crate::strategies::{any_json_object, any_time};
 use crate::trigger::Trigger;
 
 /// Defines which Jobs to create, how many, and by which events.
@@ -40,7 +42,7 @@ use crate::trigger::Trigger;
 #[serde(rename_all = "camelCase")]
 pub struct ScaledJobSpec {
     /// The spec of the Jobs to create, as in batch/v1.
-    #[cfg_attr(test, proptest(strategy = "any_job_template()"))]
+    #[cfg_attr(test, proptest(strategy = "any_json_object().prop_map(JobTemplate)"))]
     pub job_target_ref: JobTemplate,
 
     /// Seconds between two polls of the triggers and checks of finished Jobs. Default 30.

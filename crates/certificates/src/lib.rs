@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`contents`] | the four parts of the Secret | yes |
 //! | [`spec`] | names, lifetimes, and the times that follow from them | yes |
+//! | [`reason`] | the reasons to issue a certificate again | yes |
 //! | [`mod@plan`] | the next step of the rotation | yes |
 //! | [`issue`] | issues keys and certificates as planned | but for randomness |
 //! | `parse` | parses and verifies stored certificates and keys | yes |
@@ -24,11 +25,13 @@ pub mod files;
 pub mod issue;
 mod parse;
 pub mod plan;
+pub mod reason;
 pub mod rotation;
 pub mod spec;
 
 pub use ca_bundles::CaBundleTarget;
 pub use contents::SecretContents;
-pub use plan::{Plan, Reason, plan};
+pub use plan::{Plan, plan};
+pub use reason::Reason;
 pub use rotation::{Role, Rotator, Settings};
 pub use spec::{CertificateSpec, Lifetimes};

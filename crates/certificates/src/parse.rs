@@ -11,7 +11,7 @@ use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::contents::SecretContents;
-use crate::plan::Reason;
+use crate::reason::Reason;
 
 /// The validity period of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,10 +18,10 @@ use crate::discovery::Discovery;
 use crate::health::{HealthState, Readiness, render_health};
 use crate::identity::Identity;
 use crate::openapi::OpenApi;
+use crate::parts::Parts;
 use crate::response::{self, HttpResponse};
 use crate::review::{AccessVerdict, ReviewCache};
 use crate::route::{Route, parse_route};
-use crate::server::Parts;
 use crate::settings::Settings;
 use crate::source::{MetricRequest, MetricSource};
 use crate::status::Status;
@@ -131,7 +131,7 @@ impl Api {
         let step = self.authorizer.authorize(caller, &wanted);
         match deadline.wait(step, || "the review of the caller's rights".to_owned()).await? {
             Ok(AccessVerdict::Allowed) => Ok(()),
-            Ok(AccessVerdict::Denied { because }) => Err(Status::forbidden(&caller.user, &wanted, &because)),
+            Ok(AccessVerdict::Denied { because }) => Err(wanted.forbidden(&caller.user, &because)),
             Err(error) => {
                 tracing::warn!(%error, "the rights of a caller could not be reviewed");
                 Err(Status::review_failed(&request.uri.to_string(), &error.to_string()))

@@ -3,6 +3,7 @@
 
 use http::Method;
 
+use crate::status::{Details, Status};
 use crate::target::Target;
 
 /// An empty text means absent, as in a SubjectAccessReview.
@@ -57,8 +58,23 @@ impl Attributes {
         }
     }
 
+    /// The denial of this request; `because` is the reason of the API server, often empty.
+    pub(crate) fn forbidden(&self, user: &str, because: &str) -> Status {
+        let mut message = self.describe_refusal(user);
+        if !because.is_empty() {
+            message = format!("{message}: {because}");
+        }
+        let details = match self {
+            Self::Path { .. } => Details::default(),
+            Self::Resource { group, resource, name, .. } => {
+                Details { name: name.clone(), group: group.clone(), kind: resource.clone() }
+            }
+        };
+        Status::forbidden(message, details)
+    }
+
     /// The message with which Kubernetes denies a request.
-    pub(crate) fn describe_refusal(&self, user: &str) -> String {
+    fn describe_refusal(&self, user: &str) -> String {
         match self {
             Self::Path { verb, path } => format!("forbidden: User {user:?} cannot {verb} path {path:?}"),
             Self::Resource { verb, group, namespace, resource, subresource, name, .. } => {

@@ -7,17 +7,16 @@
 //! | `trust` | the same, fetched and kept fresh |
 //! | `front_proxy` | the headers by which the front proxy names the caller |
 //! | `certificate` | chains of client certificates, and the names inside |
-//! | `token` | the bearer token |
 
 mod certificate;
 mod config;
 mod front_proxy;
-mod token;
 mod trust;
 
 use std::sync::Arc;
 
 use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use rustls::pki_types::CertificateDer;
 use rustls::time_provider::TimeProvider;
 
@@ -26,8 +25,8 @@ use crate::review::{ReviewCache, ReviewError};
 use certificate::{CaPool, Subject};
 use config::FrontProxyConfig;
 
+pub use crate::bearer_token::BearerToken;
 pub use config::{ConfigError, TrustConfig};
-pub use token::BearerToken;
 pub use trust::{CONFIG_MAP, CONFIG_NAMESPACE, Trust, TrustError};
 
 /// Why a step rejected what was presented. The reason is logged; the caller only receives a 401.
@@ -124,7 +123,30 @@ impl Authenticator {
     }
 
     async fn by_token(&self, headers: &HeaderMap) -> Result<Option<Identity>, AuthenticationError> {
-        let Some(token) = BearerToken::find(headers)? else { return Ok(None) };
+        let Some(token) = find_token(headers)? else { return Ok(None) };
         self.reviews.token(&token).await?.ok_or(AuthenticationError::Token).map(Some)
+    }
+}
+
+/// Finds the bearer token among the headers.
+fn find_token(headers: &HeaderMap) -> Result<Option<BearerToken>, AuthenticationError> {
+    let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| AuthenticationError::Header(AUTHORIZATION.to_string()))?;
+    Ok(BearerToken::parse(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_header_that_is_not_text_is_rejected_not_ignored() {
+        let mut headers = HeaderMap::new();
+        assert!(find_token(&headers).expect("text").is_none());
+        headers.insert(AUTHORIZATION, HeaderValue::from_bytes(b"Bearer \xff").expect("a header"));
+        let error = find_token(&headers).expect_err("must not pass");
+        assert_eq!(error.to_string(), "the header authorization is not text");
     }
 }

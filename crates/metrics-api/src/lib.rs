@@ -9,9 +9,11 @@
 //! | module | what it holds | pure |
 //! |---|---|---|
 //! | [`server`] | the server: `kedge-serving` handles connections and TLS; client certificates are verified for each request | |
+//! | `parts` | the parts that the process owns | |
 //! | `api` | one request: the order of the steps below, and its deadline | |
 //! | `target`, `route`, `accept`, `selector` | the requested resource, and its form | yes |
 //! | [`authentication`] | authenticates callers: requestheader front proxy, client certificate, bearer token, or anonymous | |
+//! | `identity`, `bearer_token` | a caller, and a credential | yes |
 //! | `attributes`, `authorization` | authorizes callers | |
 //! | [`review`] | TokenReview and SubjectAccessReview at the API server, cached | |
 //! | [`source`] | the trait that provides the values: this crate never queries a metric source | |
@@ -26,11 +28,13 @@ mod api;
 mod attributes;
 pub mod authentication;
 mod authorization;
+mod bearer_token;
 mod discovery;
 pub mod group;
 pub mod health;
 mod identity;
 mod openapi;
+mod parts;
 mod response;
 pub mod review;
 mod route;
@@ -47,7 +51,8 @@ mod fake_cluster;
 
 pub use authentication::{Trust, TrustConfig};
 pub use health::Readiness;
+pub use parts::Parts;
 pub use review::{KubeReviewer, Reviewer};
-pub use server::{Parts, serve};
+pub use server::serve;
 pub use settings::Settings;
 pub use source::{MetricError, MetricRequest, MetricSource, MetricValue};

@@ -14,7 +14,7 @@ use k8s_openapi::api::authorization::v1::{SubjectAccessReviewSpec, SubjectAccess
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use crate::authentication::BearerToken;
+use crate::bearer_token::BearerToken;
 use crate::identity::Identity;
 use crate::settings::Settings;
 use cache::{Key, VerdictCache};

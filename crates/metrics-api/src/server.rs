@@ -1,35 +1,15 @@
 //! The server: the API behind TLS, with optional client certificates. `kedge-serving` handles connections, and `api` requests.
 
-use std::fmt;
 use std::sync::Arc;
 
 use http::Request;
 use hyper::body::Incoming;
-use kedge_serving::{ClientCertificates, ClientChain, Security, ServeError, ServingCertificate, Stopped, Tls};
+use kedge_serving::{ClientCertificates, ClientChain, Security, ServeError, Stopped, Tls};
 use tokio::net::TcpListener;
 
 use crate::api::Api;
-use crate::authentication::Trust;
-use crate::health::Readiness;
-use crate::review::Reviewer;
+use crate::parts::Parts;
 use crate::settings::Settings;
-use crate::source::MetricSource;
-
-/// What the process gives the server to work with.
-#[derive(Clone)]
-pub struct Parts {
-    pub source: Arc<dyn MetricSource>,
-    pub reviewer: Arc<dyn Reviewer>,
-    pub trust: Trust,
-    pub certificate: ServingCertificate,
-    pub readiness: Readiness,
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Parts").finish_non_exhaustive()
-    }
-}
 
 /// Serves the API on a listening socket until `shutdown` is over. Then no connection is accepted any more, requests
 /// under way are completed, and connections are closed.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::Serialize;
 
-use crate::attributes::Attributes;
 use crate::group::{GROUP, RESOURCE};
 use crate::source::MetricError;
 
@@ -20,13 +19,13 @@ pub(crate) struct Status {
 
 /// What the failure is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-struct Details {
+pub(crate) struct Details {
     #[serde(skip_serializing_if = "String::is_empty")]
-    name: String,
+    pub(crate) name: String,
     #[serde(skip_serializing_if = "String::is_empty")]
-    group: String,
+    pub(crate) group: String,
     #[serde(skip_serializing_if = "String::is_empty")]
-    kind: String,
+    pub(crate) kind: String,
 }
 
 impl Status {
@@ -55,18 +54,8 @@ impl Status {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
-    /// The caller may not do this; `because` is the reason of the API server, often empty.
-    pub(crate) fn forbidden(user: &str, wanted: &Attributes, because: &str) -> Self {
-        let mut message = wanted.describe_refusal(user);
-        if !because.is_empty() {
-            message = format!("{message}: {because}");
-        }
-        let details = match wanted {
-            Attributes::Path { .. } => Details::default(),
-            Attributes::Resource { group, resource, name, .. } => {
-                Details { name: name.clone(), group: group.clone(), kind: resource.clone() }
-            }
-        };
+    /// The caller may not do this. The details name no object where the request is for a plain path.
+    pub(crate) fn forbidden(message: String, details: Details) -> Self {
         Self { details: Some(details), ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message) }
     }
 
@@ -155,6 +144,7 @@ struct NoMetadata {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::Attributes;
 
     fn metric_attributes() -> Attributes {
         Attributes::Resource {
@@ -194,19 +184,14 @@ mod tests {
                 "only the following media types are accepted: application/json",
             ),
             (
-                Status::forbidden("bob", &metric_attributes(), ""),
+                metric_attributes().forbidden("bob", ""),
                 403,
                 Some("Forbidden"),
                 r#"queue-depth.external.metrics.k8s.io is forbidden: User "bob" cannot list resource "queue-depth" in API group "external.metrics.k8s.io" in the namespace "shop""#,
             ),
+            (path.forbidden("bob", ""), 403, Some("Forbidden"), r#"forbidden: User "bob" cannot get path "/metrics""#),
             (
-                Status::forbidden("bob", &path, ""),
-                403,
-                Some("Forbidden"),
-                r#"forbidden: User "bob" cannot get path "/metrics""#,
-            ),
-            (
-                Status::forbidden("bob", &path, "no such role"),
+                path.forbidden("bob", "no such role"),
                 403,
                 Some("Forbidden"),
                 r#"forbidden: User "bob" cannot get path "/metrics": no such role"#,
@@ -236,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_status_has_the_shape_that_clients_know() {
-        let text = serde_json::to_string(&Status::forbidden("bob", &metric_attributes(), "")).expect("JSON");
+        let text = serde_json::to_string(&metric_attributes().forbidden("bob", "")).expect("JSON");
         assert!(
             text.starts_with(r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"#),
             "{text}"

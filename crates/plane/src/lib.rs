@@ -43,7 +43,7 @@ pub use api::identity::{Access, Identity};
 pub use api::request::{AsOf, Call, PatchKind, Verb};
 pub use api::resource::{GroupResource, Gvr};
 pub use plane::{Authenticate, Authorize, Backend, Issue, Observe, Options, Plane, Wall};
-pub use server::http::ResponseBody;
+pub use server::response::ResponseBody;
 #[cfg(feature = "serve")]
 pub use server::serve;
 pub use server::transport::Transport;

@@ -4,6 +4,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `rule` | one CEL rule, compiled |
 //! | `node` | a structural schema, parsed |
 //! | `prune`, `defaults` | pruning of unknown fields, defaulting |
 //! | `validate`, `format`, `pattern` | values against types, formats and limits |
@@ -29,6 +30,7 @@ pub mod names;
 mod node;
 mod pattern;
 mod prune;
+mod rule;
 mod rules;
 mod validate;
 
@@ -60,7 +62,7 @@ impl Schema {
         if node::depth(open_api_v3_schema) > 2 * node::DEPTH_MAX {
             return Err(vec![messages::forbidden(messages::NOWHERE, "the schema is nested too deeply")]);
         }
-        let root = Arc::new(Node::parse_resource(open_api_v3_schema));
+        let root = Arc::new(rules::parse_resource(open_api_v3_schema));
         let rules_depth = rules::depth(&root);
         Ok(Schema { root, rules_depth })
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::format::Format;
 use super::pattern;
-use super::rules::{self, Root, Rule, root_of};
+use super::rule::Rule;
 
 /// Deeper schemas are rejected: each level costs every walk over an object a level of the stack.
 pub(super) const DEPTH_MAX: usize = 64;
@@ -47,7 +47,7 @@ pub(super) struct Node {
     pub(super) preserve_unknown: bool,
     pub(super) embedded: bool,
     pub(super) list: List,
-    /// Compiled last, when all nodes are parsed.
+    /// Compiled by `rules`, when all nodes are parsed.
     pub(super) rules: Vec<Rule>,
 }
 
@@ -100,32 +100,6 @@ impl Node {
         node.not = fields.get("not").map(|not| Box::new(Node::parse(not)));
         node.checked_format = Format::named(&node.kind, node.int_or_string, &node.format);
         node
-    }
-
-    /// Parses the schema of a resource, with its rules.
-    pub(super) fn parse_resource(schema: &Value) -> Node {
-        let mut node = Node::parse(schema);
-        if rules::are_in(schema) {
-            rules::with_deep_stack(|| node.parse_rules(schema, Root::Resource));
-        }
-        node
-    }
-
-    fn parse_rules(&mut self, schema: &Value, root: Root) {
-        for (name, property) in &mut self.properties {
-            let root = root_of(property);
-            property.parse_rules(&schema["properties"][name], root);
-        }
-        if let Additional::Like(node) = &mut self.additional {
-            let root = root_of(node);
-            node.parse_rules(&schema["additionalProperties"], root);
-        }
-        if let Some(node) = &mut self.items {
-            let root = root_of(node);
-            node.parse_rules(&schema["items"], root);
-        }
-        let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten().filter_map(Value::as_object);
-        self.rules = rules.filter_map(|rule| Rule::compile(rule, self, root)).collect();
     }
 
     fn parse_limits(fields: &Map<String, Value>) -> Node {

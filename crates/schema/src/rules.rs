@@ -1,6 +1,7 @@
 //! The rules of a schema, `x-kubernetes-validations`: CEL expressions over a value and its old value.
 
 mod check;
+mod compile;
 mod library;
 mod path;
 mod source;
@@ -12,12 +13,13 @@ use cel::common::types::CelOptional;
 use cel::common::value::Val;
 use serde_json::{Map, Value};
 
-use check::Compiled;
+pub(super) use compile::parse_resource;
 pub(super) use path::is_valid as path_is_valid;
-pub(super) use stack::with_deep_stack;
+use stack::with_deep_stack;
 
 use super::messages::{child, duplicate, forbidden, index, invalid, invalid_unshown, key, place};
-use super::node::{Node, flag, text};
+use super::node::Node;
+use super::rule::Rule;
 use super::validate::OldValue;
 use crate::FieldError;
 
@@ -27,65 +29,11 @@ const DEPTH_INLINE_MAX: usize = 12;
 /// Longer messages of a rule's own making are not shown.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 
-/// One rule, compiled as far as it can be.
-#[derive(Debug)]
-pub(super) struct Rule {
-    text: String,
-    message: String,
-    reason: String,
-    /// The field that errors name, below the value of the rule.
-    field: Option<String>,
-    optional_old_self: bool,
-    pub(super) uses_old_self: bool,
-    program: Result<Compiled, String>,
-    message_program: Option<Result<Compiled, String>>,
-}
-
 /// Whether a value is a resource, whose name rules can access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
     Resource,
     Below,
-}
-
-impl Rule {
-    pub(super) fn compile(fields: &Map<String, Value>, node: &Node, root: Root) -> Option<Rule> {
-        let rule = text(fields, "rule");
-        if rule.trim().is_empty() {
-            return None;
-        }
-        let optional_old_self = flag(fields, "optionalOldSelf");
-        let scope = check::Scope::of(node, root, optional_old_self);
-        let program = check::compile(&rule, &scope, check::Expected::Bool);
-        let message_text = text(fields, "messageExpression");
-        let field = text(fields, "fieldPath");
-        Some(Rule {
-            uses_old_self: program.as_ref().is_ok_and(|compiled| compiled.program.references().has_variable("oldSelf")),
-            message_program: (!message_text.is_empty())
-                .then(|| check::compile(&message_text, &scope, check::Expected::Text)),
-            message: text(fields, "message").trim().to_owned(),
-            reason: text(fields, "reason"),
-            field: path::normalised(&field, node),
-            text: rule.trim().to_owned(),
-            optional_old_self,
-            program,
-        })
-    }
-
-    /// The errors of the rule and of its `messageExpression`.
-    pub(super) fn violations(&self) -> (Option<&str>, Option<&str>) {
-        let message = self.message_program.as_ref().and_then(|program| program.as_ref().err());
-        (self.program.as_ref().err().map(String::as_str), message.map(String::as_str))
-    }
-
-    fn depth(&self) -> usize {
-        let programs = [Some(&self.program), self.message_program.as_ref()].into_iter().flatten().flatten();
-        programs.map(|compiled| compiled.depth).max().unwrap_or(0)
-    }
-
-    fn name(&self) -> &str {
-        if self.message.is_empty() { &self.text } else { &self.message }
-    }
 }
 
 /// Whether any node of a schema has rules.
@@ -96,15 +44,6 @@ pub(super) fn exist(node: &Node) -> bool {
 /// The levels of the deepest rule.
 pub(super) fn depth(node: &Node) -> usize {
     node.rules.iter().map(Rule::depth).chain(node.below().map(depth)).max().unwrap_or(0)
-}
-
-/// Whether a schema that is not parsed yet has rules.
-pub(super) fn are_in(schema: &Value) -> bool {
-    match schema {
-        Value::Object(fields) => fields.contains_key("x-kubernetes-validations") || fields.values().any(are_in),
-        Value::Array(items) => items.iter().any(are_in),
-        _ => false,
-    }
 }
 
 /// What an update has changed: rules of unchanged values are not evaluated (ratcheting).

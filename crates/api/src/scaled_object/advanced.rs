@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 #[cfg(test)]
-use crate::round_trip::any_int_or_string;
+use crate::strategies::any_int_or_string;
 
 /// Advanced options.
 #[skip_serializing_none]

@@ -9,7 +9,7 @@ use serde_with::skip_serializing_none;
 
 use crate::condition::Condition;
 #[cfg(test)]
-use crate::round_trip::any_time;
+use crate::strategies::any_time;
 
 /// The observed state of the object. Only the operator writes it.
 #[skip_serializing_none]

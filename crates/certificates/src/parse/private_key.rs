@@ -4,7 +4,7 @@ use rcgen::KeyPair;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::plan::Reason;
+use crate::reason::Reason;
 
 /// PKCS#8: version 0, and the algorithm rsaEncryption without parameters.
 const RSA_HEAD: [u8; 18] =

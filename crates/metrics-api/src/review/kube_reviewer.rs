@@ -7,7 +7,7 @@ use k8s_openapi::api::authorization::v1::{SubjectAccessReview, SubjectAccessRevi
 use kube::api::{Api, PostParams};
 
 use super::{ReviewError, ReviewFuture, Reviewer};
-use crate::authentication::BearerToken;
+use crate::bearer_token::BearerToken;
 
 /// Asks the API server. The client's account needs what the ClusterRole `system:auth-delegator` grants.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use bytes::Bytes;
-    use http::{HeaderMap, Response};
+    use http::Response;
     use http_body_util::{BodyExt, Full};
     use serde_json::{Value, json};
 
@@ -102,9 +102,7 @@ mod tests {
     }
 
     fn token() -> BearerToken {
-        let mut headers = HeaderMap::new();
-        headers.insert("authorization", "Bearer secret".parse().expect("a header"));
-        BearerToken::find(&headers).expect("text").expect("a token")
+        BearerToken::parse("Bearer secret").expect("a token")
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use crate::api::resource::{Gvr, service_host};
 use crate::api::response::ApiResponse;
 use crate::lifecycle::api_services::collection;
 use crate::plane::Plane;
-use crate::server::http::{ResponseBody, response, text};
+use crate::server::response::{ResponseBody, response, text};
 
 /// How long any request may take.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -12,8 +12,9 @@ use sha2::{Digest, Sha256};
 use crate::api::resource::table::BUILT_IN;
 use crate::api::resource::{Persistence, Resource, group_version};
 use crate::plane::Plane;
+use crate::server::accept::Wants;
 use crate::server::aggregation;
-use crate::server::http::{ResponseBody, Wants, json, response};
+use crate::server::response::{ResponseBody, json, response};
 
 /// Groups in order, each with its versions in order, each with its resources.
 type Served = BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>>;

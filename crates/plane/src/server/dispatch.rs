@@ -1,44 +1,11 @@
-//! How a request enters a plane: as a client's, as an HTTP request, or as a call that is parsed already.
+//! Dispatches a parsed call to the server of its API group.
 
-use http::{Request, Response};
-use kube::client::Body;
-use serde_json::Value;
-
-use super::{aggregation, transport};
+use super::aggregation;
 use crate::api::error::ApiError;
-use crate::api::request::{AsOf, Call, Verb};
-use crate::api::response::{ApiResponse, Projection};
+use crate::api::request::{AsOf, Call};
+use crate::api::response::ApiResponse;
 use crate::plane::{Plane, Warnings};
 use crate::registry;
-use crate::server::http::ResponseBody;
-
-impl Plane {
-    /// A client that acts as a user.
-    pub fn client(&self, user: &str) -> kube::Client {
-        kube::Client::new(transport::Transport::new(self.clone(), user), "default")
-    }
-
-    /// Handles one HTTP request. The body of a watch is a stream, one frame for each event.
-    pub async fn handle(&self, user: &str, request: Request<Body>) -> Response<Body> {
-        transport::with_clients_body(self.serve(user, request).await).await
-    }
-
-    /// The same, with this crate's own type of body.
-    pub async fn serve(&self, user: &str, request: Request<Body>) -> Response<ResponseBody> {
-        super::http::serve(self, user, request).await
-    }
-
-    /// Handles a call that is parsed already; everything but watches.
-    pub async fn call(&self, call: Call) -> Result<Value, ApiError> {
-        if call.verb == Verb::Watch {
-            return Err(ApiError::bad_request("a watch needs a connection"));
-        }
-        let answer = handle(self, &call, AsOf::default(), &Warnings::default()).await;
-        let code = answer.as_ref().map_or_else(|error| error.code, |answer| answer.code);
-        (self.options().observe)(&call, code);
-        Ok(answer?.into_value(Projection::Full))
-    }
-}
 
 /// Handles everything but watches: by an aggregated API server or by the registry.
 pub(crate) async fn handle(

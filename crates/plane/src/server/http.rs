@@ -1,28 +1,21 @@
-//! HTTP: parses requests into calls, and serializes responses.
+//! HTTP: routes requests by their paths, and parses them into calls.
 
-use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, WARNING};
+use http::header::{ACCEPT, HeaderMap, HeaderValue, WARNING};
 use http::{Method, Request, Response};
-use http_body_util::{Either, Full, StreamBody};
 use kube::client::Body;
-use serde_json::Value;
 
 use crate::api::error::ApiError;
 use crate::api::request::{AsOf, Call, Verb};
 use crate::api::resource::Resource;
 use crate::api::response::Projection;
 use crate::plane::{Plane, RequestContext, Warnings};
-use crate::registry::watch::{self, Frames};
+use crate::registry::watch;
+use crate::server::accept::Wants;
+use crate::server::response::{ResponseBody, page_not_found, refused, response, streamed, text};
 use crate::server::{aggregation, discovery, dispatch, openapi};
 
-mod accept;
 pub(crate) mod path;
 mod read;
-
-pub(crate) use accept::Wants;
-
-/// The body of a response: buffered, or the frames of a watch.
-pub type ResponseBody = Either<Full<Bytes>, StreamBody<Frames>>;
 
 /// Handles one request.
 pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> Response<ResponseBody> {
@@ -111,31 +104,4 @@ fn health(path: &str) -> Option<&'static str> {
 
 pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
-}
-
-pub(crate) fn response(code: u16, content_type: &str, bytes: Vec<u8>) -> Response<ResponseBody> {
-    let built =
-        Response::builder().status(code).header(CONTENT_TYPE, content_type).body(Either::Left(Full::from(bytes)));
-    built.expect("codes and types are of this crate's making")
-}
-
-pub(crate) fn json(code: u16, value: &Value) -> Response<ResponseBody> {
-    response(code, "application/json", serde_json::to_vec(value).expect("JSON can be written"))
-}
-
-pub(crate) fn text(code: u16, text: &str) -> Response<ResponseBody> {
-    response(code, "text/plain; charset=utf-8", text.as_bytes().to_vec())
-}
-
-pub(crate) fn refused(error: &ApiError) -> Response<ResponseBody> {
-    json(error.code, &error.status())
-}
-
-fn page_not_found() -> Response<ResponseBody> {
-    text(404, "404 page not found\n")
-}
-
-fn streamed(frames: Frames) -> Response<ResponseBody> {
-    let built = Response::builder().status(200).header(CONTENT_TYPE, "application/json");
-    built.body(Either::Right(StreamBody::new(frames))).expect("the headers are constant")
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::resource::{Gvr, Resource};
 use crate::plane::Plane;
-use crate::server::http::{ResponseBody, json};
+use crate::server::response::{ResponseBody, json};
 
 /// Handles the paths of OpenAPI; none for all others.
 pub(crate) fn handle(plane: &Plane, method: &Method, path: &str) -> Option<Response<ResponseBody>> {

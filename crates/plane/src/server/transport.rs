@@ -11,7 +11,7 @@ use kube::client::Body;
 use tower_service::Service;
 
 use crate::plane::Plane;
-use crate::server::http::ResponseBody;
+use crate::server::response::ResponseBody;
 
 /// A service that sends a user's requests to a plane.
 #[derive(Clone, Debug)]

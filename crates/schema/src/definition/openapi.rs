@@ -6,6 +6,7 @@ use super::{NOTHING, defaults, list, section, structural};
 use crate::FieldError;
 use crate::messages::{child, forbidden, index, invalid, invalid_as, json, key, not_supported};
 use crate::node::{self, Node, flag, text, texts};
+use crate::rule::Rule;
 use crate::rules;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -40,7 +41,7 @@ pub(super) fn check_whole(schema: &Value, path: &str) -> Vec<FieldError> {
     if node::depth(schema) > 2 * node::DEPTH_MAX {
         return vec![forbidden(path, "the schema is nested too deeply")];
     }
-    let root = Node::parse_resource(schema);
+    let root = rules::parse_resource(schema);
     let mut errors = Vec::new();
     let readable = structural::is_readable(schema);
     if readable {
@@ -337,7 +338,7 @@ fn check_rule(rule: &Map<String, Value>, path: &str, schema: &Map<String, Value>
     errors
 }
 
-fn check_compiled(said: &Map<String, Value>, rule: &rules::Rule, path: &str, above: &Above) -> Vec<FieldError> {
+fn check_compiled(said: &Map<String, Value>, rule: &Rule, path: &str, above: &Above) -> Vec<FieldError> {
     let (of_rule, of_message) = rule.violations();
     let mut errors = Vec::new();
     errors.extend(of_rule.map(|violation| invalid_as(child(path, "rule"), &shown(said), violation)));

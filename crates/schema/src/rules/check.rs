@@ -7,6 +7,7 @@ use cel::{IdedExpr, Program};
 use super::source::{mistake, position};
 use super::{Root, library, root_of, values};
 use crate::node::Node;
+use crate::rule::Compiled;
 
 /// Longer rules are rejected, and those with more levels of brackets or conditions, or more levels in all: each costs stack.
 const LENGTH_MAX: usize = 5_000;
@@ -48,13 +49,6 @@ impl<'a> Scope<'a> {
         let old = if optional_old_self { Type::Optional(node, root) } else { this };
         Self { variables: vec![("self".to_owned(), this), ("oldSelf".to_owned(), old)] }
     }
-}
-
-/// An expression that can be run, and how many levels it has.
-#[derive(Debug)]
-pub(super) struct Compiled {
-    pub(super) program: Program,
-    pub(super) depth: usize,
 }
 
 pub(super) fn compile(source: &str, scope: &Scope<'_>, expected: Expected) -> Result<Compiled, String> {

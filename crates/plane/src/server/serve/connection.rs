@@ -20,8 +20,9 @@ use super::caller;
 use crate::api::error::ApiError;
 use crate::api::identity::Identity;
 use crate::plane::Plane;
+use crate::server::http::header;
 use crate::server::http::path::Target;
-use crate::server::http::{ResponseBody, header, refused};
+use crate::server::response::{ResponseBody, refused};
 
 /// All that a connection needs.
 #[derive(Clone)]
