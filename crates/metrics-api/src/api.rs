@@ -127,7 +127,7 @@ impl Api {
         request: &request::Parts,
         target: &Target,
     ) -> Result<(), Status> {
-        let wanted = Attributes::of(&request.method, target);
+        let wanted = Attributes::from_request(&request.method, target);
         let step = self.authorizer.authorize(caller, &wanted);
         match deadline.wait(step, || "the review of the caller's rights".to_owned()).await? {
             Ok(AccessVerdict::Allowed) => Ok(()),

@@ -25,17 +25,17 @@ pub(crate) enum Attributes {
 }
 
 impl Attributes {
-    pub(crate) fn of(method: &Method, target: &Target) -> Self {
+    pub(crate) fn from_request(method: &Method, target: &Target) -> Self {
         let parts: Vec<&str> = target.path().trim_matches('/').split('/').collect();
         match parts.as_slice() {
             ["apis", group, version, rest @ ..] if !rest.is_empty() => {
-                Self::of_resource(method, target, group, version, rest)
+                Self::from_resource_path(method, target, group, version, rest)
             }
             _ => Self::Path { verb: method.as_str().to_ascii_lowercase(), path: target.path().to_owned() },
         }
     }
 
-    fn of_resource(method: &Method, target: &Target, group: &str, version: &str, parts: &[&str]) -> Self {
+    fn from_resource_path(method: &Method, target: &Target, group: &str, version: &str, parts: &[&str]) -> Self {
         // Kubernetes takes these two for parts of the namespace itself, so that metrics of these names are out of
         // reach.
         let (namespace, parts) = match parts {
@@ -115,9 +115,9 @@ fn verb_of(method: &Method, target: &Target, name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    fn of(method: &str, uri: &str) -> Attributes {
+    fn attributes(method: &str, uri: &str) -> Attributes {
         let target = Target::parse(&uri.parse().expect("a URI")).expect("a target");
-        Attributes::of(&method.parse().expect("a method"), &target)
+        Attributes::from_request(&method.parse().expect("a method"), &target)
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
                 subresource: subresource.to_owned(),
                 name: name.to_owned(),
             };
-            assert_eq!(of(method, &format!("{base}{path}")), expected, "{method} {path}");
+            assert_eq!(attributes(method, &format!("{base}{path}")), expected, "{method} {path}");
         }
     }
 
@@ -168,7 +168,7 @@ mod tests {
         ];
         for (method, path, verb) in rows {
             let expected = Attributes::Path { verb: verb.to_owned(), path: path.to_owned() };
-            assert_eq!(of(method, path), expected, "{method} {path}");
+            assert_eq!(attributes(method, path), expected, "{method} {path}");
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
             ),
         ];
         for (path, expected) in rows {
-            assert_eq!(of("GET", &format!("{base}{path}")).describe_refusal("bob"), expected);
+            assert_eq!(attributes("GET", &format!("{base}{path}")).describe_refusal("bob"), expected);
         }
     }
 }

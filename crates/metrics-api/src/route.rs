@@ -104,7 +104,7 @@ mod tests {
 
     const BASE: &str = "/apis/external.metrics.k8s.io/v1beta1";
 
-    fn ask(method: &str, uri: &str, accept: Option<&str>) -> Result<Route, Status> {
+    fn route(method: &str, uri: &str, accept: Option<&str>) -> Result<Route, Status> {
         let target = Target::parse(&uri.parse().expect("a URI")).expect("a target");
         let mut headers = HeaderMap::new();
         if let Some(accept) = accept {
@@ -137,8 +137,8 @@ mod tests {
             (format!("{BASE}/namespaces/shop/s0-cron?watch=0&fieldSelector=&{named}"), metric("shop", "s0-cron")),
         ];
         for (uri, expected) in rows {
-            assert_eq!(ask("GET", &uri, None), Ok(expected.clone()), "{uri}");
-            assert_eq!(ask("HEAD", &uri, Some("*/*")), Ok(expected), "HEAD {uri}");
+            assert_eq!(route("GET", &uri, None), Ok(expected.clone()), "{uri}");
+            assert_eq!(route("HEAD", &uri, Some("*/*")), Ok(expected), "HEAD {uri}");
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
             ("/livez/ping", question(Probe::Livez, Some("ping"), Detail::Brief, &[])),
         ];
         for (uri, expected) in rows {
-            assert_eq!(ask("GET", uri, Some("text/plain")), expected, "{uri}");
+            assert_eq!(route("GET", uri, Some("text/plain")), expected, "{uri}");
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
             ("GET", "/openapi/v2".to_owned(), Some("application/com.github.proto-openapi.spec.v2.v1.0+protobuf"), 406),
         ];
         for (method, uri, accept, code) in rows {
-            let status = ask(method, &uri, accept).expect_err(&uri);
+            let status = route(method, &uri, accept).expect_err(&uri);
             assert_eq!(status.code().as_u16(), code, "{method} {uri}");
         }
     }

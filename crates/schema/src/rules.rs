@@ -135,8 +135,8 @@ fn check_here(at: ValueAt<'_>, changes: Changes<'_>) -> Vec<FieldError> {
     if at.node.rules.is_empty() {
         return Vec::new();
     }
-    let value = values::of(at.value, at.node, at.root);
-    let old = at.old.map(|old| values::of(old, at.node, at.root));
+    let value = values::to_cel(at.value, at.node, at.root);
+    let old = at.old.map(|old| values::to_cel(old, at.node, at.root));
     let due = |rule: &&Rule| !rule.uses_old_self || old.is_some() || rule.optional_old_self;
     let rules = at.node.rules.iter().filter(due);
     rules.filter_map(|rule| apply(rule, at, &value, old.as_ref(), changes)).collect()

@@ -29,7 +29,7 @@ struct Violation {
 }
 
 impl Outcome {
-    fn of(violation: Violation) -> Self {
+    fn violated(violation: Violation) -> Self {
         Self { violations: vec![violation], matched: 0 }
     }
 
@@ -133,13 +133,13 @@ fn check_type(node: &Node, value: &Value, path: &str) -> Outcome {
     let listed = value.is_string() || value.is_array();
     match value {
         Value::Null if types.is_empty() || types.contains(&"null") || node.nullable => Outcome::matched(),
-        Value::Null => Outcome::of(Violation::of_type(path, &types.join(","), "null")),
+        Value::Null => Outcome::violated(Violation::of_type(path, &types.join(","), "null")),
         _ if node.checked_format.is_some() && !listed && !fits => {
-            Outcome::of(Violation::of_type(path, &node.format, found_format))
+            Outcome::violated(Violation::of_type(path, &node.format, found_format))
         }
         _ if node.checked_format.is_some() && listed && !numeric => Outcome::matched(),
         _ if fits => Outcome::matched(),
-        _ => Outcome::of(Violation::of_type(path, &types.join(","), found)),
+        _ => Outcome::violated(Violation::of_type(path, &types.join(","), found)),
     }
 }
 
@@ -231,7 +231,7 @@ fn check_text(node: &Node, text: &str, path: &str) -> Vec<Outcome> {
     let mut outcomes = vec![check_length(node, text, path)];
     if let Some(Format::Text(is_valid)) = node.checked_format {
         let violation = (!is_valid(text)).then(|| Violation::of_type(path, &node.format, text));
-        outcomes.push(violation.map(Outcome::of).unwrap_or_default());
+        outcomes.push(violation.map(Outcome::violated).unwrap_or_default());
     }
     outcomes
 }
@@ -241,10 +241,10 @@ fn check_length(node: &Node, text: &str, path: &str) -> Outcome {
     let value = Value::from(text);
     if let Some(most) = node.max_length.filter(|most| length > *most) {
         let text = format!("{path} in body should be at most {most} chars long");
-        return Outcome::of(Violation { error: too_long(path, most), text });
+        return Outcome::violated(Violation { error: too_long(path, most), text });
     }
     if let Some(least) = node.min_length.filter(|least| length < *least) {
-        return Outcome::of(Violation::at(
+        return Outcome::violated(Violation::at(
             path,
             &value,
             format!("{path} in body should be at least {least} chars long"),
@@ -256,7 +256,7 @@ fn check_length(node: &Node, text: &str, path: &str) -> Outcome {
         Ok(_) => pattern.text.clone(),
         Err(error) => format!("{}, but pattern is invalid: {error}", pattern.text),
     };
-    Outcome::of(Violation::at(path, &value, format!("{path} in body should match '{expected}'")))
+    Outcome::violated(Violation::at(path, &value, format!("{path} in body should match '{expected}'")))
 }
 
 fn check_items(node: &Node, items: &[Value], path: &str, old_value: Option<OldValue<'_>>) -> Outcome {
@@ -303,7 +303,7 @@ fn check_enumeration(node: &Node, value: &Value, path: &str) -> Outcome {
     let allowed = |allowed: &Value| allowed.as_str().map_or_else(|| allowed.to_string(), str::to_owned);
     let supported: Vec<String> = node.one_of_values.iter().map(allowed).collect();
     let text = format!("{path} in body should be one of [{}]", supported.join(" "));
-    Outcome::of(Violation { error: not_supported(path, value, &supported), text })
+    Outcome::violated(Violation { error: not_supported(path, value, &supported), text })
 }
 
 fn check_fields(node: &Node, fields: &Map<String, Value>, path: &str, old_value: Option<OldValue<'_>>) -> Outcome {

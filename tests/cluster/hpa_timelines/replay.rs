@@ -88,7 +88,7 @@ impl<'a> Rehearsal<'a> {
         act(&self.client, self.timeline, action).await?;
         if matches!(action, Action::Delete) {
             // The sync that finds nothing.
-            self.controller.pass(NAMESPACE, self.timeline.name).await;
+            self.controller.reconcile(NAMESPACE, self.timeline.name).await;
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl<'a> Rehearsal<'a> {
         self.set_pods(sync.pods.unwrap_or(self.pods)).await?;
         *self.responses.lock().expect("no holder of the lock panics") = sync.answers.iter().cloned().collect();
         self.set_time(sync.at());
-        let outcome = self.controller.pass(NAMESPACE, self.timeline.name).await;
+        let outcome = self.controller.reconcile(NAMESPACE, self.timeline.name).await;
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("no such autoscaler"))?;
         let written = outcome.rescaled_to.map(i64::from);
         Ok(vec![

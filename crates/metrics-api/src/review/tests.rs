@@ -53,7 +53,7 @@ fn lost() -> ReviewError {
     ReviewError::Unreachable("connection reset".to_owned())
 }
 
-fn of(user: &str) -> SubjectAccessReviewSpec {
+fn review_spec(user: &str) -> SubjectAccessReviewSpec {
     SubjectAccessReviewSpec { user: Some(user.to_owned()), ..SubjectAccessReviewSpec::default() }
 }
 
@@ -65,7 +65,7 @@ fn token(text: &str) -> BearerToken {
 async fn a_review_that_does_not_arrive_is_retried() {
     let reviewer = Scripted::failing([lost(), lost()]);
     let started_at = Instant::now();
-    assert_eq!(reviews(&reviewer).access(&of("ann")).await, Ok(AccessVerdict::Allowed));
+    assert_eq!(reviews(&reviewer).access(&review_spec("ann")).await, Ok(AccessVerdict::Allowed));
     assert_eq!((reviewer.reviews(), started_at.elapsed()), (3, Duration::from_millis(600)));
 }
 
@@ -73,8 +73,8 @@ async fn a_review_that_does_not_arrive_is_retried() {
 async fn a_question_is_not_reviews_for_ever_and_failures_are_not_remembered() {
     let reviewer = Scripted::failing([lost(), lost(), lost()]);
     let reviews = reviews(&reviewer);
-    assert_eq!(reviews.access(&of("ann")).await, Err(lost()));
-    assert_eq!(reviews.access(&of("ann")).await, Ok(AccessVerdict::Allowed));
+    assert_eq!(reviews.access(&review_spec("ann")).await, Err(lost()));
+    assert_eq!(reviews.access(&review_spec("ann")).await, Ok(AccessVerdict::Allowed));
     assert_eq!(reviewer.reviews(), 4);
 }
 
@@ -92,12 +92,12 @@ async fn verdicts_live_ten_seconds_and_belong_to_their_review() {
     let reviews = reviews(&reviewer);
     for (wait, expected) in [(0, 2), (9, 2), (1, 4), (0, 4)] {
         advance(Duration::from_secs(wait)).await;
-        assert_eq!(reviews.access(&of("ann")).await, Ok(AccessVerdict::Allowed));
+        assert_eq!(reviews.access(&review_spec("ann")).await, Ok(AccessVerdict::Allowed));
         let identity = reviews.token(&token("ann")).await.expect("a verdict").expect("an identity");
         assert_eq!(identity.user, "ann");
         assert_eq!(reviewer.reviews(), expected);
     }
-    reviews.access(&of("bob")).await.expect("a verdict");
+    reviews.access(&review_spec("bob")).await.expect("a verdict");
     let identity = reviews.token(&token("bob")).await.expect("a verdict").expect("an identity");
     assert_eq!((identity.user.as_str(), reviewer.reviews()), ("bob", 6));
 }
@@ -107,7 +107,7 @@ async fn verdicts_on_long_attributes_are_not_cached() {
     let reviewer = Scripted::failing([]);
     let reviews = reviews(&reviewer);
     for _ in 0..2 {
-        reviews.access(&of(&"x".repeat(CACHED_BYTES_MAX))).await.expect("a verdict");
+        reviews.access(&review_spec(&"x".repeat(CACHED_BYTES_MAX))).await.expect("a verdict");
     }
     assert_eq!(reviewer.reviews(), 2);
 }

@@ -52,9 +52,9 @@ const WORKERS: usize = 5;
 pub struct HpaController {
     context: HpaContext,
     schedule: Schedule,
-    /// What is remembered of each autoscaler. One that is deleted is forgotten when its next pass is due, so that one
+    /// The scaling history of each autoscaler. One that is deleted is forgotten when its next reconcile is due, so that one
     /// of the same name that takes its place before inherits it, as with the real controller.
-    memories: BTreeMap<ObjectKey, ScalingHistory>,
+    histories: BTreeMap<ObjectKey, ScalingHistory>,
     /// The last revision that was processed.
     seen: u64,
 }
@@ -65,32 +65,32 @@ impl HpaController {
         Self {
             context: HpaContext::new(ControllerClient::new(plane, IDENTITY), settings),
             schedule: Schedule::new(period),
-            memories: BTreeMap::new(),
+            histories: BTreeMap::new(),
             seen: 0,
         }
     }
 
     /// Reconciles every autoscaler at its sync period, until it is dropped.
     pub async fn run(self) -> Infallible {
-        let Self { context, mut schedule, mut memories, mut seen } = self;
+        let Self { context, mut schedule, mut histories, mut seen } = self;
         let mut revision = context.plane().revision();
         // Reconciles borrow only the controller's context, while everything else continues.
-        let (context, mut passes, mut busy) = (&context, FuturesUnordered::new(), BTreeSet::new());
+        let (context, mut reconciles, mut busy) = (&context, FuturesUnordered::new(), BTreeSet::new());
         loop {
             seen = notice(context, &mut schedule, seen, revision.see());
-            while passes.len() < WORKERS
+            while reconciles.len() < WORKERS
                 && let Some(key) = schedule.take_due(&busy)
             {
-                let memory = memories.remove(&key).unwrap_or_default();
+                let history = histories.remove(&key).unwrap_or_default();
                 busy.insert(key.clone());
-                passes.push(async move { (context.pass(&key, memory).await, key) });
+                reconciles.push(async move { (context.reconcile(&key, history).await, key) });
             }
-            let next_at = if passes.len() < WORKERS { schedule.next_at(&busy) } else { None };
+            let next_at = if reconciles.len() < WORKERS { schedule.next_at(&busy) } else { None };
             tokio::select! {
                 biased;
-                Some((outcome, key)) = passes.next() => {
+                Some((outcome, key)) = reconciles.next() => {
                     busy.remove(&key);
-                    settle(&mut schedule, &mut memories, key, outcome.as_ref());
+                    settle(&mut schedule, &mut histories, key, outcome.as_ref());
                 }
                 () = wait(&mut revision, next_at) => {}
             }
@@ -98,14 +98,14 @@ impl HpaController {
     }
 
     /// Reconciles one autoscaler now, out of its period; none if there is no such autoscaler. A caller that uses this instead of
-    /// [`run`](Self::run) decides when the passes are.
-    pub async fn pass(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
+    /// [`run`](Self::run) decides when to reconcile.
+    pub async fn reconcile(&mut self, namespace: &str, name: &str) -> Option<Outcome> {
         let newest = self.context.plane().revision().see();
         self.seen = notice(&self.context, &mut self.schedule, self.seen, newest);
         let key = ObjectKey::new(namespace, name);
-        let memory = self.memories.remove(&key).unwrap_or_default();
-        let outcome = self.context.pass(&key, memory).await;
-        settle(&mut self.schedule, &mut self.memories, key, outcome.as_ref());
+        let history = self.histories.remove(&key).unwrap_or_default();
+        let outcome = self.context.reconcile(&key, history).await;
+        settle(&mut self.schedule, &mut self.histories, key, outcome.as_ref());
         outcome
     }
 }
@@ -132,15 +132,15 @@ fn notice(context: &HpaContext, schedule: &mut Schedule, seen: u64, newest: u64)
     changes.last().map_or(newest, |change| change.revision)
 }
 
-/// What follows from a pass: the memory of it and the next one, or nothing where there was no autoscaler.
+/// Stores the history and schedules the next reconcile, unless there was no autoscaler.
 fn settle(
     schedule: &mut Schedule,
-    memories: &mut BTreeMap<ObjectKey, ScalingHistory>,
+    histories: &mut BTreeMap<ObjectKey, ScalingHistory>,
     key: ObjectKey,
     outcome: Option<&Outcome>,
 ) {
     if let Some(outcome) = outcome {
-        memories.insert(key.clone(), outcome.history.clone());
+        histories.insert(key.clone(), outcome.history.clone());
         schedule.request(key, Instant::now());
     }
 }

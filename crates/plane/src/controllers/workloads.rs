@@ -43,13 +43,13 @@ static STATEFUL_SETS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("apps", "v1", "s
 
 /// The kinds that create pods, in the order in which they are reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum WorkloadKind {
     Deployment,
     ReplicaSet,
     StatefulSet,
 }
 
-impl Kind {
+impl WorkloadKind {
     const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::StatefulSet];
 
     fn resource(self) -> &'static Gvr {
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    fn of(resource: &Gvr) -> Option<Self> {
+    fn from_resource(resource: &Gvr) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.resource() == resource)
     }
 
@@ -86,9 +86,9 @@ pub struct Workloads {
     /// The last revision that was processed.
     seen: u64,
     /// What is to be reconciled.
-    dirty: BTreeSet<(Kind, ObjectKey)>,
+    dirty: BTreeSet<(WorkloadKind, ObjectKey)>,
     /// What could not be brought in order, and when it is tried again.
-    failed: Option<(Instant, BTreeSet<(Kind, ObjectKey)>)>,
+    failed: Option<(Instant, BTreeSet<(WorkloadKind, ObjectKey)>)>,
 }
 
 impl Workloads {
@@ -160,14 +160,16 @@ impl Workloads {
 
     /// Enqueues changed objects and their owners.
     fn touch(&mut self, resource: &Gvr, key: &ObjectKey, object: &Value) {
-        if let Some(kind) = Kind::of(resource) {
+        if let Some(kind) = WorkloadKind::from_resource(resource) {
             self.dirty.insert((kind, key.clone()));
         }
         if *resource != *PODS && *resource != *REPLICA_SETS {
             return;
         }
         for owner in index::owners(object) {
-            if let (Some(kind), Some(name)) = (owner["kind"].as_str().and_then(Kind::named), owner["name"].as_str()) {
+            if let (Some(kind), Some(name)) =
+                (owner["kind"].as_str().and_then(WorkloadKind::named), owner["name"].as_str())
+            {
                 self.dirty.insert((kind, ObjectKey::new(&key.namespace, name)));
             }
         }
@@ -187,11 +189,11 @@ impl Workloads {
         self.kubelet.act().await;
     }
 
-    async fn sync(&self, kind: Kind, key: &ObjectKey) -> Result<(), ApiError> {
+    async fn sync(&self, kind: WorkloadKind, key: &ObjectKey) -> Result<(), ApiError> {
         match kind {
-            Kind::Deployment => deployments::sync(&self.deployments, &self.index, key).await,
-            Kind::ReplicaSet => replica_sets::sync(&self.replica_sets, &self.index, key).await,
-            Kind::StatefulSet => stateful_sets::sync(&self.stateful_sets, &self.index, key).await,
+            WorkloadKind::Deployment => deployments::sync(&self.deployments, &self.index, key).await,
+            WorkloadKind::ReplicaSet => replica_sets::sync(&self.replica_sets, &self.index, key).await,
+            WorkloadKind::StatefulSet => stateful_sets::sync(&self.stateful_sets, &self.index, key).await,
         }
     }
 

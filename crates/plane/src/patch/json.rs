@@ -67,31 +67,31 @@ impl<'a> Operation<'a> {
                 *document = Some(self.value).filter(|value| value.is_object() || value.is_array())?.clone();
                 Some(())
             }
-            ("test", path) => (place(document, path)?.get()? == *self.value).then_some(()),
-            ("replace", path) => place(document, path)?.set(self.value.clone()),
-            ("add", path) => place(document, path)?.add(self.value.clone()),
-            ("remove", path) => place(document, path)?.remove().map(drop),
+            ("test", path) => (resolve_pointer(document, path)?.get()? == *self.value).then_some(()),
+            ("replace", path) => resolve_pointer(document, path)?.set(self.value.clone()),
+            ("add", path) => resolve_pointer(document, path)?.add(self.value.clone()),
+            ("remove", path) => resolve_pointer(document, path)?.remove().map(drop),
             ("move", path) => {
-                let value = place(document, self.from)?.remove()?;
-                place(document, path)?.add(value)
+                let value = resolve_pointer(document, self.from)?.remove()?;
+                resolve_pointer(document, path)?.add(value)
             }
             ("copy", path) => {
-                let value = place(document, self.from)?.get()?;
-                place(document, path)?.add(value)
+                let value = resolve_pointer(document, self.from)?.get()?;
+                resolve_pointer(document, path)?.add(value)
             }
             _ => None,
         }
     }
 }
 
-/// A place in a document that may be empty: a key of an object, or an index of a list.
-enum Place<'a> {
+/// What a JSON pointer refers to, which may be absent: a key of an object, or an index of a list.
+enum PointerTarget<'a> {
     Key(&'a mut Object, String),
     Index(&'a mut Vec<Value>, String),
 }
 
-/// The place a path points at, if what it should be in exists.
-fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
+/// Resolves a JSON pointer; none if its parent does not exist.
+fn resolve_pointer<'a>(document: &'a mut Value, path: &str) -> Option<PointerTarget<'a>> {
     let (parents, key) = path.rsplit_once('/')?;
     let mut container = document;
     // Text before the first slash is ignored.
@@ -99,8 +99,8 @@ fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
         container = inside(container, &unescaped(part))?;
     }
     match container {
-        Value::Object(object) => Some(Place::Key(object, unescaped(key))),
-        Value::Array(list) => Some(Place::Index(list, unescaped(key))),
+        Value::Object(object) => Some(PointerTarget::Key(object, unescaped(key))),
+        Value::Array(list) => Some(PointerTarget::Index(list, unescaped(key))),
         _ => None,
     }
 }
@@ -128,7 +128,7 @@ fn index(key: &str, length: usize) -> Option<usize> {
     (index < length).then_some(index)
 }
 
-impl Place<'_> {
+impl PointerTarget<'_> {
     fn get(&self) -> Option<Value> {
         match self {
             Self::Key(object, key) => Some(object.get(key).cloned().unwrap_or_default()),

@@ -103,11 +103,11 @@ fn check_conflicts(
     }
     let current = leaves(&context.resource.gvr, object);
     let mut conflicts: Vec<(String, String)> = Vec::new();
-    for (place, value) in leaves(&context.resource.gvr, applied) {
-        let is_owner = |(_, owned): &(&String, &Leaves)| owned.get(&place).is_some_and(|theirs| *theirs != value);
-        let changes = current.get(&place).is_some_and(|now| *now != value);
+    for (path, value) in leaves(&context.resource.gvr, applied) {
+        let is_owner = |(_, owned): &(&String, &Leaves)| owned.get(&path).is_some_and(|theirs| *theirs != value);
+        let changes = current.get(&path).is_some_and(|now| *now != value);
         for (manager, _) in claims.iter().filter(is_owner).filter(|_| changes) {
-            conflicts.push((owner_name(context, manager), place.to_string()));
+            conflicts.push((owner_name(context, manager), path.to_string()));
         }
     }
     match conflicts.is_empty() {
@@ -126,16 +126,16 @@ fn owner_name(context: &RequestContext<'_>, manager: &str) -> String {
 
 fn conflict(conflicts: &[(String, String)]) -> ApiError {
     let message = match conflicts {
-        [(manager, place)] => format!("Apply failed with 1 conflict: conflict with {manager}: {place}"),
+        [(manager, path)] => format!("Apply failed with 1 conflict: conflict with {manager}: {path}"),
         many => {
             let lines: Vec<String> =
-                many.iter().map(|(manager, place)| format!("conflicts with {manager}:\n- {place}")).collect();
+                many.iter().map(|(manager, path)| format!("conflicts with {manager}:\n- {path}")).collect();
             format!("Apply failed with {} conflicts: {}", many.len(), lines.join("\n"))
         }
     };
     let causes: Vec<Value> = conflicts
         .iter()
-        .map(|(manager, place)| json!({ "reason": "FieldManagerConflict", "message": format!("conflict with {manager}"), "field": place }))
+        .map(|(manager, path)| json!({ "reason": "FieldManagerConflict", "message": format!("conflict with {manager}"), "field": path }))
         .collect();
     ApiError { details: Some(json!({ "causes": causes })), ..ApiError::new(409, "Conflict", message) }
 }
@@ -150,9 +150,9 @@ fn laid_over(
     let kind = if context.resource.is_custom() { PatchKind::Merge } else { PatchKind::StrategicMerge };
     let now = leaves(&context.resource.gvr, applied);
     let mut cleared = old.clone();
-    let given_up = before.keys().filter(|place| !now.contains_key(place));
-    for place in given_up.filter(|place| !others.values().any(|owned| owned.contains_key(place))) {
-        remove(&mut cleared, &place.0);
+    let given_up = before.keys().filter(|path| !now.contains_key(path));
+    for path in given_up.filter(|path| !others.values().any(|owned| owned.contains_key(path))) {
+        remove(&mut cleared, &path.0);
     }
     patch::apply(kind, &context.resource.gvr, &cleared, &named(context, applied))
 }
@@ -169,8 +169,8 @@ fn note(context: &RequestContext<'_>, manager: &str, applied: &Value) {
     for ((of, other), theirs) in &mut state.applied {
         if *of == uid && other != manager && context.call.flag("force") == Some(true) {
             let owned = leaves(&context.resource.gvr, theirs);
-            let lost = owned.iter().filter(|(place, value)| taken.get(place).is_some_and(|now| now != *value));
-            lost.for_each(|(place, _)| remove(theirs, &place.0));
+            let lost = owned.iter().filter(|(path, value)| taken.get(path).is_some_and(|now| now != *value));
+            lost.for_each(|(path, _)| remove(theirs, &path.0));
         }
     }
     state.applied.insert((uid, manager.to_owned()), applied.clone());

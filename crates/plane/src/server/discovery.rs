@@ -165,7 +165,7 @@ fn rows(resource: &Resource) -> Vec<Value> {
         }
     }
     let below = resource.subresources().into_iter().map(|name| {
-        let part = Subresource::of(resource, name);
+        let part = Subresource::named(resource, name);
         let mut row = json!({
             "name": format!("{}/{name}", resource.gvr.plural), "singularName": "", "namespaced": namespaced, "kind": part.kind, "verbs": part.verbs,
         });
@@ -187,7 +187,7 @@ struct Subresource<'a> {
 }
 
 impl<'a> Subresource<'a> {
-    fn of(resource: &'a Resource, name: &str) -> Self {
+    fn named(resource: &'a Resource, name: &str) -> Self {
         match name {
             "scale" => Self { kind: "Scale", verbs: PART_VERBS.to_vec(), foreign: Some(("autoscaling", "v1")) },
             "binding" => Self { kind: "Binding", verbs: vec!["create"], foreign: None },
@@ -252,7 +252,7 @@ fn discovered_resource(resource: &Resource) -> Value {
         .subresources()
         .into_iter()
         .map(|name| {
-            let part = Subresource::of(resource, name);
+            let part = Subresource::named(resource, name);
             let (group, version) = part.foreign.unwrap_or((group, version));
             json!({ "subresource": name, "responseKind": kind(group, version, part.kind), "verbs": part.verbs })
         })

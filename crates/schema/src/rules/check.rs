@@ -44,7 +44,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn of(node: &'a Node, root: Root, optional_old_self: bool) -> Self {
+    pub(super) fn new(node: &'a Node, root: Root, optional_old_self: bool) -> Self {
         let this = type_of(node, root);
         let old = if optional_old_self { Type::Optional(node, root) } else { this };
         Self { variables: vec![("self".to_owned(), this), ("oldSelf".to_owned(), old)] }

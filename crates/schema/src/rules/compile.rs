@@ -48,7 +48,7 @@ fn compile_rule(fields: &Map<String, Value>, node: &Node, root: Root) -> Option<
         return None;
     }
     let optional_old_self = flag(fields, "optionalOldSelf");
-    let scope = Scope::of(node, root, optional_old_self);
+    let scope = Scope::new(node, root, optional_old_self);
     let program = check::compile(&rule, &scope, Expected::Bool);
     let message_text = text(fields, "messageExpression");
     let field = text(fields, "fieldPath");

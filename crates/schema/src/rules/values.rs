@@ -38,7 +38,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-pub(super) fn of(value: &Value, node: &Node, root: Root) -> Cel {
+pub(super) fn to_cel(value: &Value, node: &Node, root: Root) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(flag) => Cel::Bool(*flag),
@@ -72,7 +72,7 @@ fn timestamp(time: NaiveDateTime) -> Cel {
 
 fn items_of(items: &[Value], node: &Node) -> Vec<Cel> {
     let Some(node) = node.items.as_deref() else { return Vec::new() };
-    items.iter().map(|item| of(item, node, root_of(node))).collect()
+    items.iter().map(|item| to_cel(item, node, root_of(node))).collect()
 }
 
 fn fields_of(fields: &Map<String, Value>, node: &Node, root: Root) -> HashMap<Key, Cel> {
@@ -82,8 +82,8 @@ fn fields_of(fields: &Map<String, Value>, node: &Node, root: Root) -> HashMap<Ke
             return Some((name.as_str().into(), meta(name, value)));
         }
         match (node.properties.get(name), additional) {
-            (Some(property), _) => Some((escaped(name)?.into(), of(value, property, root_of(property)))),
-            (None, Some(additional)) => Some((name.as_str().into(), of(value, additional, root_of(additional)))),
+            (Some(property), _) => Some((escaped(name)?.into(), to_cel(value, property, root_of(property)))),
+            (None, Some(additional)) => Some((name.as_str().into(), to_cel(value, additional, root_of(additional)))),
             (None, None) => None,
         }
     };

@@ -33,7 +33,7 @@ impl FieldSelector {
         parts.sort_unstable();
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         let terms = parts.map(|part| Term::parse(part, text)).collect::<Result<Vec<_>, _>>();
-        let fields = Fields::of(resource, selectable);
+        let fields = Fields::for_resource(resource, selectable);
         let terms = terms.and_then(|terms| terms.into_iter().map(|term| fields.allow(term)).collect());
         terms.map(|terms| Self { terms }).map_err(|message| ApiError::new(400, "BadRequest", message))
     }
@@ -104,7 +104,7 @@ enum Fields<'a> {
 const PLACED: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
 impl<'a> Fields<'a> {
-    fn of(resource: &Gvr, selectable: &'a [String]) -> Self {
+    fn for_resource(resource: &Gvr, selectable: &'a [String]) -> Self {
         match (resource.group.as_str(), resource.plural.as_str()) {
             ("", "pods") => Self::Own(&[
                 "metadata.name",

@@ -22,14 +22,14 @@ use crate::api::selector::LabelSelector;
 use crate::controllers::client::{ControllerClient, ObjectKey, PODS};
 use crate::plane::Plane;
 
-/// What passes work with.
+/// What reconciles share.
 #[derive(Debug)]
 pub(super) struct HpaContext {
     pub(super) client: ControllerClient,
     settings: Settings,
     targets: Targets,
     reporter: Reporter,
-    /// The selector of each autoscaler that there is, as its last pass has found it.
+    /// The selector of each autoscaler that there is, as its last reconcile found it.
     selectors: Mutex<BTreeMap<ObjectKey, Option<LabelSelector>>>,
 }
 
@@ -69,8 +69,8 @@ impl HpaContext {
         self.selectors().remove(key);
     }
 
-    /// One pass; none if there is no such autoscaler.
-    pub(super) async fn pass(&self, key: &ObjectKey, memory: ScalingHistory) -> Option<Outcome> {
+    /// Reconciles one autoscaler; none if there is no such autoscaler.
+    pub(super) async fn reconcile(&self, key: &ObjectKey, history: ScalingHistory) -> Option<Outcome> {
         let autoscaler: HorizontalPodAutoscaler = self.client.object(&AUTOSCALERS, key)?;
         let (spec, old) = (autoscaler.spec.clone(), autoscaler.status.clone().unwrap_or_default());
         let subject = HpaSnapshot { namespace: &key.namespace, spec: &spec, status: &old };
@@ -85,14 +85,14 @@ impl HpaContext {
         // Windows and periods count less than seconds, which the plane's own stamps do not.
         let now = (self.plane().options().wall)();
         let seen = Observation { now, scale, readings: &around.readings, pods: &around.pods };
-        let outcome = match (reconcile(subject, &seen, memory, &self.settings), target) {
+        let outcome = match (reconcile(subject, &seen, history, &self.settings), target) {
             (Step::Write(rescale), Ok(target)) => {
                 let written = self.targets.write(target, rescale.replicas()).await;
                 rescale.finish(written)
             }
             (step, _) => step.assume_written(),
         };
-        self.reporter.tell(&autoscaler, &outcome).await;
+        self.reporter.report(&autoscaler, &outcome).await;
         Some(outcome)
     }
 

@@ -1,4 +1,4 @@
-//! What a pass leaves for others to see: the status where it says something new, and events.
+//! Reports the outcome of a reconcile: updates the status where it changed, and publishes events.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -26,26 +26,26 @@ impl Reporter {
         Self { client, last_named: AtomicI64::new(i64::MIN) }
     }
 
-    pub(super) async fn tell(&self, autoscaler: &HorizontalPodAutoscaler, outcome: &Outcome) {
+    pub(super) async fn report(&self, autoscaler: &HorizontalPodAutoscaler, outcome: &Outcome) {
         let key = ObjectKey::from_meta(&autoscaler.metadata);
         for event in &outcome.events {
             let kind = match event.event_type {
                 EventType::Normal => "Normal",
                 EventType::Warning => "Warning",
             };
-            self.record(autoscaler, kind, event.reason, &event.message).await;
+            self.publish_event(autoscaler, kind, event.reason, &event.message).await;
         }
         if outcome.status_write == StatusWrite::Spared {
             return;
         }
         let new = HorizontalPodAutoscaler { status: Some(outcome.status.clone()), ..autoscaler.clone() };
         if let Err(error) = self.client.update(&AUTOSCALERS, &key, Part::Status, &new).await {
-            self.record(autoscaler, "Warning", "FailedUpdateStatus", &error.message).await;
+            self.publish_event(autoscaler, "Warning", "FailedUpdateStatus", &error.message).await;
         }
     }
 
     /// An event that cannot be written is lost, as with the real controller.
-    async fn record(&self, autoscaler: &HorizontalPodAutoscaler, kind: &str, reason: &str, message: &str) {
+    async fn publish_event(&self, autoscaler: &HorizontalPodAutoscaler, kind: &str, reason: &str, message: &str) {
         let key = ObjectKey::from_meta(&autoscaler.metadata);
         let event = self.build(autoscaler, kind, reason, message);
         if let Err(error) = self.client.create(&Gvr::new("", "v1", "events"), &key.namespace, &event).await {

@@ -1,5 +1,5 @@
 //! When which autoscaler is due: one period after it was first asked for, be it because it is new, because it changed,
-//! or because its last pass is over. Asking again while it waits changes nothing, so no update makes a pass come early.
+//! or because its last reconcile is over. Asking again while it waits changes nothing, so no update makes a reconcile come early.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

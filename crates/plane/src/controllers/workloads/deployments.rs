@@ -23,7 +23,7 @@ pub(super) async fn sync(client: &ControllerClient, index: &Index, at: &ObjectKe
         managed = manage(client, &deployment.metadata, spec, &hash, &mut sets).await;
     }
     let new = sets.iter().find(|set| is_of(set, &hash));
-    let status = status::judge(&deployment, spec, &sets, new, client.time());
+    let status = status::deployment_status(&deployment, spec, &sets, new, client.time());
     if deployment.status.as_ref() != Some(&status) {
         let new = Deployment { status: Some(status), ..deployment };
         client.update(&DEPLOYMENTS, at, Part::Status, &new).await?;

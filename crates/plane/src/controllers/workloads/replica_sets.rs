@@ -20,7 +20,7 @@ pub(super) async fn sync(client: &ControllerClient, index: &Index, at: &ObjectKe
     let pods = controlled(client, index, &set.metadata);
     let managed =
         if set.metadata.deletion_timestamp.is_none() { manage(client, &set, spec, &pods).await } else { Ok(()) };
-    let status = judge(&set, spec, &pods);
+    let status = replica_set_status(&set, spec, &pods);
     if set.status.as_ref() != Some(&status) {
         let new = ReplicaSet { status: Some(status), ..set };
         client.update(&REPLICA_SETS, at, Part::Status, &new).await?;
@@ -89,7 +89,7 @@ fn deletion_cost(pod: &Pod) -> i32 {
     label(pod.metadata.annotations.as_ref(), DELETION_COST).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-fn judge(set: &ReplicaSet, spec: &ReplicaSetSpec, pods: &[Pod]) -> ReplicaSetStatus {
+fn replica_set_status(set: &ReplicaSet, spec: &ReplicaSetSpec, pods: &[Pod]) -> ReplicaSetStatus {
     let wanted = spec.template.as_ref().and_then(|template| template.metadata.as_ref()?.labels.clone());
     let wanted = wanted.unwrap_or_default();
     let has_all =

@@ -22,7 +22,7 @@ pub(super) async fn sync(client: &ControllerClient, index: &Index, at: &ObjectKe
         Plan::Create(ordinals) => create(client, &set, spec, &revision, ordinals).await,
         Plan::Delete(pods) => delete(client, &pods).await,
     };
-    let status = judge(&set, spec, &revision, &pods);
+    let status = stateful_set_status(&set, spec, &revision, &pods);
     if set.status.as_ref() != Some(&status) {
         let new = StatefulSet { status: Some(status), ..set };
         client.update(&STATEFUL_SETS, at, Part::Status, &new).await?;
@@ -117,7 +117,7 @@ fn template_of(spec: &StatefulSetSpec, name: &str, ordinal: i32, revision: &str)
     template
 }
 
-fn judge(set: &StatefulSet, spec: &StatefulSetSpec, revision: &str, pods: &[Pod]) -> StatefulSetStatus {
+fn stateful_set_status(set: &StatefulSet, spec: &StatefulSetSpec, revision: &str, pods: &[Pod]) -> StatefulSetStatus {
     let old = set.status.clone().unwrap_or_default();
     let is_of = |pod: &Pod, revision: &str| label(pod.metadata.labels.as_ref(), REVISION) == Some(revision);
     let ready = count(pods, serves);

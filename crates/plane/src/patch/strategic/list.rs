@@ -27,8 +27,8 @@ pub(super) fn merge(
         return Ok(current);
     }
     match item_kind(&[&current, &patch])? {
-        Kind::Values => Ok(merge_values(current, &patch)),
-        Kind::Objects => merge_objects(current, patch, shape, key.ok_or_else(|| no_key(shape))?),
+        ItemKind::Values => Ok(merge_values(current, &patch)),
+        ItemKind::Objects => merge_objects(current, patch, shape, key.ok_or_else(|| no_key(shape))?),
     }
 }
 
@@ -207,15 +207,15 @@ fn ordered(items: Vec<Value>, first: &[Value], before: &[Value], key: Key) -> Ve
     all
 }
 
-enum Kind {
+enum ItemKind {
     Values,
     Objects,
 }
 
 /// What the items of all the lists are; they must be alike.
-fn item_kind(lists: &[&Vec<Value>]) -> Result<Kind, ApiError> {
+fn item_kind(lists: &[&Vec<Value>]) -> Result<ItemKind, ApiError> {
     let mut items = lists.iter().flat_map(|list| list.iter());
-    let Some(first) = items.next() else { return Ok(Kind::Values) };
+    let Some(first) = items.next() else { return Ok(ItemKind::Values) };
     if first.is_array() {
         return Err(rejected());
     }
@@ -223,7 +223,7 @@ fn item_kind(lists: &[&Vec<Value>]) -> Result<Kind, ApiError> {
         let lists: Vec<_> = lists.iter().map(|list| go_list(list)).collect();
         return Err(failed(format!("list element types are not identical: [{}]", lists.join(" "))));
     }
-    Ok(if first.is_object() { Kind::Objects } else { Kind::Values })
+    Ok(if first.is_object() { ItemKind::Objects } else { ItemKind::Values })
 }
 
 fn go_type(value: &Value) -> &'static str {

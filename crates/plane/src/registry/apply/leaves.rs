@@ -17,11 +17,11 @@ pub(super) enum Step {
     Item(&'static str, String),
 }
 
-/// Where a value is.
+/// The path of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(pub(super) Vec<Step>);
+pub(super) struct FieldPath(pub(super) Vec<Step>);
 
-impl fmt::Display for Place {
+impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|step| match step {
             Step::Field(name) => write!(f, ".{name}"),
@@ -31,7 +31,7 @@ impl fmt::Display for Place {
 }
 
 /// The leaves of an object, by their paths.
-pub(super) type Leaves = BTreeMap<Place, Value>;
+pub(super) type Leaves = BTreeMap<FieldPath, Value>;
 
 /// Fields that no manager owns.
 const UNOWNED: [&str; 11] = [
@@ -57,7 +57,7 @@ pub(super) fn leaves(resource: &Gvr, object: &Value) -> Leaves {
         &mut Vec::new(),
         &mut found,
     );
-    found.retain(|place, _| !UNOWNED.contains(&place.to_string().trim_start_matches('.')));
+    found.retain(|path, _| !UNOWNED.contains(&path.to_string().trim_start_matches('.')));
     found
 }
 
@@ -88,29 +88,29 @@ fn struct_of(shape: Shape) -> Option<&'static Struct> {
     }
 }
 
-fn gather(value: &Value, kind: ValueKind, place: &mut Vec<Step>, found: &mut Leaves) {
+fn gather(value: &Value, kind: ValueKind, path: &mut Vec<Step>, found: &mut Leaves) {
     match (value, kind) {
         (Value::Object(fields), _) if !fields.is_empty() => {
             for (name, value) in fields {
-                place.push(Step::Field(name.clone()));
-                gather(value, kind.below(name), place, found);
-                place.pop();
+                path.push(Step::Field(name.clone()));
+                gather(value, kind.below(name), path, found);
+                path.pop();
             }
         }
         (Value::Array(items), ValueKind::Keyed(key, within)) if items.iter().all(|item| !item[key].is_null()) => {
             for item in items {
-                place.push(Step::Item(key, item[key].to_string()));
-                gather(item, within.map_or(ValueKind::Unknown, ValueKind::Struct), place, found);
-                place.pop();
+                path.push(Step::Item(key, item[key].to_string()));
+                gather(item, within.map_or(ValueKind::Unknown, ValueKind::Struct), path, found);
+                path.pop();
             }
         }
-        _ => drop(found.insert(Place(place.clone()), value.clone())),
+        _ => drop(found.insert(FieldPath(path.clone()), value.clone())),
     }
 }
 
 /// Removes the leaf at a path, and containers that are empty then.
-pub(super) fn remove(object: &mut Value, place: &[Step]) {
-    match (place, object) {
+pub(super) fn remove(object: &mut Value, path: &[Step]) {
+    match (path, object) {
         ([Step::Field(name)], Value::Object(fields)) => drop(fields.remove(name)),
         ([Step::Field(name), rest @ ..], Value::Object(fields)) => {
             if let Some(below) = fields.get_mut(name) {

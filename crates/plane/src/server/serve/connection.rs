@@ -62,7 +62,7 @@ impl Host {
             Ok(user) => user,
             Err(error) => return refused(&error),
         };
-        let audited = AuditedRequest::of(&request);
+        let audited = AuditedRequest::from_request(&request);
         let answer = match admitted(&user, &request) {
             Ok(()) => self.pass_on(&user, request).await,
             Err(error) => refused(&error),
@@ -107,7 +107,7 @@ struct AuditedRequest {
 }
 
 impl AuditedRequest {
-    fn of(request: &Request<Incoming>) -> Self {
+    fn from_request(request: &Request<Incoming>) -> Self {
         let target = Target::parse(request.uri().path());
         Self {
             verb: verb(request, target.as_ref()),

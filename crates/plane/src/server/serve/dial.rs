@@ -18,7 +18,7 @@ use crate::plane::Backend;
 
 /// The address of a server, and how its certificate is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BackendAddress {
     /// `localhost:443`.
     pub(super) authority: String,
     /// The name on its certificate.
@@ -29,7 +29,7 @@ pub(super) struct Place {
 
 /// Why a server cannot be called.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PlaceError {
+pub(super) enum BackendError {
     #[error("{0:?} is no name of a server")]
     Name(String),
     #[error("{0:?} is no address")]
@@ -39,13 +39,13 @@ pub(super) enum PlaceError {
 }
 
 /// The backend at an address, with an optional client certificate.
-pub(super) fn backend(place: &Place, shown: Option<KeyedCertificate>) -> Result<Backend, PlaceError> {
-    let name = || PlaceError::Name(place.server_name.clone());
-    let server_name = ServerName::try_from(place.server_name.clone()).map_err(|_| name())?;
-    let address = || PlaceError::Address(place.authority.clone());
-    let authority: Authority = place.authority.parse().map_err(|_| address())?;
+pub(super) fn backend(address: &BackendAddress, shown: Option<KeyedCertificate>) -> Result<Backend, BackendError> {
+    let invalid_name = || BackendError::Name(address.server_name.clone());
+    let server_name = ServerName::try_from(address.server_name.clone()).map_err(|_| invalid_name())?;
+    let invalid_address = || BackendError::Address(address.authority.clone());
+    let authority: Authority = address.authority.parse().map_err(|_| invalid_address())?;
     let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(tls::client_config(&place.signed_by, shown)?)
+        .with_tls_config(tls::client_config(&address.signed_by, shown)?)
         .https_only()
         .with_server_name_resolver(FixedServerNameResolver::new(server_name))
         .enable_http1()

@@ -14,7 +14,7 @@ use kube::client::Body;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::dial::{self, Place};
+use super::dial::{self, BackendAddress};
 use super::tls::KeyedCertificate;
 use crate::api::resource::{Gvr, service_host};
 use crate::controllers::client::ChangeWaiter;
@@ -44,7 +44,7 @@ pub struct NetworkBackends {
 /// A server, by its host.
 #[derive(Debug)]
 struct Known {
-    place: Place,
+    address: BackendAddress,
     backend: Backend,
     is_registered: bool,
     /// The path of its resource list, if it serves an API.
@@ -54,7 +54,7 @@ struct Known {
 /// A server that objects name.
 #[derive(Debug)]
 struct Named {
-    place: Place,
+    address: BackendAddress,
     /// The path of its resource list, if it serves an API.
     path: Option<String>,
 }
@@ -82,16 +82,16 @@ impl NetworkBackends {
             self.plane.remove_backend(host);
         }
         self.known.retain(|host, _| named.contains_key(host));
-        for (host, Named { place, path }) in named {
-            if self.known.get(&host).is_none_or(|known| known.place != place || known.path != path) {
-                self.take_up(host, place, path);
+        for (host, Named { address, path }) in named {
+            if self.known.get(&host).is_none_or(|known| known.address != address || known.path != path) {
+                self.take_up(host, address, path);
             }
         }
     }
 
-    fn take_up(&mut self, host: String, place: Place, path: Option<String>) {
+    fn take_up(&mut self, host: String, address: BackendAddress, path: Option<String>) {
         let shown = self.front_proxy.clone().filter(|_| path.is_some());
-        let backend = match dial::backend(&place, shown) {
+        let backend = match dial::backend(&address, shown) {
             Ok(backend) => backend,
             Err(error) => return tracing::warn!(%error, host, "a server cannot be called"),
         };
@@ -101,7 +101,7 @@ impl NetworkBackends {
         if is_registered {
             self.plane.register_backend(&host, backend.clone());
         }
-        self.known.insert(host, Known { place, backend, is_registered, path });
+        self.known.insert(host, Known { address, backend, is_registered, path });
     }
 
     /// Checks the availability of all aggregated API servers, and returns the time until the next check.
@@ -149,31 +149,36 @@ fn named(plane: &Plane) -> BTreeMap<String, Named> {
 }
 
 fn api_server(plane: &Plane, spec: &Value) -> Option<(String, Named)> {
-    let (host, place) = service_place(plane, &spec["service"], &spec["caBundle"])?;
+    let (host, address) = service_address(plane, &spec["service"], &spec["caBundle"])?;
     let path = format!("/apis/{}/{}", spec["group"].as_str()?, spec["version"].as_str()?);
-    Some((host, Named { place, path: Some(path) }))
+    Some((host, Named { address, path: Some(path) }))
 }
 
 fn webhook_server(plane: &Plane, client: &Value) -> Option<(String, Named)> {
-    if let Some((host, place)) = service_place(plane, &client["service"], &client["caBundle"]) {
-        return Some((host, Named { place, path: None }));
+    if let Some((host, address)) = service_address(plane, &client["service"], &client["caBundle"]) {
+        return Some((host, Named { address, path: None }));
     }
     let uri: Uri = client["url"].as_str()?.parse().ok()?;
     let authority = uri.authority()?;
     let server_name = authority.host().to_owned();
-    let place = Place { authority: authority.to_string(), server_name, signed_by: signed_by(&client["caBundle"])? };
-    Some((authority.to_string(), Named { place, path: None }))
+    let address =
+        BackendAddress { authority: authority.to_string(), server_name, signed_by: signed_by(&client["caBundle"])? };
+    Some((authority.to_string(), Named { address, path: None }))
 }
 
 /// The host of a service reference, and its address; none if there is no such Service, or it is not of the type `ExternalName`.
-fn service_place(plane: &Plane, reference: &Value, bundle: &Value) -> Option<(String, Place)> {
+fn service_address(plane: &Plane, reference: &Value, bundle: &Value) -> Option<(String, BackendAddress)> {
     let service = plane.object(&SERVICES, Some(reference["namespace"].as_str()?), reference["name"].as_str()?)?;
-    let address = service["spec"]["externalName"].as_str().filter(|_| service["spec"]["type"] == "ExternalName")?;
+    let external_name =
+        service["spec"]["externalName"].as_str().filter(|_| service["spec"]["type"] == "ExternalName")?;
     let port = reference["port"].as_u64().unwrap_or(443);
     let host = service_host(reference);
-    let place =
-        Place { authority: format!("{address}:{port}"), server_name: host.clone(), signed_by: signed_by(bundle)? };
-    Some((host, place))
+    let address = BackendAddress {
+        authority: format!("{external_name}:{port}"),
+        server_name: host.clone(),
+        signed_by: signed_by(bundle)?,
+    };
+    Some((host, address))
 }
 
 fn signed_by(bundle: &Value) -> Option<Vec<u8>> {

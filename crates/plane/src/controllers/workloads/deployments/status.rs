@@ -11,7 +11,7 @@ const PROGRESSING: &str = "Progressing";
 const ROLLED_OUT: &str = "NewReplicaSetAvailable";
 
 /// The status at this time. `new` is the ReplicaSet of the present template, where there is one.
-pub(super) fn judge(
+pub(super) fn deployment_status(
     deployment: &Deployment,
     spec: &DeploymentSpec,
     sets: &[ReplicaSet],
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(wanted: i32, old: Value, set: Value) -> DeploymentStatus {
+    fn status_after(wanted: i32, old: Value, set: Value) -> DeploymentStatus {
         let deployment: Deployment = serde_json::from_value(json!({
             "metadata": { "name": "web", "generation": 3 },
             "spec": { "replicas": wanted, "progressDeadlineSeconds": 600, "selector": {}, "template": {} },
@@ -177,7 +177,13 @@ mod tests {
         }))
         .unwrap();
         let sets = [set];
-        judge(&deployment, deployment.spec.as_ref().unwrap(), &sets, sets.first(), Time(Timestamp::UNIX_EPOCH))
+        deployment_status(
+            &deployment,
+            deployment.spec.as_ref().unwrap(),
+            &sets,
+            sets.first(),
+            Time(Timestamp::UNIX_EPOCH),
+        )
     }
 
     fn reasons(status: &DeploymentStatus) -> Vec<String> {
@@ -235,7 +241,7 @@ mod tests {
             ),
         ];
         for (name, wanted, old, set, expected) in rows {
-            let mut seen = reasons(&judged(wanted, old, set));
+            let mut seen = reasons(&status_after(wanted, old, set));
             let mut expected = expected.map(str::to_owned);
             seen.sort();
             expected.sort();
@@ -245,11 +251,11 @@ mod tests {
 
     #[test]
     fn numbers_add_up_and_zeros_are_left_out() {
-        let status = judged(4, json!({}), json!({ "replicas": 3, "readyReplicas": 2, "availableReplicas": 2 }));
+        let status = status_after(4, json!({}), json!({ "replicas": 3, "readyReplicas": 2, "availableReplicas": 2 }));
         assert_eq!((status.replicas, status.updated_replicas, status.ready_replicas), (Some(3), Some(3), Some(2)));
         assert_eq!((status.available_replicas, status.unavailable_replicas), (Some(2), Some(2)));
         assert_eq!(status.observed_generation, Some(3));
-        let empty = judged(0, json!({}), json!({ "replicas": 0 }));
+        let empty = status_after(0, json!({}), json!({ "replicas": 0 }));
         assert_eq!((empty.replicas, empty.unavailable_replicas, empty.available_replicas), (None, None, None));
     }
 }
