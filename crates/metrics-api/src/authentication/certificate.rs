@@ -10,7 +10,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// Certificate authorities for client certificates.
+/// CAs for client certificates.
 #[derive(Clone)]
 pub(crate) struct CaPool {
     pem: String,
@@ -18,7 +18,7 @@ pub(crate) struct CaPool {
 }
 
 impl CaPool {
-    /// Reads a PEM bundle. An authority in it that cannot be used is passed over, as long as one remains.
+    /// Reads a PEM bundle. A CA certificate that cannot be used is ignored, as long as one remains.
     pub(crate) fn parse(pem: &str) -> Result<Self, String> {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes())
             .collect::<Result<_, _>>()
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_needs_one_usable_authority() {
+    fn a_pool_needs_one_usable_ca() {
         assert_eq!(CaPool::parse("").expect_err("empty"), "holds no usable certificate");
         let broken = "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
         assert!(CaPool::parse(broken).expect_err("broken").starts_with("is not a PEM bundle"));

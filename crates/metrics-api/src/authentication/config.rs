@@ -9,7 +9,7 @@ use super::certificate::CaPool;
 /// The CAs and the requestheader settings that identify callers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrustConfig {
-    /// The authorities of client certificates that name the caller themselves.
+    /// The CAs of client certificates that name the caller themselves.
     pub(super) client_ca: Option<CaPool>,
     /// Absent in a cluster that has no aggregation set up.
     pub(super) front_proxy: Option<FrontProxyConfig>,
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    fn authority() -> String {
+    fn ca_pem() -> String {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.self_signed(&KeyPair::generate().expect("a key")).expect("a certificate").pem()
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn everything_published_is_read() {
-        let (clients, proxies) = (authority(), authority());
+        let (clients, proxies) = (ca_pem(), ca_pem());
         let config = TrustConfig::parse(&data(&[
             ("client-ca-file", &clients),
             ("requestheader-client-ca-file", &proxies),
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(TrustConfig::parse(&data(&[])), Ok(TrustConfig::default()));
         let without_proxy = data(&[("requestheader-allowed-names", "[]"), ("client-ca-file", "\n")]);
         assert_eq!(TrustConfig::parse(&without_proxy), Ok(TrustConfig::default()));
-        let proxy = TrustConfig::parse(&data(&[("requestheader-client-ca-file", &authority())]))
+        let proxy = TrustConfig::parse(&data(&[("requestheader-client-ca-file", &ca_pem())]))
             .expect("a configuration")
             .front_proxy
             .expect("a front proxy");
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn errors_name_their_key() {
-        let ca = authority();
+        let ca = ca_pem();
         let ca = ("requestheader-client-ca-file", ca.as_str());
         let rows = [
             (data(&[("client-ca-file", "rubbish")]), "`client-ca-file` holds no usable certificate"),

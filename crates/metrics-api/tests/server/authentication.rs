@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use kedge_metrics_api::TrustConfig;
 
-use crate::support::{Authority, Caller, Client, Http, Issued, Purpose, RESOURCES, TestReviewer, TestServer};
+use crate::support::{Ca, Caller, Client, Http, Issued, Purpose, RESOURCES, TestReviewer, TestServer};
 
 const AS_ANN: [(&str, &str); 2] = [("X-Remote-User", "ann"), ("X-Remote-Group", "dev")];
 
@@ -18,7 +18,7 @@ fn bearer(token: &str) -> (&'static str, String) {
 #[tokio::test]
 async fn credentials_determine_the_identity_of_callers() {
     let server = TestServer::start().await;
-    let foreigners = Authority::new("foreigners");
+    let foreigners = Ca::new("foreigners");
     let (proxies, clients) = (&server.cluster.front_proxies, &server.cluster.clients);
     let good = bearer(TestReviewer::GOOD_TOKEN);
     let bad = bearer("stolen");
@@ -32,10 +32,10 @@ async fn credentials_determine_the_identity_of_callers() {
         ("the front proxy speaks for others", proxy(), AS_ANN.to_vec(), Some("ann")),
         ("the front proxy wins over a token", proxy(), with(good).to_vec(), Some("ann")),
         ("the front proxy without a name", proxy(), vec![], None),
-        ("another name of the front proxy's authority", Some(proxies.issue("someone", &[], Purpose::Client)), AS_ANN.to_vec(), None),
-        ("a server certificate of that authority", Some(proxies.issue("front-proxy-client", &[], Purpose::Server)), AS_ANN.to_vec(), None),
+        ("another name of the front proxy's CA", Some(proxies.issue("someone", &[], Purpose::Client)), AS_ANN.to_vec(), None),
+        ("a server certificate of that CA", Some(proxies.issue("front-proxy-client", &[], Purpose::Server)), AS_ANN.to_vec(), None),
         ("an expired front proxy", Some(proxies.issue("front-proxy-client", &[], Purpose::ExpiredClient)), AS_ANN.to_vec(), None),
-        ("the front proxy's name from the clients' authority", Some(clients.issue("front-proxy-client", &[], Purpose::Client)), AS_ANN.to_vec(), Some("front-proxy-client")),
+        ("the front proxy's name from the clients' CA", Some(clients.issue("front-proxy-client", &[], Purpose::Client)), AS_ANN.to_vec(), Some("front-proxy-client")),
         ("the front proxy's name from an unknown CA", Some(foreigners.issue("front-proxy-client", &[], Purpose::Client)), AS_ANN.to_vec(), None),
         ("a client", Some(clients.issue("carol", &[], Purpose::Client)), vec![], Some("carol")),
         ("a client without a name", Some(clients.issue("", &[], Purpose::Client)), vec![], None),

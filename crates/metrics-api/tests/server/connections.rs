@@ -7,7 +7,7 @@ use kedge_serving::{Limits, Stopped};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::support::{Authority, Caller, Client, Http, Purpose, SERVER_NAME, TestServer, connect_tls, metric};
+use crate::support::{Ca, Caller, Client, Http, Purpose, SERVER_NAME, TestServer, connect_tls, metric};
 
 const AS_ANN: [(&str, &str); 1] = [("X-Remote-User", "ann")];
 
@@ -56,7 +56,7 @@ async fn a_certificate_that_cannot_be_used_changes_nothing() {
     let server = TestServer::start().await;
     let before = server.anyone().await.server_certificate.clone();
     let one = server.cluster.servers.issue(SERVER_NAME, &[], Purpose::Server);
-    let other = Authority::new("others").issue(SERVER_NAME, &[], Purpose::Server);
+    let other = Ca::new("others").issue(SERVER_NAME, &[], Purpose::Server);
     server.certificate.replace_pem(one.chain_pem.as_bytes(), other.key_pem.as_bytes()).expect_err("another's key");
     assert_eq!(server.anyone().await.server_certificate, before);
 }
@@ -104,7 +104,7 @@ async fn a_server_that_stops_does_not_wait_for_ever() {
 #[tokio::test]
 async fn a_client_that_trusts_another_ca_affects_no_other_client() {
     let server = TestServer::start().await;
-    let refused = Client::connect(server.address, &Authority::new("others"), Caller::default()).await;
+    let refused = Client::connect(server.address, &Ca::new("others"), Caller::default()).await;
     assert!(refused.is_err());
     assert_eq!(server.anyone().await.get("/livez").await.code, 200);
 }

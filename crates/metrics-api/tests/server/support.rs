@@ -6,7 +6,7 @@ mod reviewer;
 mod server;
 mod source;
 
-pub(crate) use certificates::{Authority, Issued, Purpose};
+pub(crate) use certificates::{Ca, Issued, Purpose};
 pub(crate) use client::{Caller, Client, Http, connect_tls};
 pub(crate) use reviewer::TestReviewer;
 pub(crate) use server::TestServer;

@@ -60,10 +60,10 @@ impl Script {
 
 /// A configuration that its allowed name identifies.
 fn data(name: &str) -> Value {
-    json!({"requestheader-client-ca-file": authority(), "requestheader-allowed-names": format!("[{name:?}]")})
+    json!({"requestheader-client-ca-file": ca_pem(), "requestheader-allowed-names": format!("[{name:?}]")})
 }
 
-fn authority() -> &'static str {
+fn ca_pem() -> &'static str {
     static PEM: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
         let mut params = rcgen::CertificateParams::default();
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

@@ -1,4 +1,4 @@
-//! Certificate authorities and what they issue.
+//! CAs and the certificates that they issue.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -6,7 +6,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
@@ -24,13 +24,13 @@ pub(crate) struct Issued {
     key: KeyPair,
 }
 
-impl Authority {
+impl Ca {
     pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name = names(name, &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
-        Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
+        Self(CertifiedIssuer::self_signed(params, key).expect("a CA"))
     }
 
     pub(crate) fn pem(&self) -> String {

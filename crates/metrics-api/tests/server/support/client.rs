@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::{Authority, Issued, SERVER_NAME};
+use super::{Ca, Issued, SERVER_NAME};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Http {
@@ -72,7 +72,7 @@ impl HttpResponse {
 }
 
 impl Client {
-    pub(crate) async fn connect(address: SocketAddr, servers: &Authority, caller: Caller) -> Result<Self, String> {
+    pub(crate) async fn connect(address: SocketAddr, servers: &Ca, caller: Caller) -> Result<Self, String> {
         let http = caller.http;
         let stream = connect_tls(address, servers, caller).await.map_err(|error| error.to_string())?;
         let server_certificate = stream.get_ref().1.peer_certificates().expect("a certificate")[0].clone();
@@ -138,11 +138,11 @@ impl Client {
 /// A TLS connection without a request yet.
 pub(crate) async fn connect_tls(
     address: SocketAddr,
-    servers: &Authority,
+    servers: &Ca,
     caller: Caller,
 ) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
-    roots.add(servers.der()).expect("an authority");
+    roots.add(servers.der()).expect("a CA");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[caller.version])

@@ -1,4 +1,4 @@
-//! A running server and the authorities around it.
+//! A running server and the CAs around it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,25 +10,21 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Authority, Caller, Client, Http, Purpose, SERVER_NAME, TestReviewer, TestSource};
+use super::{Ca, Caller, Client, Http, Purpose, SERVER_NAME, TestReviewer, TestSource};
 
-/// The authorities of a cluster.
+/// The CAs of a cluster.
 pub(crate) struct Cluster {
-    pub(crate) front_proxies: Authority,
-    pub(crate) clients: Authority,
-    pub(crate) servers: Authority,
+    pub(crate) front_proxies: Ca,
+    pub(crate) clients: Ca,
+    pub(crate) servers: Ca,
 }
 
 impl Cluster {
     fn new() -> Self {
-        Self {
-            front_proxies: Authority::new("front proxies"),
-            clients: Authority::new("clients"),
-            servers: Authority::new("servers"),
-        }
+        Self { front_proxies: Ca::new("front proxies"), clients: Ca::new("clients"), servers: Ca::new("servers") }
     }
 
-    /// What kube-apiserver publishes about these authorities.
+    /// What kube-apiserver publishes about these CAs.
     pub(crate) fn trust(&self) -> TrustConfig {
         let data = BTreeMap::from([
             ("client-ca-file".to_owned(), self.clients.pem()),
