@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`list_watch`] | listing and watching one resource, with re-lists and backoff |
+//! | [`mod@list_watch`] | listing and watching one resource, with re-lists and backoff |
 //! | [`scope`] | the part of the cluster that a watch covers |
 //! | [`retry_after`] | the client layer that obeys `Retry-After` |
 //! | [`api_error`] | reading the errors of the API server |
@@ -12,7 +12,7 @@
 //! | [`events`] | publishing Kubernetes events |
 //! | [`lease`] | leader election |
 //! | [`clock`] | the one source of wall time |
-//! | [`phase`] | spreading periodic work over its period |
+//! | [`mod@phase`] | spreading periodic work over its period |
 
 pub mod api_error;
 pub mod clock;

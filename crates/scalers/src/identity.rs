@@ -1,5 +1,5 @@
 //! Cloud identities and their credentials: `aws`, `azure` and `gcp` define the identities of each cloud and how credentials
-//! are fetched for them; `token` caches credentials until they expire. Triggers with the same identity share one [`Signer`].
+//! are fetched for them; `token` caches credentials until they expire. Triggers with the same identity share one `Signer`.
 
 pub(crate) mod aws;
 pub(crate) mod azure;

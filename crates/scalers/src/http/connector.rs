@@ -1,5 +1,5 @@
 //! Every connection of every scaler is opened by a [`Connector`], so that a process in virtual time can supply its own
-//! network. [`HyperConnector`] makes connectors usable by hyper's clients.
+//! network. `HyperConnector` makes connectors usable by hyper's clients.
 
 use std::fmt;
 use std::future::Future;
