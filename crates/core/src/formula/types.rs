@@ -65,7 +65,7 @@ impl Type {
 
 /// The type of a formula.
 pub(super) fn type_of(root: &Node) -> Result<Type, FormulaFault> {
-    Checker { lets: Vec::new(), items: Vec::new() }.of(root)
+    Checker { lets: Vec::new(), items: Vec::new() }.type_of(root)
 }
 
 struct Checker {
@@ -75,7 +75,7 @@ struct Checker {
 }
 
 impl Checker {
-    fn of(&mut self, node: &Node) -> Result<Type, FormulaFault> {
+    fn type_of(&mut self, node: &Node) -> Result<Type, FormulaFault> {
         Ok(match &node.kind {
             NodeKind::Nil => Type::Nil,
             NodeKind::Bool(_) => Type::Bool,
@@ -89,7 +89,7 @@ impl Checker {
             NodeKind::Unary(unary, operand) => self.unary(*unary, operand)?,
             NodeKind::Chain(first, steps) => self.chain(first, steps)?,
             NodeKind::Compare(first, rest) => {
-                let first = self.of(first)?;
+                let first = self.type_of(first)?;
                 self.comparison(first, rest, node.at)?
             }
             NodeKind::If(nodes) => self.conditional(nodes)?,
@@ -103,7 +103,7 @@ impl Checker {
     fn array(&mut self, nodes: &[Node]) -> Result<Type, FormulaFault> {
         let mut element: Option<Type> = None;
         for node in nodes {
-            let this = self.of(node)?;
+            let this = self.type_of(node)?;
             element = Some(match element {
                 None => this,
                 Some(element) if element == this => this,
@@ -115,7 +115,7 @@ impl Checker {
     }
 
     fn unary(&mut self, unary: Unary, operand: &Node) -> Result<Type, FormulaFault> {
-        let found = self.of(operand)?;
+        let found = self.type_of(operand)?;
         match unary {
             Unary::Not if found.may_be(&Type::Bool) => Ok(Type::Bool),
             Unary::Minus | Unary::Plus if found.may_be_number() => Ok(found),
@@ -125,9 +125,9 @@ impl Checker {
     }
 
     fn chain(&mut self, first: &Node, steps: &[Step]) -> Result<Type, FormulaFault> {
-        let mut left = self.of(first)?;
+        let mut left = self.type_of(first)?;
         for step in steps {
-            let right = self.of(&step.right)?;
+            let right = self.type_of(&step.right)?;
             left = binary(left, step, right)?;
         }
         Ok(left)
@@ -140,7 +140,7 @@ impl Checker {
         at: usize,
     ) -> Result<Type, FormulaFault> {
         for (order, node) in rest {
-            let right = self.of(node)?;
+            let right = self.type_of(node)?;
             if !left.may_be_number() || !right.may_be_number() {
                 return Err(mismatch(order.symbol(), &left, &right, "numbers", at));
             }
@@ -150,19 +150,19 @@ impl Checker {
     }
 
     fn conditional(&mut self, [condition, yes, no]: &[Node; 3]) -> Result<Type, FormulaFault> {
-        let found = self.of(condition)?;
+        let found = self.type_of(condition)?;
         if !found.may_be(&Type::Bool) {
             let problem = format!("the condition is {}, and must be a bool, as `a > 0` is", found.name());
             return Err(FormulaFault::new(condition.at, problem));
         }
-        let yes = self.of(yes)?;
-        Ok(yes.or(self.of(no)?))
+        let yes = self.type_of(yes)?;
+        Ok(yes.or(self.type_of(no)?))
     }
 
     fn binding(&mut self, [value, body]: &[Node; 2]) -> Result<Type, FormulaFault> {
-        let value = self.of(value)?;
+        let value = self.type_of(value)?;
         self.lets.push(value);
-        let body = self.of(body);
+        let body = self.type_of(body);
         self.lets.pop();
         body
     }
@@ -183,7 +183,7 @@ impl Checker {
 
     /// The type of the elements of an array.
     fn elements(&mut self, array: &Node, user: &str) -> Result<Type, FormulaFault> {
-        match self.of(array)? {
+        match self.type_of(array)? {
             Type::Array(element) => Ok(*element),
             Type::Any => Ok(Type::Any),
             other => {
@@ -193,7 +193,7 @@ impl Checker {
     }
 
     fn whole(&mut self, node: &Node) -> Result<(), FormulaFault> {
-        let found = self.of(node)?;
+        let found = self.type_of(node)?;
         if found.may_be(&Type::Int) {
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl Checker {
     }
 
     fn number(&mut self, node: &Node, user: &str) -> Result<Type, FormulaFault> {
-        let found = self.of(node)?;
+        let found = self.type_of(node)?;
         if found.may_be_number() {
             return Ok(found);
         }
@@ -229,7 +229,7 @@ impl Checker {
     fn aggregate(&mut self, function: Function, arguments: &[Node]) -> Result<Type, FormulaFault> {
         let mut types = Vec::new();
         for argument in arguments {
-            let found = self.of(argument)?;
+            let found = self.type_of(argument)?;
             if !found.may_be_number() && !matches!(found, Type::Array(_)) {
                 let problem = format!("`{}` needs numbers, or an array of them, not {}", function.name(), found.name());
                 return Err(FormulaFault::new(argument.at, problem));
@@ -249,7 +249,7 @@ impl Checker {
         use Function::*;
         let element = self.elements(array, &format!("`{}`", function.name()))?;
         let each = match (function, rest.first()) {
-            (Take | Sort, Some(argument)) => Some(self.of(argument)?),
+            (Take | Sort, Some(argument)) => Some(self.type_of(argument)?),
             (_, Some(closure)) => Some(self.closure(&element, closure)?),
             (_, None) => None,
         };
@@ -270,7 +270,7 @@ impl Checker {
             Sum => each.unwrap_or(element),
             Map => Type::Array(Box::new(each.unwrap_or(Type::Any))),
             Reduce => {
-                rest.get(1).map(|initial| self.of(initial)).transpose()?;
+                rest.get(1).map(|initial| self.type_of(initial)).transpose()?;
                 Type::Any
             }
             Flatten => Type::Array(Box::new(Type::Any)),
@@ -290,7 +290,7 @@ impl Checker {
             Function::Take => (rest.first().zip(each), Type::Int),
             Function::Sort => (rest.first().zip(each), Type::Text),
             Function::SortBy => match rest.get(1) {
-                Some(order) => (Some((order, self.of(order)?)), Type::Text),
+                Some(order) => (Some((order, self.type_of(order)?)), Type::Text),
                 None => (None, Type::Text),
             },
             _ => (None, Type::Any),
@@ -306,7 +306,7 @@ impl Checker {
 
     fn closure(&mut self, element: &Type, body: &Node) -> Result<Type, FormulaFault> {
         self.items.push(element.clone());
-        let found = self.of(body);
+        let found = self.type_of(body);
         self.items.pop();
         found
     }
