@@ -1,21 +1,21 @@
-//! The credentials of triggers: authentication objects resolved, and kept up with.
+//! The credentials of triggers: authentication objects resolved, and their changes watched.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`resolve`] | from an authentication object to parameters, source by source |
 //! | [`read`] | reading the objects that credentials are taken from, each once |
-//! | `identity` | the roles that pod identities ask for |
+//! | `identity` | the roles that pod identities name |
 //! | `jwt` | token files |
 //! | [`pod`] | the pod template of the target, and its variables |
 //! | [`token`] | tokens of service accounts |
 //! | [`vault`] | HashiCorp Vault |
-//! | [`references`] | who uses what, and watches of just that |
+//! | [`references`] | the users of each reference, and watches of the references in use |
 //! | [`usage`] | the authentication objects themselves: finalizer, users in the status, events |
 //!
-//! Values are read when scalers are built, and nowhere kept but in the scalers. What the API server must allow for that:
+//! Values are read when scalers are built, and stored only in the scalers. What the API server must allow for that:
 //! `get` on the authentication objects, on the Secrets and ConfigMaps that are referred to, and on the target; `list` and `watch`
 //! on the same, by name and as metadata only, to notice changes; `get`, `list`, `watch` on service accounts for AWS roles of
-//! workloads; `create` on `serviceaccounts/token` where tokens are asked for; `patch` on the authentication objects and
+//! workloads; `create` on `serviceaccounts/token` where tokens are requested; `patch` on the authentication objects and
 //! `patch` on their status.
 
 mod identity;
@@ -47,7 +47,7 @@ pub struct Settings {
     pub secrets: SecretAccess,
     /// The folder below which a ClusterTriggerAuthentication may name files.
     pub file_root: Option<PathBuf>,
-    /// How long a token lasts that is asked for in the name of a service account.
+    /// How long a requested token of a service account lasts.
     pub token_lifetime: Duration,
     /// Which authentication objects are marked and listed, as a label selector.
     pub selector: Option<String>,
@@ -76,7 +76,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The namespace of cluster-wide objects, for whoever needs it.
+    /// The namespace of cluster-wide objects, or an error where it is unknown.
     fn cluster_namespace(&self, place: &str) -> Result<&str, CredentialError> {
         self.cluster_object_namespace.as_deref().ok_or_else(|| {
             let remedy = "set KEDA_CLUSTER_OBJECT_NAMESPACE on the operator";
@@ -85,7 +85,7 @@ impl Settings {
     }
 }
 
-/// Everything about credentials that passes need.
+/// Everything about credentials that reconciles need.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Credentials {
     pub client: Client,

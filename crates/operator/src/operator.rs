@@ -192,7 +192,7 @@ impl Operator {
         self.reconciler.cluster.enqueue_all();
         let mut tasks = JoinSet::new();
         tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone()));
-        tasks.spawn(self.usage.clone().keep());
+        tasks.spawn(self.usage.clone().run());
         let mut workers = Workers::default();
         let ended = loop {
             tokio::select! {

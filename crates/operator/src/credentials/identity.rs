@@ -1,4 +1,4 @@
-//! The roles that pod identities ask for.
+//! The roles that pod identities name.
 
 use k8s_openapi::api::core::v1::{PodSpec, ServiceAccount};
 use kedge_api::authentication::PodIdentity;
@@ -7,12 +7,17 @@ use kedge_core::credentials::{CredentialError, Reference, ReferenceKind};
 use kedge_core::secret::Secret;
 
 use super::Resolution;
-use super::resolve::{Found, Holder};
+use super::resolve::{AuthenticationObject, Found};
 
 impl Resolution<'_> {
-    /// The role that an identity asks for.
-    pub(super) async fn take_role(&mut self, holder: &Holder, identity: &PodIdentity, found: &mut Found) {
-        let place = holder.place("podIdentity");
+    /// The role that an identity names.
+    pub(super) async fn take_role(
+        &mut self,
+        authentication: &AuthenticationObject,
+        identity: &PodIdentity,
+        found: &mut Found,
+    ) {
+        let place = authentication.place("podIdentity");
         let role = match parse_role(identity, &place) {
             Ok(AwsRole::None) => return,
             Ok(role) => role,

@@ -25,7 +25,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Everything that was asked for so far.
+    /// The versions of everything that was read so far.
     pub fn versions(self) -> BTreeMap<Reference, Version> {
         self.versions
     }

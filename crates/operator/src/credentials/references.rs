@@ -18,7 +18,7 @@ use kedge_cluster::ObjectKey;
 use kedge_cluster::Scope;
 use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
 
-/// Who uses what. Runs its watches until it is dropped.
+/// The users of each reference. Runs its watches until it is dropped.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct References {
     client: Client,
@@ -28,12 +28,12 @@ pub struct References {
 
 #[derive(Default)]
 struct Known {
-    /// Counts sightings.
+    /// Counts recorded versions.
     epoch: u64,
     users: BTreeMap<ObjectKey, User>,
-    /// The other way round: by whom something is used.
+    /// The reverse: the users of each reference.
     used_by: BTreeMap<Reference, BTreeSet<ObjectKey>>,
-    seen: BTreeMap<Reference, Sighting>,
+    observed: BTreeMap<Reference, ObservedVersion>,
     watches: JoinSet<()>,
     /// Those of a single object.
     narrow: BTreeMap<Reference, AbortHandle>,
@@ -47,8 +47,8 @@ struct User {
     used: BTreeMap<Reference, Version>,
 }
 
-/// What a watch saw last.
-struct Sighting {
+/// The version that a watch received last.
+struct ObservedVersion {
     version: Version,
     at_epoch: u64,
 }
@@ -91,7 +91,10 @@ impl References {
     pub fn set(self: &Arc<Self>, key: &ObjectKey, began: Epoch, used: BTreeMap<Reference, Version>) {
         let mut known = self.lock();
         let outdated = used.iter().any(|(reference, read)| {
-            known.seen.get(reference).is_some_and(|seen| seen.at_epoch > began.0 && seen.version != *read)
+            known
+                .observed
+                .get(reference)
+                .is_some_and(|observed| observed.at_epoch > began.0 && observed.version != *read)
         });
         let before = known.users.get(key).map(|user| user.used.clone()).unwrap_or_default();
         for reference in used.keys().filter(|reference| !before.contains_key(*reference)) {
@@ -115,8 +118,9 @@ impl References {
         user.used.keys().for_each(|reference| known.release(key, reference));
     }
 
-    /// Takes what a watch saw of something: a version, or that it does not exist. Wakes those who read another.
-    pub fn see(&self, reference: &Reference, version: Version) {
+    /// Records the version that a watch received; `None` if the object does not exist. Enqueues the users that
+    /// read another version.
+    pub fn record_version(&self, reference: &Reference, version: Version) {
         let mut known = self.lock();
         let known = &mut *known;
         known.epoch += 1;
@@ -129,29 +133,29 @@ impl References {
             }
         }
         match version.is_none() && !known.used_by.contains_key(reference) {
-            true => drop(known.seen.remove(reference)),
+            true => drop(known.observed.remove(reference)),
             false => {
-                let sighting = Sighting { version, at_epoch: known.epoch };
-                known.seen.insert(reference.clone(), sighting);
+                let observed = ObservedVersion { version, at_epoch: known.epoch };
+                known.observed.insert(reference.clone(), observed);
             }
         }
     }
 
     /// Applies an event of the watch of a kind.
-    fn apply_kind_event(&self, kind: &ReferenceKind, scope: &Scope, seen: ListWatchEvent<Marked>) {
+    fn apply_kind_event(&self, kind: &ReferenceKind, scope: &Scope, event: ListWatchEvent<Marked>) {
         let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
-        match seen {
+        match event {
             ListWatchEvent::Listed(all) => {
                 let all: BTreeMap<_, _> =
                     all.iter().map(|one| (named(&one.metadata), one.metadata.version(kind))).collect();
                 // Only what is used counts, be it there or not.
                 let used: Vec<Reference> = self.lock().used_by.keys().cloned().collect();
                 for reference in used.iter().filter(|one| one.kind == *kind && scope.includes(&one.namespace)) {
-                    self.see(reference, all.get(reference).cloned().flatten());
+                    self.record_version(reference, all.get(reference).cloned().flatten());
                 }
             }
-            ListWatchEvent::Applied(one) => self.see(&named(&one.metadata), one.metadata.version(kind)),
-            ListWatchEvent::Deleted(one) => self.see(&named(&one.metadata), None),
+            ListWatchEvent::Applied(one) => self.record_version(&named(&one.metadata), one.metadata.version(kind)),
+            ListWatchEvent::Deleted(one) => self.record_version(&named(&one.metadata), None),
         }
     }
 
@@ -159,16 +163,16 @@ impl References {
         let references = Arc::downgrade(self);
         let query =
             ResourceQuery { path, label_selector: None, field_selector: None, projection: Projection::Metadata };
-        let on_event = move |seen| {
+        let on_event = move |event| {
             if let Some(references) = references.upgrade() {
-                references.apply_kind_event(&kind, &scope, seen);
+                references.apply_kind_event(&kind, &scope, event);
             }
         };
         let watch = list_watch::<Marked>(self.client.clone(), query, on_event);
         self.lock().watches.spawn(watch);
     }
 
-    /// Sees to it that changes of something are noticed.
+    /// Starts the watch of a reference, if it has none.
     fn begin_watch(self: &Arc<Self>, known: &mut Known, reference: &Reference) {
         if is_watched_alone(&reference.kind) && reference.can_exist() && !known.narrow.contains_key(reference) {
             let task = known.watches.spawn(self.narrow_watch(reference.clone()));
@@ -184,14 +188,14 @@ impl References {
             field_selector: Some(format!("metadata.name={}", reference.name)),
             projection: Projection::Metadata,
         };
-        let on_event = move |seen: ListWatchEvent<Marked>| {
-            let found = match seen {
+        let on_event = move |event: ListWatchEvent<Marked>| {
+            let found = match event {
                 ListWatchEvent::Listed(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
                 ListWatchEvent::Applied(one) => one.metadata.version(&reference.kind),
                 ListWatchEvent::Deleted(_) => None,
             };
             if let Some(references) = references.upgrade() {
-                references.see(&reference, found);
+                references.record_version(&reference, found);
             }
         };
         list_watch(self.client.clone(), query, on_event)
@@ -211,7 +215,7 @@ impl Known {
             return;
         }
         self.used_by.remove(reference);
-        self.seen.remove(reference);
+        self.observed.remove(reference);
         if let Some(watch) = self.narrow.remove(reference) {
             watch.abort();
         }

@@ -63,7 +63,7 @@ pub struct Resolution<'a> {
 }
 
 /// An authentication object, and where it reads from.
-pub(super) struct Holder {
+pub(super) struct AuthenticationObject {
     reference: Reference,
     pub(super) namespace: String,
     spec: TriggerAuthenticationSpec,
@@ -90,7 +90,7 @@ impl Found {
     }
 }
 
-impl Holder {
+impl AuthenticationObject {
     /// How a field of it is called in messages.
     pub(super) fn place(&self, field: impl std::fmt::Display) -> String {
         format!("`{field}` of {}", self.reference)
@@ -163,28 +163,31 @@ impl Resolution<'_> {
         &mut self,
         reference: &AuthenticationRef,
     ) -> Result<(AuthParams, Option<PodIdentity>), Vec<CredentialError>> {
-        let holder = self.holder(reference).await.map_err(|problem| vec![problem])?;
+        let authentication = self.authentication_object(reference).await.map_err(|problem| vec![problem])?;
         let mut found = Found::default();
-        self.take_variables(&holder, &mut found).await;
-        match &holder.spec.file_path {
+        self.take_variables(&authentication, &mut found).await;
+        match &authentication.spec.file_path {
             // KEDA: a file takes the place of all other sources.
-            Some(path) if !path.is_empty() => match self.file(&holder, path) {
+            Some(path) if !path.is_empty() => match self.file(&authentication, path) {
                 Ok(params) => found.params = params,
                 Err(problem) => found.note(problem),
             },
-            _ => self.take_sources(&holder, &mut found).await,
+            _ => self.take_sources(&authentication, &mut found).await,
         }
-        if let Some(identity) = &holder.spec.pod_identity {
-            self.take_role(&holder, identity, &mut found).await;
+        if let Some(identity) = &authentication.spec.pod_identity {
+            self.take_role(&authentication, identity, &mut found).await;
         }
         match found.problems.is_empty() {
-            true => Ok((AuthParams::new(found.params), holder.spec.pod_identity)),
+            true => Ok((AuthParams::new(found.params), authentication.spec.pod_identity)),
             false => Err(found.problems),
         }
     }
 
     /// The object that the reference names.
-    async fn holder(&mut self, reference: &AuthenticationRef) -> Result<Holder, CredentialError> {
+    async fn authentication_object(
+        &mut self,
+        reference: &AuthenticationRef,
+    ) -> Result<AuthenticationObject, CredentialError> {
         let client = &self.credentials.client;
         let place = "`authenticationRef`".to_owned();
         match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
@@ -192,39 +195,39 @@ impl Resolution<'_> {
                 let reference = Reference::new(ReferenceKind::TriggerAuthentication, self.namespace, &reference.name);
                 let found = self.reads.object::<TriggerAuthentication>(client, &reference).await?;
                 let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
-                Ok(Holder { reference, namespace: self.namespace.to_owned(), spec: found.spec })
+                Ok(AuthenticationObject { reference, namespace: self.namespace.to_owned(), spec: found.spec })
             }
             AuthenticationKind::ClusterTriggerAuthentication => {
                 let reference = Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name);
                 let found = self.reads.object::<ClusterTriggerAuthentication>(client, &reference).await?;
                 let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
                 let namespace = self.credentials.settings.cluster_namespace(&reference.to_string())?.to_owned();
-                Ok(Holder { reference, namespace, spec: found.spec.0 })
+                Ok(AuthenticationObject { reference, namespace, spec: found.spec.0 })
             }
         }
     }
 
     /// The sources that are read from the cluster or from elsewhere, in the order in which a later one wins.
-    async fn take_sources(&mut self, holder: &Holder, found: &mut Found) {
-        let spec = &holder.spec;
+    async fn take_sources(&mut self, authentication: &AuthenticationObject, found: &mut Found) {
+        let spec = &authentication.spec;
         for (index, one) in spec.config_map_target_ref.iter().flatten().enumerate() {
-            let reference = Reference::new(ReferenceKind::ConfigMap, &holder.namespace, &one.name);
-            let place = holder.place(format_args!("configMapTargetRef[{index}]"));
+            let reference = Reference::new(ReferenceKind::ConfigMap, &authentication.namespace, &one.name);
+            let place = authentication.place(format_args!("configMapTargetRef[{index}]"));
             let value = self.reads.key(&self.credentials.client, &reference, &one.key, place).await;
             found.take(&one.parameter, value);
         }
         for (index, one) in spec.secret_target_ref.iter().flatten().enumerate() {
-            let place = holder.place(format_args!("secretTargetRef[{index}]"));
-            let value = self.secret(holder, &one.name, &one.key, place).await;
+            let place = authentication.place(format_args!("secretTargetRef[{index}]"));
+            let value = self.secret(authentication, &one.name, &one.key, place).await;
             found.take(&one.parameter, value);
         }
         if let Some(vault) = &spec.hashi_corp_vault {
-            self.take_vault(holder, vault, found).await;
+            self.take_vault(authentication, vault, found).await;
         }
-        self.refuse_clouds(holder, found);
+        self.reject_cloud_stores(authentication, found);
         for (index, one) in spec.bound_service_account_token.iter().flatten().enumerate() {
-            let place = holder.place(format_args!("boundServiceAccountToken[{index}]"));
-            let token = self.token(&holder.namespace, &one.service_account_name, place).await;
+            let place = authentication.place(format_args!("boundServiceAccountToken[{index}]"));
+            let token = self.token(&authentication.namespace, &one.service_account_name, place).await;
             found.take(&one.parameter, token);
         }
         if let Some(settings) = &spec.oauth2 {
@@ -233,29 +236,33 @@ impl Resolution<'_> {
             }
             if let Some(secret) = &settings.client_secret {
                 let SecretKeyRef { name, key } = &secret.value_from.secret_key_ref;
-                let value = self.secret(holder, name, key, holder.place("oauth2.clientSecret")).await;
+                let value = self.secret(authentication, name, key, authentication.place("oauth2.clientSecret")).await;
                 found.take("clientSecret", value);
             }
         }
     }
 
     /// The stores of clouds, which cannot be read yet.
-    fn refuse_clouds(&self, holder: &Holder, found: &mut Found) {
-        for field in unsupported(&holder.spec) {
-            found.note(CredentialError::invalid(holder.place(field), "is not supported yet", UNSUPPORTED_REMEDY));
+    fn reject_cloud_stores(&self, authentication: &AuthenticationObject, found: &mut Found) {
+        for field in unsupported(&authentication.spec) {
+            found.note(CredentialError::invalid(
+                authentication.place(field),
+                "is not supported yet",
+                UNSUPPORTED_REMEDY,
+            ));
         }
     }
 
     /// A key of a Secret that an authentication object refers to.
     async fn secret(
         &mut self,
-        holder: &Holder,
+        authentication: &AuthenticationObject,
         name: &str,
         key: &str,
         place: String,
     ) -> Result<Secret, CredentialError> {
         let namespace = match self.credentials.settings.secrets {
-            SecretAccess::EveryNamespace => holder.namespace.as_str(),
+            SecretAccess::EveryNamespace => authentication.namespace.as_str(),
             // KEDA: the Secret of the same name there counts, not the one beside the object.
             SecretAccess::ClusterObjectNamespaceOnly => self.credentials.settings.cluster_namespace(&place)?,
         };
@@ -264,9 +271,9 @@ impl Resolution<'_> {
     }
 
     /// `env`: variables of the target's containers.
-    async fn take_variables(&mut self, holder: &Holder, found: &mut Found) {
-        for (index, one) in holder.spec.env.iter().flatten().enumerate() {
-            let place = holder.place(format_args!("env[{index}]"));
+    async fn take_variables(&mut self, authentication: &AuthenticationObject, found: &mut Found) {
+        for (index, one) in authentication.spec.env.iter().flatten().enumerate() {
+            let place = authentication.place(format_args!("env[{index}]"));
             let wanted = BTreeSet::from([one.name.clone()]);
             match self.variables(one.container_name.as_deref(), &wanted, &place).await {
                 Ok(Some(environment)) => {
@@ -294,10 +301,15 @@ impl Resolution<'_> {
     }
 
     /// `filePath`: a file on the operator's disk.
-    fn file(&mut self, holder: &Holder, path: &str) -> Result<BTreeMap<String, Secret>, CredentialError> {
+    fn file(
+        &mut self,
+        authentication: &AuthenticationObject,
+        path: &str,
+    ) -> Result<BTreeMap<String, Secret>, CredentialError> {
         self.refresh_after(FILE_AGE_MAX);
-        let wrong = |problem: String, remedy: &str| CredentialError::invalid(holder.place("filePath"), problem, remedy);
-        if holder.reference.kind != ReferenceKind::ClusterTriggerAuthentication {
+        let wrong =
+            |problem: String, remedy: &str| CredentialError::invalid(authentication.place("filePath"), problem, remedy);
+        if authentication.reference.kind != ReferenceKind::ClusterTriggerAuthentication {
             let remedy = "use a ClusterTriggerAuthentication";
             return Err(wrong("is only possible in a ClusterTriggerAuthentication".to_owned(), remedy));
         }
@@ -310,7 +322,7 @@ impl Resolution<'_> {
         let file = file::parse_path(root, path)
             .map_err(|problem| wrong(problem.to_owned(), "give a path below --filepath-auth-root-path"))?;
         let text = std::fs::read_to_string(&file).map_err(|error| CredentialError::Unreadable {
-            what: format!("the file {}, which {} names,", file.display(), holder.place("filePath")),
+            what: format!("the file {}, which {} names,", file.display(), authentication.place("filePath")),
             problem: error.kind().to_string(),
         })?;
         file::parse_params(&text).map_err(|problem| {

@@ -1,4 +1,4 @@
-//! Tokens of service accounts, asked for when they are needed.
+//! Tokens of service accounts, requested when they are needed.
 
 use std::time::Duration;
 
@@ -26,19 +26,19 @@ impl Resolution<'_> {
         let unreadable = |problem| CredentialError::Unreadable { what: format!("a token of {account}"), problem };
         let lifetime = self.credentials.settings.token_lifetime;
         let api: Api<ServiceAccount> = Api::namespaced(self.credentials.client.clone(), namespace);
-        let asked = TokenRequest {
+        let request = TokenRequest {
             spec: Some(TokenRequestSpec {
                 expiration_seconds: Some(i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX)),
                 ..TokenRequestSpec::default()
             }),
             ..TokenRequest::default()
         };
-        match api.create_token_request(name, &PostParams::default(), &asked).await {
-            Ok(answer) => {
-                // The API server may give less than was asked for.
-                let seconds = answer.spec.and_then(|spec| u64::try_from(spec.expiration_seconds?).ok());
+        match api.create_token_request(name, &PostParams::default(), &request).await {
+            Ok(response) => {
+                // The API server may grant less than was requested.
+                let seconds = response.spec.and_then(|spec| u64::try_from(spec.expiration_seconds?).ok());
                 self.refresh_before(seconds.map_or(lifetime, Duration::from_secs));
-                let token = answer.status.and_then(|status| status.token).filter(|token| !token.is_empty());
+                let token = response.status.and_then(|status| status.token).filter(|token| !token.is_empty());
                 token.map(Secret::new).ok_or_else(|| unreadable("the API server gave none".to_owned()))
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {

@@ -34,14 +34,14 @@ const GATHER: Duration = Duration::from_millis(300);
 /// The pause after a write that failed.
 const AGAIN: Duration = Duration::from_secs(15);
 
-/// Keeps the authentication objects.
+/// Maintains the finalizer and the status of authentication objects.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Usage {
     pub client: Client,
     pub events: EventPublisher,
     pub cluster: Arc<ClusterCache>,
     pub scopes: Vec<Scope>,
-    /// Which authentication objects are kept, as a label selector.
+    /// Which authentication objects are maintained, as a label selector.
     pub selector: Option<String>,
     pub coverage: WatchCoverage,
 }
@@ -57,12 +57,12 @@ pub enum WatchCoverage {
 
 /// As much of an authentication object as is needed here.
 #[derive(Clone, Debug, Deserialize)]
-struct Holder {
+struct ObservedAuthentication {
     metadata: ObjectMeta,
     status: Option<TriggerAuthenticationStatus>,
 }
 
-type HolderEvent = (ReferenceKind, Scope, ListWatchEvent<Holder>);
+type AuthenticationEvent = (ReferenceKind, Scope, ListWatchEvent<ObservedAuthentication>);
 
 impl WatchCoverage {
     /// The coverage of watches of these namespaces, all if there is none, with this label selector.
@@ -86,7 +86,7 @@ impl WatchCoverage {
 
 impl Usage {
     /// Watches and writes. Never returns.
-    pub async fn keep(self: Arc<Self>) {
+    pub async fn run(self: Arc<Self>) {
         let (sender, mut events) = mpsc::unbounded_channel();
         let _watches = self.watch(&sender);
         let mut changes = self.cluster.changes();
@@ -95,20 +95,20 @@ impl Usage {
         loop {
             tokio::select! {
                 biased;
-                Some(seen) = events.recv() => self.see(&mut known, seen).await,
+                Some(event) = events.recv() => self.apply_event(&mut known, event).await,
                 _ = changes.changed() => {}
                 () = tokio::time::sleep(AGAIN), if failed => {}
             }
             tokio::time::sleep(GATHER).await;
-            while let Ok(seen) = events.try_recv() {
-                self.see(&mut known, seen).await;
+            while let Ok(event) = events.try_recv() {
+                self.apply_event(&mut known, event).await;
             }
             changes.mark_unchanged();
-            failed = !self.tend_all(&mut known).await;
+            failed = !self.update_all(&mut known).await;
         }
     }
 
-    fn watch(&self, sender: &mpsc::UnboundedSender<HolderEvent>) -> JoinSet<()> {
+    fn watch(&self, sender: &mpsc::UnboundedSender<AuthenticationEvent>) -> JoinSet<()> {
         let prefix = format!("/apis/{}/{}", names::GROUP, names::VERSION);
         let cluster = (ReferenceKind::ClusterTriggerAuthentication, Scope::Cluster, "clustertriggerauthentications");
         let own = self
@@ -122,59 +122,69 @@ impl Usage {
             let query =
                 ResourceQuery { path, label_selector: selector, field_selector: None, projection: Projection::Object };
             // Sending fails only once the receiver is dropped.
-            let on_event = move |seen| drop(sender.send((kind.clone(), scope.clone(), seen)));
+            let on_event = move |event| drop(sender.send((kind.clone(), scope.clone(), event)));
             watches.spawn(list_watch(self.client.clone(), query, on_event));
         }
         watches
     }
 
     /// Applies a watch event, and publishes changes.
-    async fn see(&self, known: &mut BTreeMap<Reference, Holder>, (kind, scope, seen): HolderEvent) {
-        let named = |holder: &Holder| {
-            let meta = &holder.metadata;
+    async fn apply_event(
+        &self,
+        known: &mut BTreeMap<Reference, ObservedAuthentication>,
+        (kind, scope, event): AuthenticationEvent,
+    ) {
+        let named = |authentication: &ObservedAuthentication| {
+            let meta = &authentication.metadata;
             Reference::new(
                 kind.clone(),
                 meta.namespace.clone().unwrap_or_default(),
                 meta.name.clone().unwrap_or_default(),
             )
         };
-        match seen {
+        match event {
             ListWatchEvent::Listed(all) => {
                 let inside = |reference: &Reference| scope.includes(&reference.namespace);
-                let all: BTreeMap<Reference, Holder> = all.into_iter().map(|holder| (named(&holder), holder)).collect();
+                let all: BTreeMap<Reference, ObservedAuthentication> =
+                    all.into_iter().map(|authentication| (named(&authentication), authentication)).collect();
                 known
                     .retain(|reference, _| reference.kind != kind || !inside(reference) || all.contains_key(reference));
-                for (reference, holder) in all {
-                    self.take(known, reference, holder).await;
+                for (reference, authentication) in all {
+                    self.take(known, reference, authentication).await;
                 }
             }
-            ListWatchEvent::Applied(holder) => self.take(known, named(&holder), holder).await,
-            ListWatchEvent::Deleted(holder) => drop(known.remove(&named(&holder))),
+            ListWatchEvent::Applied(authentication) => self.take(known, named(&authentication), authentication).await,
+            ListWatchEvent::Deleted(authentication) => drop(known.remove(&named(&authentication))),
         }
     }
 
     /// Records an object as it is now, and publishes a change of its spec.
-    async fn take(&self, known: &mut BTreeMap<Reference, Holder>, reference: Reference, holder: Holder) {
-        let before = known.insert(reference.clone(), holder.clone());
-        if before.is_some_and(|before| is_changed(&before.metadata, &holder.metadata)) {
+    async fn take(
+        &self,
+        known: &mut BTreeMap<Reference, ObservedAuthentication>,
+        reference: Reference,
+        authentication: ObservedAuthentication,
+    ) {
+        let before = known.insert(reference.clone(), authentication.clone());
+        if before.is_some_and(|before| is_changed(&before.metadata, &authentication.metadata)) {
             let reason = match reference.kind {
                 ReferenceKind::TriggerAuthentication => events::TRIGGER_AUTHENTICATION_UPDATED,
                 _ => events::CLUSTER_TRIGGER_AUTHENTICATION_UPDATED,
             };
             let note = format!("{} {} is updated", reference.kind, reference.name);
-            self.publish(&reference, &holder, reason, &note).await;
+            self.publish(&reference, &authentication, reason, &note).await;
         }
     }
 
-    /// Brings all of them to where they should be. Whether that worked.
-    async fn tend_all(&self, known: &mut BTreeMap<Reference, Holder>) -> bool {
+    /// Updates all of them. Returns whether every write succeeded.
+    async fn update_all(&self, known: &mut BTreeMap<Reference, ObservedAuthentication>) -> bool {
         let users = users(&self.cluster.objects());
         let mut all_done = true;
-        for (reference, holder) in known {
+        for (reference, authentication) in known {
             let users = users.get(reference).map(Vec::as_slice).unwrap_or_default();
-            match self.tend(reference, holder, users).await {
+            match self.update(reference, authentication, users).await {
                 Ok(()) => {}
-                // It is gone, or will be seen again as it is now.
+                // It is deleted, or its next watch event follows.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
                     all_done = false;
@@ -187,27 +197,32 @@ impl Usage {
         all_done
     }
 
-    async fn tend(&self, reference: &Reference, holder: &mut Holder, users: &[String]) -> Result<(), kube::Error> {
-        let is_marked = holder.metadata.finalizers.iter().flatten().any(|one| one == FINALIZER);
+    async fn update(
+        &self,
+        reference: &Reference,
+        authentication: &mut ObservedAuthentication,
+        users: &[String],
+    ) -> Result<(), kube::Error> {
+        let is_marked = authentication.metadata.finalizers.iter().flatten().any(|one| one == FINALIZER);
         let (added, deleted) = match reference.kind {
             ReferenceKind::TriggerAuthentication => {
                 (events::TRIGGER_AUTHENTICATION_ADDED, events::TRIGGER_AUTHENTICATION_DELETED)
             }
             _ => (events::CLUSTER_TRIGGER_AUTHENTICATION_ADDED, events::CLUSTER_TRIGGER_AUTHENTICATION_DELETED),
         };
-        if holder.metadata.deletion_timestamp.is_some() {
+        if authentication.metadata.deletion_timestamp.is_some() {
             if is_marked {
                 let note = format!("{} was deleted", reference.kind);
-                self.mark(reference, holder, |finalizers| finalizers.retain(|one| one != FINALIZER)).await?;
-                self.publish(reference, holder, deleted, &note).await;
+                self.mark(reference, authentication, |finalizers| finalizers.retain(|one| one != FINALIZER)).await?;
+                self.publish(reference, authentication, deleted, &note).await;
             }
             return Ok(());
         }
         if !is_marked {
-            self.mark(reference, holder, |finalizers| finalizers.push(FINALIZER.to_owned())).await?;
-            self.publish(reference, holder, added, &format!("New {} configured", reference.kind)).await;
+            self.mark(reference, authentication, |finalizers| finalizers.push(FINALIZER.to_owned())).await?;
+            self.publish(reference, authentication, added, &format!("New {} configured", reference.kind)).await;
         }
-        let before = holder.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
+        let before = authentication.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
         let mut users = users.to_vec();
         if !self.coverage.covers(&reference.kind) {
             users.extend(before.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned));
@@ -215,7 +230,7 @@ impl Usage {
         let listed = usage::render_users(before, &users);
         if listed.as_deref() != before.filter(|before| !before.is_empty()) {
             let patch = json!({ "status": { "scaledobjects": listed } });
-            self.patch(reference, holder, Some("status"), &patch).await?;
+            self.patch(reference, authentication, Some("status"), &patch).await?;
         }
         Ok(())
     }
@@ -224,20 +239,20 @@ impl Usage {
     async fn mark(
         &self,
         reference: &Reference,
-        holder: &mut Holder,
+        authentication: &mut ObservedAuthentication,
         change: impl FnOnce(&mut Vec<String>),
     ) -> Result<(), kube::Error> {
-        let mut finalizers = holder.metadata.finalizers.clone().unwrap_or_default();
+        let mut finalizers = authentication.metadata.finalizers.clone().unwrap_or_default();
         change(&mut finalizers);
-        let version = &holder.metadata.resource_version;
+        let version = &authentication.metadata.resource_version;
         let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
-        self.patch(reference, holder, None, &patch).await
+        self.patch(reference, authentication, None, &patch).await
     }
 
     async fn patch(
         &self,
         reference: &Reference,
-        holder: &mut Holder,
+        authentication: &mut ObservedAuthentication,
         subresource: Option<&str>,
         patch: &Value,
     ) -> Result<(), kube::Error> {
@@ -247,18 +262,18 @@ impl Usage {
             None => request.patch(&reference.name, &params, &Patch::Merge(patch)),
         };
         let request = request.map_err(kube::Error::BuildRequest)?;
-        *holder = self.client.request::<Holder>(request).await?;
+        *authentication = self.client.request::<ObservedAuthentication>(request).await?;
         Ok(())
     }
 
-    async fn publish(&self, reference: &Reference, holder: &Holder, reason: &str, note: &str) {
+    async fn publish(&self, reference: &Reference, authentication: &ObservedAuthentication, reason: &str, note: &str) {
         let object = ObjectReference {
             api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
             kind: Some(reference.kind.to_string()),
             name: Some(reference.name.clone()),
-            namespace: holder.metadata.namespace.clone(),
-            uid: holder.metadata.uid.clone(),
-            resource_version: holder.metadata.resource_version.clone(),
+            namespace: authentication.metadata.namespace.clone(),
+            uid: authentication.metadata.uid.clone(),
+            resource_version: authentication.metadata.resource_version.clone(),
             ..ObjectReference::default()
         };
         self.events.publish_for(object, EventType::Normal, reason, note).await;
@@ -270,7 +285,7 @@ fn is_changed(before: &ObjectMeta, after: &ObjectMeta) -> bool {
     before.uid == after.uid && before.generation != after.generation && after.deletion_timestamp.is_none()
 }
 
-/// Who refers to what: the names of objects, oldest first.
+/// The names of the objects that refer to each reference, oldest first.
 fn users(objects: &[Arc<ScaledObject>]) -> BTreeMap<Reference, Vec<String>> {
     let mut living: Vec<&Arc<ScaledObject>> =
         objects.iter().filter(|object| object.metadata.deletion_timestamp.is_none()).collect();

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::Resolution;
 use super::jwt;
-use super::resolve::{Found, Holder};
+use super::resolve::{AuthenticationObject, Found};
 
 /// Vault cannot be watched: it is read again after this time.
 const AGE_MAX: Duration = Duration::from_secs(300);
@@ -40,13 +40,18 @@ struct Server<'a> {
 }
 
 impl Resolution<'_> {
-    pub(super) async fn take_vault(&mut self, holder: &Holder, vault: &HashiCorpVault, found: &mut Found) {
+    pub(super) async fn take_vault(
+        &mut self,
+        authentication: &AuthenticationObject,
+        vault: &HashiCorpVault,
+        found: &mut Found,
+    ) {
         let credentials = self.credentials;
         let server = Server {
             exchange: &credentials.exchange,
             address: vault.address.trim_end_matches('/'),
             namespace: vault.namespace.as_deref().or(credentials.settings.vault.namespace.as_deref()),
-            place: holder.place("hashiCorpVault"),
+            place: authentication.place("hashiCorpVault"),
         };
         let token = match self.sign_in(&server, vault).await {
             Ok(token) => token,
@@ -55,9 +60,9 @@ impl Resolution<'_> {
                 return found.note(problem);
             }
         };
-        for question in plan_requests(&vault.secrets) {
-            match server.ask(&question, &token).await {
-                Ok(data) => self.take_answer(&server, vault, &question, &data, found),
+        for request in plan_requests(&vault.secrets) {
+            match server.fetch(&request, &token).await {
+                Ok(data) => self.take_response(&server, vault, &request, &data, found),
                 Err(problem) => {
                     self.refresh_after(AGAIN);
                     found.note(problem);
@@ -66,20 +71,20 @@ impl Resolution<'_> {
         }
     }
 
-    fn take_answer(
+    fn take_response(
         &mut self,
         server: &Server<'_>,
         vault: &HashiCorpVault,
-        question: &VaultRequest<'_>,
+        request: &VaultRequest<'_>,
         data: &Map<String, Value>,
         found: &mut Found,
     ) {
-        match question.engine {
+        match request.engine {
             VaultSecretType::Pki => self.refresh_before(certificate_lifetime(data)),
             _ => self.refresh_after(AGE_MAX),
         }
-        for secret in question.answers.iter().filter_map(|index| vault.secrets.get(*index)) {
-            let value = value(question.engine, data, &secret.key).ok_or_else(|| {
+        for secret in request.answers.iter().filter_map(|index| vault.secrets.get(*index)) {
+            let value = value(request.engine, data, &secret.key).ok_or_else(|| {
                 let problem = format!("finds no text under the key {:?} of {}", secret.key, secret.path);
                 CredentialError::invalid(&server.place, problem, "correct the key, or the type, or write it to Vault")
             });
@@ -133,19 +138,19 @@ impl Resolution<'_> {
         };
         let body = json!({ "jwt": jwt.reveal(), "role": role });
         let path = format!("auth/{}/login", mount.trim_matches('/'));
-        let answer = server.call(Method::POST, &path, None, Some(body)).await?;
-        let token = answer.pointer("/auth/client_token").and_then(Value::as_str);
+        let response = server.call(Method::POST, &path, None, Some(body)).await?;
+        let token = response.pointer("/auth/client_token").and_then(Value::as_str);
         token.map(Secret::new).ok_or_else(|| server.unreadable("its answer to the sign-in holds no token"))
     }
 }
 
 impl Server<'_> {
-    async fn ask(&self, question: &VaultRequest<'_>, token: &Secret) -> Result<Map<String, Value>, CredentialError> {
-        let method = if question.body.is_some() { Method::POST } else { Method::GET };
-        let answer = self.call(method, question.path, Some(token), question.body.clone()).await?;
-        match answer.get("data") {
+    async fn fetch(&self, request: &VaultRequest<'_>, token: &Secret) -> Result<Map<String, Value>, CredentialError> {
+        let method = if request.body.is_some() { Method::POST } else { Method::GET };
+        let response = self.call(method, request.path, Some(token), request.body.clone()).await?;
+        match response.get("data") {
             Some(Value::Object(data)) => Ok(data.clone()),
-            _ => Err(self.unreadable(format!("its answer to {} holds no data", question.path))),
+            _ => Err(self.unreadable(format!("its answer to {} holds no data", request.path))),
         }
     }
 

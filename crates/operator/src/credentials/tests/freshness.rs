@@ -166,7 +166,7 @@ async fn a_change_between_reading_and_remembering_is_not_lost() {
     let read = |version: &str| [(creds.clone(), Some(version.to_owned()))].into_iter().collect();
     references.set(&other, references.now(), read("v1"));
     let began = references.now();
-    references.see(&creds, Some("v2".to_owned()));
+    references.record_version(&creds, Some("v2".to_owned()));
     assert_eq!(rig.queue.next().await, other);
     references.set(&key, began, read("v1"));
     assert_eq!(rig.queue.next().await, key, "it read v1, and v2 was seen since");

@@ -14,7 +14,7 @@ const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 struct Rig {
     cluster: TestCluster,
     cache: Arc<ClusterCache>,
-    _keeping: tokio::task::JoinSet<()>,
+    _tasks: tokio::task::JoinSet<()>,
 }
 
 impl Rig {
@@ -29,9 +29,9 @@ impl Rig {
             selector: None,
             coverage,
         });
-        let mut keeping = tokio::task::JoinSet::new();
-        keeping.spawn(usage.keep());
-        Self { cluster, cache, _keeping: keeping }
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(usage.run());
+        Self { cluster, cache, _tasks: tasks }
     }
 
     fn refer(&self, name: &str, reference: Value) {
@@ -45,7 +45,7 @@ impl Rig {
         events.iter().map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Waits until what is seen of an object is this.
+    /// Waits until a field of an object has this value.
     async fn expect(&self, path: &str, field: &str, expected: Value) {
         let found = || self.cluster.object(path).unwrap_or_default().pointer(field).cloned().unwrap_or_default();
         let waiting = async {
