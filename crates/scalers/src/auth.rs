@@ -1,9 +1,9 @@
 //! The block of parameters by which triggers that speak HTTP sign in, shared by several trigger types.
 
+use crate::field::{Field, FieldGroup, Source};
 use crate::metadata::Reader;
 use crate::metadata::convert::{self, Converted};
 use crate::trigger::{FieldError, Secret};
-use crate::trigger_type::{Field, FieldGroup, Source};
 
 const METADATA_THEN_AUTH: &[Source] = &[Source::Metadata, Source::Authentication];
 
@@ -114,7 +114,7 @@ pub(crate) struct Custom {
     pub(crate) value: Secret,
 }
 
-/// What the connection needs beyond the ordinary: an authority, a client certificate, or both; all PEM.
+/// What the connection needs beyond the ordinary: a CA, a client certificate, or both; all PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tls {
     pub(crate) ca: Option<Secret>,
@@ -124,7 +124,7 @@ pub(crate) struct Tls {
 /// Reads the block. `None` if no mode is set: then nothing else in it counts, except that `method` must be a known one.
 pub(crate) fn parse(read: &mut Reader<'_>) -> Option<Auth> {
     let modes = read.optional(AUTH_MODES, parse_modes);
-    // KEDA: a wrong method is refused also where no mode wants it.
+    // KEDA: a wrong method is rejected also where no mode wants it.
     let place = read.or_default(METHOD, parse_place);
     let modes = modes?;
     let on = |mode| modes.contains(&mode);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_each_mode_needs_is_asked_for() {
+    fn what_each_mode_needs_is_required() {
         let rows: [(&str, Sample, &[&str]); 9] = [
             ("bearer", modes("bearer"), &["`bearerToken` is missing"]),
             ("basic", modes("basic"), &["`username` is missing"]),

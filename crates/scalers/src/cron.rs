@@ -8,13 +8,14 @@ use kedge_core::cron::{CronError, Schedule, Window, metric_base, parse_zone};
 use kedge_core::trigger_class::TriggerClass;
 
 use crate::error::ReadError;
+use crate::field::{Field, FieldGroup};
 use crate::metadata::Reader;
 use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::metric_name;
 use crate::scaler::{Activity, BoxFuture, Known, Scaler};
 use crate::target::{External, TargetType};
 use crate::trigger::{BuildError, FieldError, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup, MetricsOrigin, OtherParameters, TriggerType};
+use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
 
 pub(crate) static TRIGGER: TriggerType = TriggerType {
     name: "cron",
@@ -84,7 +85,7 @@ fn parse_schedule(text: &str) -> Converted<Written> {
 /// Below zero is accepted: it is published as 0.
 fn parse_replicas(text: &str) -> Converted<f64> {
     match convert::integer(text)? {
-        // KEDA: cannot tell 0 from nothing, and refuses both.
+        // KEDA: does not distinguish 0 from nothing, and rejects both.
         0 => Err(ConversionError::new("counts as missing", "write how many replicas the window wants, other than 0")),
         replicas => Ok(replicas as f64),
     }
@@ -185,9 +186,9 @@ mod tests {
         assert_eq!(target(office_hours()), Ok(TargetType::AverageValue));
         assert_eq!(target(office_hours().metric_type("")), Ok(TargetType::AverageValue));
         assert_eq!(target(office_hours().metric_type("Value")), Ok(TargetType::Value));
-        let refused = target(office_hours().metric_type("Utilization")).unwrap_err().to_string();
+        let error = target(office_hours().metric_type("Utilization")).unwrap_err().to_string();
         let words = "'Utilization' metric type is unsupported for external metrics, allowed values are 'Value' or 'AverageValue'";
-        assert!(refused.contains(words), "{refused}");
+        assert!(error.contains(words), "{error}");
         assert!(target(office_hours().metric_type("value")).is_err());
     }
 

@@ -19,8 +19,8 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::error::ReadError;
 use crate::metric_name;
-use crate::registry::Shared;
 use crate::scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
+use crate::shared::Shared;
 use crate::target::TargetType;
 use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
@@ -150,7 +150,7 @@ impl ExternalScaler {
         let (values, is_active) = try_join(self.client.get_metrics(name), self.client.is_active()).await?;
         let values =
             response::values(&values).map_err(|problem| ReadError::Malformed { endpoint: endpoint(), problem })?;
-        // KEDA: publishes nothing, and the HPA cannot tell that from a metric that is not there.
+        // KEDA: publishes nothing, which the HPA cannot distinguish from a metric that is not there.
         if values.is_empty() {
             let problem = format!("GetMetrics gave no values for {name:?}");
             return Err(ReadError::NoValue { endpoint: endpoint(), problem });

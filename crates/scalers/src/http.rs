@@ -6,6 +6,7 @@ mod address;
 mod ca_dirs;
 mod call;
 pub mod connector;
+mod error_chain;
 pub mod exchange;
 mod proxy;
 mod proxy_connector;
@@ -24,12 +25,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::CipherSuite;
 use rustls::pki_types::CertificateDer;
 
-use crate::identity::{CloudEnvironment, Signers};
+use crate::cloud_environment::CloudEnvironment;
 use crate::trigger::FieldError;
 pub(crate) use address::{Address, basic};
 pub use ca_dirs::read_ca_dirs;
-pub(crate) use call::{Call, find, innermost};
+pub(crate) use call::Call;
 use connector::{Connector, HyperConnector};
+pub(crate) use error_chain::{find, innermost};
 pub use proxy::Proxies;
 use proxy_connector::ProxyConnector;
 use tls::Roots;
@@ -39,7 +41,7 @@ pub use tls::{TlsVersion, parse_ciphers, provider};
 /// What holds for all connections of this process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a whole request may take, where its trigger says nothing else; zero counts as 300 ms.
+    /// How long a whole request may take, where its trigger sets no limit; zero counts as 300 ms.
     pub http_timeout: Duration,
     /// CAs that are trusted in addition to those of the machine.
     pub extra_roots: Vec<CertificateDer<'static>>,
@@ -97,14 +99,11 @@ pub(crate) struct HttpClients {
     connector: Connector,
     roots: OnceLock<Roots>,
     clients: Mutex<HashMap<TlsProfile, Arc<HttpClient>>>,
-    /// The cloud identities in use, with their cached credentials.
-    pub(crate) signers: Signers,
 }
 
 impl HttpClients {
     pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
-        let signers = Signers::default();
-        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default(), signers }
+        Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default() }
     }
 
     pub(crate) fn settings(&self) -> &Settings {

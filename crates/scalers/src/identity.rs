@@ -3,7 +3,6 @@
 
 pub(crate) mod aws;
 pub(crate) mod azure;
-mod environment;
 pub(crate) mod gcp;
 mod token;
 mod token_client;
@@ -20,7 +19,6 @@ use crate::scaler::BoxFuture;
 use crate::trigger::{FieldError, Secret};
 use aws::AwsIdentity;
 use azure::AzureIdentity;
-pub use environment::CloudEnvironment;
 use gcp::GcpIdentity;
 use token::{Expiring, Renewing};
 use token_client::TokenClient;
@@ -65,12 +63,12 @@ pub(crate) struct Signers {
     token_client: OnceLock<TokenClient>,
 }
 
-impl HttpClients {
+impl Signers {
     /// The signer for an identity: the one in use, or a new one. No request is sent yet.
-    pub(crate) fn signer(&self, identity: &CloudIdentity) -> Result<Arc<Signer>, FieldError> {
-        let base = identity.base().map(|base| self.signer(&base)).transpose()?;
-        let client = self.token_client()?;
-        let mut known = self.signers.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn signer(&self, identity: &CloudIdentity, clients: &HttpClients) -> Result<Arc<Signer>, FieldError> {
+        let base = identity.base().map(|base| self.signer(&base, clients)).transpose()?;
+        let client = self.token_client(clients)?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(signer) = known.get(identity) {
             return Ok(Arc::clone(signer));
         }
@@ -81,12 +79,12 @@ impl HttpClients {
         Ok(signer)
     }
 
-    fn token_client(&self) -> Result<TokenClient, FieldError> {
-        if let Some(client) = self.signers.token_client.get() {
+    fn token_client(&self, clients: &HttpClients) -> Result<TokenClient, FieldError> {
+        if let Some(client) = self.token_client.get() {
             return Ok(client.clone());
         }
-        let client = TokenClient::new(self)?;
-        Ok(self.signers.token_client.get_or_init(|| client).clone())
+        let client = TokenClient::new(clients)?;
+        Ok(self.token_client.get_or_init(|| client).clone())
     }
 }
 

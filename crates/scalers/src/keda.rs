@@ -1,7 +1,7 @@
 //! What KEDA has beyond the trigger types of Kedge: the names of its types, and of the credentials of their parameters.
 
+use crate::field::{Content, Field, Sensitivity};
 use crate::registry;
-use crate::trigger_type::{Content, Field, Sensitivity};
 
 /// Every trigger type of KEDA v2.21, in order. Types that Kedge has are among them.
 const TYPES: &str = include_str!("keda/trigger-types.txt");

@@ -9,13 +9,14 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::cluster::{self, ClusterReads, PodCount};
 use crate::error::ReadError;
+use crate::field::{Field, FieldGroup};
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
-use crate::registry::Shared;
 use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
-use crate::trigger_type::{ClusterRead, Field, FieldGroup, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
+use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
 
 pub(crate) static TRIGGER: TriggerType = TriggerType {
     name: "kubernetes-workload",

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`trigger_type`] | the descriptor of a type: class, parameters, activation, RBAC needs |
+//! | [`field`] | the description of one parameter |
 //! | [`registry`] | the descriptors of all types; builds scalers |
 //! | [`scaler`] | the interface of a built trigger: its metrics, and readings of them |
 //! | [`trigger`] | what a scaler is built from, and the errors in it |
@@ -10,6 +11,8 @@
 //! | [`metadata`] | reads parameters from their sources, and converts them |
 //! | [`metric_name`], [`target`] | the names and targets of external metrics |
 //! | [`http`] | shared clients, and the [`http::connector`] that opens every connection |
+//! | `shared` | what scalers share: clients, connections, signers |
+//! | [`cloud_environment`] | the environment variables by which clouds identify this process |
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
 //! | `auth` | the authentication parameters that HTTP triggers share |
@@ -23,7 +26,7 @@
 //!
 //! # Add a trigger type
 //!
-//! 1. Write a module with the parameters as `const` [`Field`](trigger_type::Field)s, a `static TRIGGER:` [`TriggerType`] that
+//! 1. Write a module with the parameters as `const` [`Field`](field::Field)s, a `static TRIGGER:` [`TriggerType`] that
 //!    lists them, and a scaler that reads them with [`metadata::Reader`] by the same constants.
 //! 2. Add `&module::TRIGGER` to [`registry::TRIGGER_TYPES`].
 //! 3. Write its page in `docs/scalers`, which the descriptor names.
@@ -33,10 +36,12 @@
 //! scaler reads and the ones that the descriptor lists differ.
 
 mod auth;
+pub mod cloud_environment;
 pub mod cluster;
 mod cron;
 pub mod error;
 pub mod external;
+pub mod field;
 mod grpc;
 pub mod http;
 pub mod identity;
@@ -49,16 +54,17 @@ mod prometheus;
 pub mod registry;
 mod resource;
 pub mod scaler;
+mod shared;
 pub mod target;
 pub mod trigger;
 pub mod trigger_type;
 
 pub use auth::AUTH_MODES;
+pub use cloud_environment::CloudEnvironment;
 pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, provider, read_ca_dirs};
-pub use identity::CloudEnvironment;
 pub use registry::{Registry, UnexpectedParameters};
 pub use resource::CONTAINER_NAME;
 pub use rustls::CipherSuite;

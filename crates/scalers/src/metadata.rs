@@ -5,9 +5,8 @@ pub mod convert;
 #[cfg(test)]
 pub(crate) mod recording;
 
+use crate::field::{FROM_ENV, Field, Presence, Sensitivity, Source, Status};
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
-use crate::trigger_type::field::FROM_ENV;
-use crate::trigger_type::{Field, Presence, Sensitivity, Source, Status};
 use convert::Converted;
 
 /// Reads the parameters of one trigger.
@@ -81,7 +80,7 @@ impl<'a> Reader<'a> {
     /// Reports a parameter that is no longer accepted.
     pub fn removed(&mut self, field: Field, remedy: &str) {
         if let (Status::Removed(reason), Some(_)) = (field.status, self.find(field)) {
-            // KEDA: refusals of removed parameters begin with these words.
+            // KEDA: rejections of removed parameters begin with these words.
             let problem = format!("is refused (scaler {} info: {reason})", self.trigger.trigger_type);
             self.error(FieldError::new(field.name, problem, remedy));
         }

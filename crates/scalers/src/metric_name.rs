@@ -1,6 +1,6 @@
-//! The names of external metrics: `s<index>-<base>`, where the base holds nothing that a URL path would mistake.
+//! The names of external metrics: `s<index>-<base>`, where the base holds no character with a meaning in a URL path.
 
-/// Replaces the characters that cannot stand in a metric name.
+/// Replaces the characters that a metric name cannot have.
 // KEDA: these six and no others; case, blanks, `,`, `=` and so on stay.
 pub fn normalize(base: &str) -> String {
     base.replace(['/', '.', ':', '%', '(', ')'], "-")

@@ -8,6 +8,7 @@ mod location;
 mod prometheus_text;
 mod request;
 mod service;
+mod value;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -23,13 +24,13 @@ use crate::auth;
 use crate::cluster::{self, ClusterReads};
 use crate::error::{Endpoint, ReadError};
 use crate::http::Address;
-use crate::registry::Shared;
 use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::shared::Shared;
 use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
 use config::Config;
-use location::Unusable;
 use service::{Aggregation, Service};
+use value::Unusable;
 
 pub(crate) static TRIGGER: TriggerType = TriggerType {
     name: "metrics-api",

@@ -15,10 +15,11 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::auth;
 use crate::error::ReadError;
-use crate::http::{Address, Call, HttpClients};
+use crate::http::{Address, Call};
 use crate::identity::{aws, gcp};
 use crate::metric_name;
 use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
@@ -36,7 +37,7 @@ pub(crate) static TRIGGER: TriggerType = TriggerType {
     activation: Some(config::ACTIVATION_THRESHOLD.name),
     metrics: MetricsOrigin::Trigger,
     cluster_reads: &[],
-    build: |shared, trigger| Ok(Arc::new(build(trigger, &shared.http)?)),
+    build: |shared, trigger| Ok(Arc::new(build(trigger, shared)?)),
 };
 
 /// One query of one Prometheus.
@@ -47,11 +48,11 @@ pub(crate) struct PrometheusScaler {
     limit: Duration,
 }
 
-fn build(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<PrometheusScaler, BuildError> {
-    let config = config::parse(trigger, clients)?;
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<PrometheusScaler, BuildError> {
+    let config = config::parse(trigger, shared)?;
     let name = metric_name::full_name(trigger.index, "prometheus");
     let metric = External::float(name, config.target_type, config.threshold);
-    let limit = clients.settings().limit(config.timeout);
+    let limit = shared.http.settings().limit(config.timeout);
     Ok(PrometheusScaler { config, metric, limit })
 }
 

@@ -1,4 +1,4 @@
-//! The trigger types by name, and what their scalers share.
+//! The trigger types by name. Builds their scalers.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::cluster::ClusterReads;
 use crate::external::{self, ExternalClient};
-use crate::grpc::Channels;
+use crate::http::Settings;
 use crate::http::connector::Connector;
 use crate::http::exchange::Exchange;
-use crate::http::{HttpClients, Settings};
 use crate::scaler::Scaler;
+use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
 use crate::{cron, kubernetes_workload, metrics_api, prometheus, resource};
@@ -58,20 +58,6 @@ pub enum UnexpectedParameters {
     Ignored,
     /// The operator publishes an event for each.
     Reported,
-}
-
-/// What scalers share: clients and connections.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) http: Arc<HttpClients>,
-    pub(crate) grpc: Channels,
-    pub(crate) cluster: Arc<dyn ClusterReads>,
-}
-
-impl Shared {
-    pub(crate) fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
-        Self { http: Arc::new(HttpClients::new(settings, connector)), grpc: Channels::default(), cluster }
-    }
 }
 
 impl Registry {
@@ -140,9 +126,9 @@ mod tests {
 
     use super::*;
     use crate::cluster::NoCluster;
+    use crate::field::Field;
     use crate::sample::Sample;
     use crate::trigger::{AuthParams, Role};
-    use crate::trigger_type::Field;
 
     fn registry() -> Registry {
         Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster))
@@ -163,15 +149,15 @@ mod tests {
     fn a_check_reports_only_what_neither_authentication_nor_environment_can_give() {
         use Resolution::{ManifestWithAuthentication, ManifestWithoutAuthentication as Manifest};
         let prometheus = || Sample::new("prometheus").with("serverAddress", "http://p:9090").with("threshold", "5");
-        let asking = |modes: &str| prometheus().with("query", "up").with("authModes", modes);
+        let with_modes = |modes: &str| prometheus().with("query", "up").with("authModes", modes);
         let signed = prometheus().with("query", "up").with("awsAccessKeyIDFromEnv", "ID").with("cloud", "x");
         let external = Sample::new("external").with("scalerAddress", "scaler:9090").with("enableTLS", "true");
         let rows: [(&str, Sample, Resolution, &[&str]); 9] = [
             ("complete", prometheus().with("query", "up"), Manifest, &[]),
             ("metadata is all there is", prometheus(), ManifestWithAuthentication, &["query"]),
-            ("a token that no source gives", asking("bearer"), Manifest, &["bearerToken"]),
-            ("a token that authentication may give", asking("bearer"), ManifestWithAuthentication, &[]),
-            ("a mode that does not exist", asking("Bearer"), ManifestWithAuthentication, &["authModes"]),
+            ("a token that no source gives", with_modes("bearer"), Manifest, &["bearerToken"]),
+            ("a token that authentication may give", with_modes("bearer"), ManifestWithAuthentication, &[]),
+            ("a mode that does not exist", with_modes("Bearer"), ManifestWithAuthentication, &["authModes"]),
             ("keys from the environment", signed, Manifest, &[]),
             ("a server that is not connected to", external.clone(), Manifest, &[]),
             ("a switch that is none", external.with("unsafeSsl", "maybe"), Manifest, &["unsafeSsl"]),

@@ -10,11 +10,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kedge_core::trigger_class::{Resource, TriggerClass};
 
 use crate::error::ReadError;
+use crate::field::{Field, FieldGroup};
 use crate::metadata::Reader;
 use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::scaler::{Activity, BoxFuture, Known, Scaler};
 use crate::trigger::{BuildError, FieldError, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup, MetricsOrigin, OtherParameters, TriggerType};
+use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
 
 pub(crate) static CPU: TriggerType = describe(Resource::Cpu, "the CPU time that the pods use");
 pub(crate) static MEMORY: TriggerType = describe(Resource::Memory, "the memory that the pods use");
@@ -139,7 +140,7 @@ impl Scaler for ResourceScaler {
         Box::pin(async { Ok(vec![self.spec()]) })
     }
 
-    // KEDA: no values, active; whether that wakes anything is decided where all triggers are seen together.
+    // KEDA: no values, active; whether that wakes anything is decided over all triggers together.
     fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
         Box::pin(async { Ok(Known { values: Vec::new(), activity: Activity::Active }) })
     }

@@ -1,4 +1,4 @@
-//! Triggers for tests, which say only what matters.
+//! Triggers for tests, which set only what matters.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ impl Sample {
     }
 }
 
-/// An identity of which nothing is said but whose it is.
+/// An identity with a provider and nothing else.
 pub(crate) fn pod_identity(provider: PodIdentityProvider) -> PodIdentity {
     PodIdentity {
         provider,

@@ -29,7 +29,7 @@ pub trait Scaler: Send + Sync + std::fmt::Debug {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PushEvent {
     Activity(Activity),
-    /// The metrics are now these, and [`Scaler::describe`] says so too.
+    /// The metrics are now these, and [`Scaler::describe`] returns them too.
     Specs(Vec<MetricSpec>),
     /// A message is lost or invalid, or the stream failed. The scaler opens the stream again after a delay.
     Failed(ReadError),

@@ -4,9 +4,9 @@ use k8s_openapi::api::autoscaling::v2::{ExternalMetricSource, MetricIdentifier, 
 use k8s_openapi::apimachinery::pkg::api::resource;
 use kedge_core::quantity::Quantity;
 
+use crate::field::Field;
 use crate::metadata::{Reader, convert};
 use crate::trigger::{FieldError, Role, TriggerConfig};
-use crate::trigger_type::Field;
 
 /// How the HPA compares an external metric with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl TargetType {
                  allowed values are 'Value' or 'AverageValue'",
                 "leave it out for AverageValue",
             )),
-            // KEDA passes other texts on, and the API server refuses the HPA; said here, the author learns it sooner.
+            // KEDA passes other texts on, and the API server rejects the HPA; an error here reaches the author sooner.
             other => Err(FieldError::new(
                 "metricType",
                 format!("{other:?} is unknown"),
@@ -83,7 +83,7 @@ impl External {
             (Some(target), _) if target > 0.0 => Some(Self::float(name, target_type?, target)),
             (_, Role::FormulaInput) => Some(Self::one_each(name, target_type?)),
             (_, Role::Metric) => {
-                // KEDA: cannot tell 0 from nothing, and says the latter in these words.
+                // KEDA: does not distinguish 0 from nothing, and reports the latter in these words.
                 let field = field.name;
                 let problem = format!("is absent or not above 0 (no {field} given in metadata)");
                 read.error(FieldError::new(field, problem, remedy));

@@ -2,18 +2,17 @@
 //! builds scalers by it; lint, admission, simulate, telemetry, `kedge rbac` and the reference page read it.
 
 pub mod cluster_read;
-pub mod field;
 
 use std::fmt;
 use std::sync::Arc;
 
 use kedge_core::trigger_class::TriggerClass;
 
-use crate::registry::Shared;
+use crate::field::{FROM_ENV, Field, FieldGroup};
 use crate::scaler::Scaler;
+use crate::shared::Shared;
 use crate::trigger::{BuildError, TriggerConfig};
 pub use cluster_read::{ClusterRead, ReadNamespace};
-pub use field::{Content, Field, Presence, Sensitivity, Source, Status};
 
 /// Builds the scaler of a trigger, or returns every error in the trigger.
 pub(crate) type Build = fn(&Shared, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;
@@ -39,13 +38,6 @@ pub struct TriggerType {
     pub(crate) build: Build,
 }
 
-/// Parameters that belong together.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldGroup {
-    pub title: &'static str,
-    pub fields: &'static [Field],
-}
-
 /// What happens to parameters that the descriptor does not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherParameters {
@@ -54,7 +46,7 @@ pub enum OtherParameters {
     PassedOn,
 }
 
-/// Who defines the metrics and the targets of a trigger.
+/// What defines the metrics and the targets of a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricsOrigin {
     Trigger,
@@ -76,7 +68,7 @@ impl TriggerType {
     /// Whether the type has a parameter for this key of `metadata`.
     // KEDA: a key counts also where the parameter is read from authentication alone, and `FromEnv` counts for every one.
     pub fn expects(&self, key: &str) -> bool {
-        let name = key.strip_suffix(field::FROM_ENV).unwrap_or(key);
+        let name = key.strip_suffix(FROM_ENV).unwrap_or(key);
         let is_known = |name: &str| self.fields_named(name).next().is_some();
         self.other_parameters == OtherParameters::PassedOn || is_known(name) || is_known(key)
     }

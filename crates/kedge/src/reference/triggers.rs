@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
+use kedge_scalers::field::{Field, FieldGroup, Presence, Sensitivity, Source, Status};
 use kedge_scalers::registry::TRIGGER_TYPES;
-use kedge_scalers::trigger_type::{
-    ClusterRead, Field, FieldGroup, MetricsOrigin, OtherParameters, Presence, ReadNamespace, Sensitivity, Source,
-    Status, TriggerType,
-};
+use kedge_scalers::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
 
 const OPENING: &str = "\
 # Trigger types and their parameters

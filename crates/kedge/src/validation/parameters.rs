@@ -1,8 +1,8 @@
 //! Misspelled parameters of triggers. No other rule reports them: a misspelled optional parameter has no effect.
 
 use kedge_api::trigger::Trigger;
+use kedge_scalers::field::FROM_ENV;
 use kedge_scalers::registry;
-use kedge_scalers::trigger_type::field::FROM_ENV;
 use kedge_webhooks::nearest::nearest;
 use kedge_webhooks::violation::{FieldPath, Rule, Severity, Violation};
 

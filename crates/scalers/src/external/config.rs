@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use kedge_proto::externalscaler::ScaledObjectRef;
 
+use crate::field::{Field, FieldGroup};
 use crate::grpc::{Address, Channel, Peer, Security};
 use crate::http::{TlsProfile, Verification};
 use crate::metadata::{Reader, convert};
-use crate::registry::Shared;
+use crate::shared::Shared;
 use crate::target::TargetType;
 use crate::trigger::{BuildError, FieldError, Secret, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup};
 
 pub(super) const FIELDS: FieldGroup = FieldGroup {
     title: "Parameters",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_spoken_when_it_is_asked_for_or_there_is_something_for_it() {
+    fn tls_is_used_when_it_is_enabled_or_has_credentials() {
         let certified = rcgen::generate_simple_self_signed(["a".to_owned()]).unwrap();
         let (cert, key) = (certified.cert.pem(), certified.signing_key.serialize_pem());
         let pair = |sample: Sample| sample.auth("tlsClientCert", &cert).auth("tlsClientKey", &key);

@@ -34,7 +34,7 @@ pub fn specs(index: usize, target_type: TargetType, received: &[ServerMetricSpec
     if problems.is_empty() { Ok(specs) } else { Err(format!("in the metric specs, {}", problems.join(", and "))) }
 }
 
-/// Whether a metric can have the name. The API server refuses an HPA in which it cannot be a part of a path.
+/// Whether a metric can have the name. The API server rejects an HPA in which it cannot be a part of a path.
 fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("a metric has no name".to_owned());
@@ -45,7 +45,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// What one replica should see.
+/// The target for one replica.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Target {
     Whole(i64),

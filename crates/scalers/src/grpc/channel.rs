@@ -8,23 +8,21 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::Stream;
 use http::Uri;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 use super::address::Address;
 use super::connector::GrpcConnector;
 use super::explain::{explain, is_from_server};
-use super::streaming::StreamingCall;
 use crate::error::{Endpoint, ReadError};
 use crate::http::connector::HyperConnector;
 
-/// Above the five minutes that gRPC servers ask for between pings; pings are sent only while a stream is open.
+/// Above the five minutes that gRPC servers require between pings; pings are sent only while a stream is open.
 const PING_EVERY: Duration = Duration::from_secs(310);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
@@ -75,8 +73,9 @@ impl Channel {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let (connection, started_at) = (self.connection(), Instant::now());
-        match tokio::time::timeout(self.limit, call(connection.client.clone(), self.origin.clone())).await {
+        let started_at = Instant::now();
+        let (connection, response) = self.start(call);
+        match tokio::time::timeout(self.limit, response).await {
             Ok(Ok(response)) => {
                 connection.record_activity();
                 Ok(response.into_inner())
@@ -89,25 +88,16 @@ impl Channel {
         }
     }
 
-    /// The messages of a streaming call. An error is the last of them.
-    ///
-    /// There is no limit: many servers send nothing, not even headers, before the first message.
-    pub(crate) fn stream<T, F>(
-        self: Arc<Self>,
-        method: &'static str,
-        open: impl FnOnce(Client, Origin) -> F + Send + 'static,
-    ) -> impl Stream<Item = Result<T, ReadError>> + Send + 'static
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<Response<Streaming<T>>, Status>> + Send + 'static,
-    {
-        let (connection, connections) = (self.connection(), self.connection.subscribe());
-        let opening = open(connection.client.clone(), self.origin.clone());
-        StreamingCall::new(self, method, connection, connections, opening).messages()
+    /// Starts a call on the present connection.
+    pub(super) fn start<F>(&self, call: impl FnOnce(Client, Origin) -> F) -> (Arc<Connection>, F) {
+        let connection = Arc::clone(&self.connection.borrow());
+        let response = call(connection.client.clone(), self.origin.clone());
+        (connection, response)
     }
 
-    fn connection(&self) -> Arc<Connection> {
-        Arc::clone(&self.connection.borrow())
+    /// The present connection, and those that replace it.
+    pub(super) fn connections(&self) -> watch::Receiver<Arc<Connection>> {
+        self.connection.subscribe()
     }
 
     pub(super) fn failed(&self, connection: &Connection, status: &Status, method: &'static str) -> ReadError {

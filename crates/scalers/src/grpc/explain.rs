@@ -79,7 +79,7 @@ fn code(code: Code) -> &'static str {
 mod tests {
     use super::*;
 
-    fn said(status: &Status) -> String {
+    fn message(status: &Status) -> String {
         explain(status, "GetMetrics", Endpoint::from_host("s:1".to_owned()), Duration::from_secs(3)).to_string()
     }
 
@@ -92,7 +92,7 @@ mod tests {
             (Status::aborted("é".repeat(300)), format!("s:1 answered GetMetrics with ABORTED: {}...", "é".repeat(200))),
         ];
         for (status, expected) in rows {
-            assert_eq!(said(&status), expected);
+            assert_eq!(message(&status), expected);
         }
     }
 
@@ -101,6 +101,6 @@ mod tests {
         let refused = Status::from_error(Box::new(io::Error::from(io::ErrorKind::ConnectionRefused)));
         assert!(!is_from_server(&refused) && is_from_server(&Status::unavailable("x")));
         let late = Status::from_error(Box::new(io::Error::from(io::ErrorKind::TimedOut)));
-        assert_eq!(said(&late), "s:1 gave no answer within 3s");
+        assert_eq!(message(&late), "s:1 gave no answer within 3s");
     }
 }

@@ -7,11 +7,30 @@ use futures::Stream;
 use tokio::sync::watch;
 use tonic::{Response, Status, Streaming};
 
-use super::channel::{Channel, Connection};
+use super::channel::{Channel, Client, Connection, Origin};
 use crate::error::ReadError;
 
+impl Channel {
+    /// The messages of a streaming call. An error is the last of them.
+    ///
+    /// There is no limit: many servers send nothing, not even headers, before the first message.
+    pub(crate) fn stream<T, F>(
+        self: Arc<Self>,
+        method: &'static str,
+        open: impl FnOnce(Client, Origin) -> F + Send + 'static,
+    ) -> impl Stream<Item = Result<T, ReadError>> + Send + 'static
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<Response<Streaming<T>>, Status>> + Send + 'static,
+    {
+        let ((connection, opening), connections) = (self.start(open), self.connections());
+        let state = State::Opening(Box::pin(opening));
+        StreamingCall { channel: self, method, connection, connections, state }.messages()
+    }
+}
+
 /// A streaming call under way.
-pub(super) struct StreamingCall<T, F> {
+struct StreamingCall<T, F> {
     channel: Arc<Channel>,
     method: &'static str,
     connection: Arc<Connection>,
@@ -29,18 +48,8 @@ impl<T, F> StreamingCall<T, F>
 where
     F: Future<Output = Result<Response<Streaming<T>>, Status>>,
 {
-    pub(super) fn new(
-        channel: Arc<Channel>,
-        method: &'static str,
-        connection: Arc<Connection>,
-        connections: watch::Receiver<Arc<Connection>>,
-        opening: F,
-    ) -> Self {
-        Self { channel, method, connection, connections, state: State::Opening(Box::pin(opening)) }
-    }
-
     /// The messages, until the server ends them. An error is the last.
-    pub(super) fn messages(self) -> impl Stream<Item = Result<T, ReadError>> {
+    fn messages(self) -> impl Stream<Item = Result<T, ReadError>> {
         futures::stream::unfold(self, |mut streaming| async move {
             let message = streaming.next().await?;
             Some((message, streaming))

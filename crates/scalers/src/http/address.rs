@@ -6,11 +6,11 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Uri, header};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// What cannot stand in a request line; everything else is sent as it was written.
+/// What a request line cannot have; everything else is sent as it was written.
 const ESCAPED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// Where to send a request, and what the URL itself said about signing in.
+/// Where to send a request, and the credentials in the URL.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Address {
     pub(crate) uri: Uri,
@@ -18,7 +18,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Reads an absolute URL. The error says what is wrong with it and does not repeat it.
+    /// Reads an absolute URL. The error does not repeat it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").ok_or("does not begin with http:// or https://")?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
@@ -41,7 +41,7 @@ impl Address {
         Ok(Self { uri, credentials: user_info.and_then(basic_of_user_info) })
     }
 
-    /// The address that a `Location` header means, seen from this one.
+    /// The address that a `Location` header means, relative to this one.
     pub(crate) fn resolve(&self, location: &str) -> Result<Self, &'static str> {
         Self::parse(&resolve(&self.uri, location))
     }
@@ -54,12 +54,12 @@ impl Address {
         Ok(())
     }
 
-    /// What the URL itself said about signing in.
+    /// The credentials in the URL.
     pub(crate) fn credentials(&self) -> Option<&HeaderValue> {
         self.credentials.as_ref()
     }
 
-    /// Signs in as the URL says, unless the headers do so already.
+    /// Signs in with the credentials of the URL, unless the headers do so already.
     pub(crate) fn sign(&self, headers: &mut HeaderMap) {
         if let (Some(credentials), false) = (&self.credentials, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, credentials.clone());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_are_seen_from_where_they_came() {
+    fn redirects_are_relative_to_their_origin() {
         let base = Address::parse("https://h:1/a/b/c?q=1").unwrap();
         let rows = [
             ("http://other/x", "http://other/x"),

@@ -1,7 +1,5 @@
 //! One request: a deadline over all of it, redirects, one more try on a connection that had died, a bounded body.
 
-use std::error::Error;
-use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +10,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::address::Address;
+use super::error_chain::{find, innermost};
 use super::proxy::Proxy;
 use super::{HttpClient, KeepAlive, tls};
 use crate::error::{Endpoint, ReadError};
@@ -142,7 +141,7 @@ impl HttpClient {
         if self.keep_alive == KeepAlive::Off {
             request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        // In a tunnel, the proxy sees no request: its credentials are sent with `CONNECT`.
+        // In a tunnel, the proxy reads no request: its credentials are sent with `CONNECT`.
         let is_seen = request.uri().scheme() == Some(&Scheme::HTTP);
         let proxy = self.proxies.for_uri(request.uri()).filter(|_| is_seen);
         if let Some(credentials) = proxy.and_then(Proxy::credentials) {
@@ -197,21 +196,4 @@ fn explain(error: &hyper_util::client::legacy::Error, endpoint: &Endpoint) -> Re
 
 fn is_garbled(error: &hyper_util::client::legacy::Error) -> bool {
     find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse)
-}
-
-/// The root cause: the other errors only wrap it.
-pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
-    chain(error).last().map(ToString::to_string).unwrap_or_default()
-}
-
-pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    chain(error).find_map(|error| error.downcast_ref())
-}
-
-/// An error and its sources. An `io::Error` hides the one it was made from, so that one is looked up separately.
-pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(inner) => Some(inner as &(dyn Error + 'static)),
-        None => error.source(),
-    })
 }

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn some_are_asked_directly() {
+    fn some_hosts_are_reached_directly() {
         let proxies = Proxies::parse(Some("p:1"), Some("p:1"), Some("svc.cluster.local,10.0.0.0/8,only:8443")).unwrap();
         let rows = [
             ("http://prometheus.monitoring.svc.cluster.local:9090/", false),

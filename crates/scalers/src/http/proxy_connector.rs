@@ -12,8 +12,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower_service::Service;
 
-use super::call::innermost;
 use super::connector::{BoxStream, Connector, HttpStream, HyperConnector, OpenStream};
+use super::error_chain::innermost;
 use super::proxy::{Proxies, Proxy};
 use super::tls;
 

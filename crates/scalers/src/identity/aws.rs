@@ -12,13 +12,13 @@ use chrono::{DateTime, Utc};
 use http::header::{HeaderName, HeaderValue};
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
-use super::CloudEnvironment;
 use super::token::Expiring;
 use super::token_client::{TokenClient, read_file};
+use crate::cloud_environment::CloudEnvironment;
+use crate::field::{Field, FieldGroup, Source};
 use crate::http::Call;
 use crate::metadata::{Reader, convert};
 use crate::trigger::{FieldError, Secret, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup, Source};
 
 pub(crate) const FIELDS: FieldGroup = FieldGroup {
     title: "AWS",

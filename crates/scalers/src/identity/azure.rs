@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use kedge_api::authentication::PodIdentity;
 
-use super::CloudEnvironment;
 use super::token::{self, Expiring};
 use super::token_client::{TokenClient, read_file};
+use crate::cloud_environment::CloudEnvironment;
 use crate::trigger::{FieldError, Secret};
 
 // What Azure's own libraries assume.

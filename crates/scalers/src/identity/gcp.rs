@@ -11,10 +11,10 @@ use kedge_api::authentication::PodIdentityProvider;
 
 use super::token::{self, Expiring};
 use super::token_client::{TokenClient, read_file};
+use crate::field::{Field, FieldGroup, Source};
 use crate::metadata::Reader;
 use crate::metadata::convert::{ConversionError, Converted};
 use crate::trigger::{FieldError, Secret, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup, Source};
 use key::ServiceAccount;
 
 pub(crate) const FIELDS: FieldGroup =

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_who_want_it_fetch_it_once() {
+    async fn many_callers_fetch_it_once() {
         let (held, fetched) = (Renewing::default(), AtomicUsize::new(0));
         let want = || {
             held.get(at(0), async {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, header};
 
-use super::CloudEnvironment;
+use crate::cloud_environment::CloudEnvironment;
 use crate::http::{Address, Call, HttpClient, HttpClients, TlsProfile};
 use crate::trigger::FieldError;
 

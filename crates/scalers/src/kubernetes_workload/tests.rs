@@ -89,7 +89,7 @@ async fn the_metric_is_named_after_the_namespace() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn invalid_fields_are_named() {
     let rows = [
         ("no selector", sample().without("podSelector"), "`podSelector` is missing"),
         (
@@ -112,9 +112,9 @@ fn mistakes_are_named() {
 
 #[tokio::test(start_paused = true)]
 async fn no_answer_is_an_error_and_never_zero() {
-    let refused = ReadError::Cluster { what: cluster::PODS, problem: "forbidden".to_owned() };
-    let failing = Arc::new(Pods { count: Err(refused.clone()), queries: Mutex::default() });
-    assert_eq!(read(&sample(), failing).await, Err(refused));
+    let forbidden = ReadError::Cluster { what: cluster::PODS, problem: "forbidden".to_owned() };
+    let failing = Arc::new(Pods { count: Err(forbidden.clone()), queries: Mutex::default() });
+    assert_eq!(read(&sample(), failing).await, Err(forbidden));
     let nowhere = read(&sample(), Arc::new(NoCluster)).await.unwrap_err();
     assert!(nowhere.to_string().contains("run the operator"), "{nowhere}");
     let started = tokio::time::Instant::now();

@@ -182,7 +182,7 @@ pub fn url_values(value: &str) -> Converted<Vec<(String, String)>> {
         .split('%')
         .skip(1)
         .all(|after| after.len() >= 2 && after.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
-    // Go refuses the semicolon, which once was a separator too.
+    // Go rejects the semicolon, which once was a separator too.
     if !escapes_are_whole || value.contains(';') {
         return Err(ConversionError::new("is not a query string", "write a=1&b=2, and other characters as %XX"));
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::trigger_type::Source;
+use crate::field::Source;
 
 thread_local! {
     static RECORDED: RefCell<BTreeSet<(&'static str, Source)>> = const { RefCell::new(BTreeSet::new()) };

@@ -6,13 +6,13 @@ use super::location::{Format, Location};
 use super::request::QueryRequest;
 use super::service::{Aggregation, Service};
 use crate::auth::{self, Auth};
+use crate::field::{Field, FieldGroup};
 use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
 use crate::metadata::Reader;
 use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::metric_name;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup};
 
 pub(super) const FIELDS: FieldGroup = FieldGroup {
     title: "Parameters",

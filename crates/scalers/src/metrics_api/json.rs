@@ -1,14 +1,13 @@
-//! Numbers in JSON, by a path as GJSON has them: `queue.depth`, `jobs.#(state=="waiting")#|#`. `path` reads the path,
-//! `condition` what elements must be like, `document` walks through the text without making a tree of it.
+//! Numbers in JSON, by a path as GJSON has them: `queue.depth`, `jobs.#(state=="waiting")#|#`. `path` reads the path
+//! and its conditions, `document` walks through the text without making a tree of it.
 //!
 //! Of GJSON's paths, those that lead to a value are here: names, indexes, wildcards, `#`, queries, pipes, `@this`. What
-//! makes new documents (other modifiers, `[a,b]`, `{a,b}`, `!5`) and JSON lines (`..`) is refused by name.
+//! makes new documents (other modifiers, `[a,b]`, `{a,b}`, `!5`) and JSON lines (`..`) is rejected by name.
 
-mod condition;
 mod document;
 mod path;
 
-use super::location::{Unusable, quantity};
+use super::value::{Unusable, quantity};
 use crate::metadata::convert::Converted;
 use document::{Document, JsonType, Node};
 use path::Path;

@@ -1,9 +1,8 @@
 //! The location of the number in a response, by format. No error repeats a part of the response, which may be secret.
 
-use kedge_core::quantity::Quantity;
-
 use super::json::JsonPath;
 use super::prometheus_text::Selector;
+use super::value::Unusable;
 use super::yaml::YamlPath;
 use crate::metadata::convert::{self, ConversionError, Converted};
 
@@ -61,34 +60,4 @@ impl Location {
             .then_some(number)
             .ok_or_else(|| Unusable::no_value("`valueLocation` leads to no finite number"))
     }
-}
-
-/// A response without the number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
-    /// It is not what the format says.
-    Malformed(String),
-    /// It is, but there is no number at the place.
-    NoValue(String),
-}
-
-impl Unusable {
-    pub(super) fn malformed(problem: impl Into<String>) -> Self {
-        Self::Malformed(problem.into())
-    }
-
-    pub(super) fn no_value(problem: impl Into<String>) -> Self {
-        Self::NoValue(problem.into())
-    }
-
-    /// The location holds something else than a number, or nothing.
-    pub(super) fn leads_to(what: &str) -> Self {
-        Self::no_value(format!("`valueLocation` leads to {what}, not to a number or a quantity"))
-    }
-}
-
-/// A text as a number: `12`, `1k`, `500m`.
-pub(super) fn quantity(text: &str) -> Result<f64, Unusable> {
-    let quantity = Quantity::parse(text).map_err(|_| Unusable::leads_to("a text that is no quantity"))?;
-    Ok(quantity.approx_f64())
 }

@@ -1,9 +1,9 @@
 //! Numbers in the text format of Prometheus, by a metric selector such as `queue{name="a"}`. `text` reads lines and
-//! selectors; which line is meant is said here.
+//! selectors; this module selects the line.
 
 mod text;
 
-use super::location::Unusable;
+use super::value::Unusable;
 use crate::metadata::convert::{ConversionError, Converted};
 use text::{Labels, Line};
 

@@ -33,7 +33,7 @@ async fn the_metric_is_named_after_the_location() {
 }
 
 #[test]
-fn mistakes_are_named_and_nothing_of_the_url_is_shown() {
+fn invalid_fields_are_named_and_nothing_of_the_url_is_shown() {
     let at = |url: &str| sample().with("url", url);
     let rows = [
         ("no url", sample().without("url"), "`url` is missing"),

@@ -7,10 +7,10 @@ use serde::de::DeserializeSeed;
 use serde_saphyr::Options;
 use serde_saphyr::options::NonFiniteFloatPolicy;
 
-use super::location::{Unusable, quantity};
+use super::value::{Unusable, quantity};
 use seek::{Found, Seek};
 
-/// Nodes of a document that are read, aliases counted as what they stand for.
+/// Nodes of a document that are read, aliases counted as what they refer to.
 const NODES_MAX: usize = 250_000;
 const DEPTH_MAX: usize = 64;
 
@@ -38,7 +38,7 @@ impl YamlPath {
     }
 }
 
-/// Documents come from others: small ones can stand for huge ones, and deep ones would cost the stack.
+/// Documents come from others: small ones can expand to huge ones, and deep ones would cost the stack.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_may_be_odd() {
+    fn values_outside_the_path_may_be_odd() {
         for odd in [
             "340282366920938463463374607431768211455",
             ".inf",
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_said_without_showing_it() {
+    fn what_is_no_number_is_reported_without_showing_it() {
         let document = "a: {b: hunter2, c: [1], d: true, e: ~, f: .inf, g: .nan}";
         let rows = [
             ("a", "a map"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_that_would_cost_too_much_are_refused() {
+    fn documents_that_would_cost_too_much_are_rejected() {
         let laughs: String = (1..30).map(|i| format!("a{i}: &a{i} [*a{0}, *a{0}, *a{0}, *a{0}]\n", i - 1)).collect();
         let rows = [
             ("a billion laughs", format!("a0: &a0 [x, x, x, x]\n{laughs}")),

@@ -1,19 +1,20 @@
 //! The parameters of a `prometheus` trigger, parsed.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
 
-use super::{identity, request};
+use super::identity;
+use super::request::{self, QueryRequest};
 use crate::auth::{self, Auth};
-use crate::http::{Address, HttpClient, HttpClients, TlsProfile, Verification};
+use crate::field::{Field, FieldGroup};
+use crate::http::{Address, HttpClient, TlsProfile, Verification};
 use crate::identity::Signer;
 use crate::metadata::{Reader, convert};
+use crate::shared::Shared;
 use crate::target::{LEAST_TARGET, TargetType};
 use crate::trigger::{BuildError, FieldError, Role, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup};
 
 pub(super) const FIELDS: FieldGroup = FieldGroup {
     title: "Parameters",
@@ -65,21 +66,6 @@ pub(super) struct Config {
     pub(super) target_type: TargetType,
 }
 
-/// The parts of the URL. Users put credentials in all of them.
-#[derive(Clone)]
-pub(super) struct QueryRequest {
-    pub(super) server: String,
-    pub(super) query: String,
-    pub(super) namespace: Option<String>,
-    pub(super) parameters: Vec<(String, String)>,
-}
-
-impl fmt::Debug for QueryRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueryRequest").finish_non_exhaustive()
-    }
-}
-
 /// What a response without a number means: `ignoreNullValues`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EmptyResult {
@@ -87,7 +73,7 @@ pub(super) enum EmptyResult {
     IsAnError,
 }
 
-pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Result<Config, BuildError> {
+pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Config, BuildError> {
     let mut read = Reader::new(trigger);
     let query_request = parse_query_request(&mut read);
     let threshold = read.required(THRESHOLD, convert::float);
@@ -107,11 +93,11 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     // The identity depends on authentication and on the operator's own environment, which a check does not know.
     let identity = read
         .is_building()
-        .then(|| identity::parse(&mut read, trigger, auth.as_ref(), &clients.settings().cloud_environment));
-    let signer = identity.flatten().and_then(|identity| read.take(clients.signer(&identity)));
+        .then(|| identity::parse(&mut read, trigger, auth.as_ref(), &shared.http.settings().cloud_environment));
+    let signer = identity.flatten().and_then(|identity| read.take(shared.signers.signer(&identity, &shared.http)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let profile = parse_tls(&mut read, auth);
-    let client = read.make(|| clients.client(&profile));
+    let client = read.make(|| shared.http.client(&profile));
     let target_type = read.take(TargetType::parse(trigger));
     let made = (|| {
         Some(Config {

@@ -3,11 +3,12 @@
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 
 use crate::auth::Auth;
+use crate::cloud_environment::CloudEnvironment;
+use crate::field::{Field, FieldGroup};
 use crate::identity::azure::AzureIdentity;
-use crate::identity::{CloudEnvironment, CloudIdentity, aws, azure, gcp};
+use crate::identity::{CloudIdentity, aws, azure, gcp};
 use crate::metadata::{Reader, convert};
 use crate::trigger::{FieldError, TriggerConfig};
-use crate::trigger_type::{Field, FieldGroup};
 
 /// The parameters of Azure's managed Prometheus.
 pub(super) const AZURE_FIELDS: FieldGroup =
@@ -23,7 +24,7 @@ const RESOURCE_URL: Field = Field::optional("azureManagedPrometheusResourceURL")
 const AWS_SERVICE: &str = "aps";
 const GCP_SCOPE: &str = "https://www.googleapis.com/auth/monitoring.read";
 
-/// The identity that the trigger asks for, if it asks for one.
+/// The identity that the trigger names, if any.
 pub(super) fn parse(
     read: &mut Reader<'_>,
     trigger: &TriggerConfig<'_>,

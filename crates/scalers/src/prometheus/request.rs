@@ -1,14 +1,30 @@
 //! The request to Prometheus: its URL and its headers.
 
+use std::fmt;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use form_urlencoded::byte_serialize;
 use http::HeaderMap;
 use http::header::{self, HeaderName, HeaderValue};
 
-use super::config::QueryRequest;
 use crate::auth::Auth;
 use crate::http::basic;
 use crate::trigger::FieldError;
+
+/// The parts of the URL. Users put credentials in all of them.
+#[derive(Clone)]
+pub(super) struct QueryRequest {
+    pub(super) server: String,
+    pub(super) query: String,
+    pub(super) namespace: Option<String>,
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+impl fmt::Debug for QueryRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryRequest").finish_non_exhaustive()
+    }
+}
 
 /// The instant query. `serverAddress` and `namespace` are used as they are.
 pub(super) fn url(query_request: &QueryRequest, now: DateTime<Utc>) -> String {

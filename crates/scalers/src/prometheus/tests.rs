@@ -2,9 +2,10 @@ use kedge_api::authentication::PodIdentityProvider;
 use serde_json::json;
 
 use super::*;
+use crate::cloud_environment::CloudEnvironment;
+use crate::cluster::NoCluster;
 use crate::http::connector::Connector;
 use crate::http::{Settings, TlsProfile, Verification};
-use crate::identity::CloudEnvironment;
 use crate::metadata::Reader;
 use crate::sample::Sample;
 use crate::target::TargetType;
@@ -18,8 +19,8 @@ fn requests() -> Sample {
 }
 
 fn built(sample: &Sample) -> Result<PrometheusScaler, String> {
-    let clients = HttpClients::new(Settings::default(), Connector::tcp());
-    build(&sample.trigger(), &clients).map_err(|error| error.to_string())
+    let shared = Shared::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
+    build(&sample.trigger(), &shared).map_err(|error| error.to_string())
 }
 
 fn tls_profile(sample: &Sample) -> TlsProfile {
@@ -78,7 +79,7 @@ fn certificates_decide_over_unsafe_ssl() {
 }
 
 #[test]
-fn a_threshold_of_zero_is_a_mistake_to_write_and_not_to_have() {
+fn a_threshold_of_zero_is_invalid_in_checks_and_valid_in_builds() {
     let zero = requests().with("threshold", "0");
     assert!(built(&zero).is_ok());
     let written = zero.clone().resolution(Resolution::ManifestWithoutAuthentication);
@@ -90,7 +91,7 @@ fn a_threshold_of_zero_is_a_mistake_to_write_and_not_to_have() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn invalid_fields_are_named() {
     let rows: [(&str, Sample, &[&str]); 15] = [
         (
             "everything missing",
@@ -158,7 +159,7 @@ fn identity(sample: &Sample, cloud_environment: &CloudEnvironment) -> Result<Str
 }
 
 #[test]
-fn the_cloud_that_is_asked_for_counts() {
+fn the_configured_cloud_counts() {
     let cloud_environment: CloudEnvironment =
         [("AZURE_CLIENT_ID", "c"), ("AZURE_TENANT_ID", "t"), ("AZURE_FEDERATED_TOKEN_FILE", "/f"), ("AWS_REGION", "r")]
             .into_iter()

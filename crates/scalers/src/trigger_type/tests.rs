@@ -12,6 +12,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::*;
+use crate::field::{Source, Status};
 use crate::http::Settings;
 use crate::http::connector::Connector;
 use crate::metadata::recording;
@@ -69,7 +70,7 @@ fn drawn(trigger_type: &'static TriggerType) -> impl Strategy<Value = Drawn> {
         each.collect::<Vec<_>>().prop_map(|pairs| pairs.into_iter().flatten().collect::<BTreeMap<String, String>>())
     };
     let plain: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let from_env: Vec<String> = names.iter().map(|name| format!("{name}{}", field::FROM_ENV)).collect();
+    let from_env: Vec<String> = names.iter().map(|name| format!("{name}{}", FROM_ENV)).collect();
     let share = prop_oneof![Just(0.05), Just(0.3), Just(0.7)];
     share
         .prop_flat_map(move |share| {

@@ -24,7 +24,7 @@ where
     Registry::new(Settings::default(), Connector::new(connect), Arc::new(NoCluster))
 }
 
-/// Reads what it is asked and never answers.
+/// Reads requests and never responds.
 async fn listen_only(mut stream: DuplexStream) {
     let mut buffer = [0; 1024];
     while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
@@ -78,7 +78,7 @@ async fn a_handshake_that_never_ends_costs_exactly_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_gives_no_credentials_costs_exactly_the_operators_limit() {
+async fn a_source_of_no_credentials_costs_exactly_the_operators_limit() {
     let identity = identities::of(PodIdentityProvider::Gcp);
     let query = Query::at("http://prometheus:9090").with("timeout", "7s").identity(identity);
     let registry = network(listen_only);

@@ -11,10 +11,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tonic::Status;
 
-use super::tls::{authority, signed_by};
+use super::tls::{new_ca, signed_by};
 use super::*;
 
-/// An `external` trigger, which says only what matters.
+/// An `external` trigger, which sets only what matters.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalTrigger {
     trigger_type: &'static str,
@@ -97,15 +97,15 @@ async fn a_healthy_scaler_names_its_metrics_and_gives_their_values() {
     assert_eq!(known, Known { values: vec![35.0, 2.5], activity: Activity::Active });
 
     assert_eq!((fake.count("GetMetricSpec"), fake.count("GetMetrics"), fake.count("IsActive")), (1, 1, 1));
-    for asked in fake.asked() {
-        let sent: BTreeMap<_, _> = asked.reference.scaler_metadata.iter().collect();
-        assert_eq!((asked.reference.namespace.as_str(), asked.reference.name.as_str()), ("shop", "worker"));
+    for call in fake.calls() {
+        let sent: BTreeMap<_, _> = call.reference.scaler_metadata.iter().collect();
+        assert_eq!((call.reference.namespace.as_str(), call.reference.name.as_str()), ("shop", "worker"));
         assert_eq!(sent.keys().copied().collect::<Vec<_>>(), ["queueFromEnv", "scalerAddress"], "and no credentials");
         assert_eq!(sent[&"queueFromEnv".to_owned()], "orders");
-        assert!(asked.headers.get("user-agent").unwrap().to_str().unwrap().starts_with("kedge/"));
-        assert!(asked.headers.contains_key("grpc-timeout"), "the deadline is sent");
+        assert!(call.headers.get("user-agent").unwrap().to_str().unwrap().starts_with("kedge/"));
+        assert!(call.headers.contains_key("grpc-timeout"), "the deadline is sent");
     }
-    let metrics: Vec<_> = fake.asked().into_iter().filter_map(|asked| asked.metric).collect();
+    let metrics: Vec<_> = fake.calls().into_iter().filter_map(|call| call.metric).collect();
     assert_eq!(metrics, ["MB.waiting"], "the name is the scaler's own");
     assert_eq!(fake.connections(), 1);
     assert!(!format!("{scaler:?}").contains("orders"), "{scaler:?}");
@@ -225,7 +225,7 @@ async fn a_peer_that_is_no_scaler_is_distinguished_from_an_absent_one() {
     });
     let fake = Fake::new(Answers::default());
     let plain = fake.listen().await;
-    let tls = fake.listen_with(Some(fake::tls(&signed_by(&authority(), "127.0.0.1"), None))).await;
+    let tls = fake.listen_with(Some(fake::tls(&signed_by(&new_ca(), "127.0.0.1"), None))).await;
     let rows = [
         ("no server listens", ExternalTrigger::at(closed), &["SourceUnreachable"][..]),
         ("it hangs up", ExternalTrigger::at(closes), &["SourceUnreachable"]),
@@ -247,7 +247,7 @@ async fn a_peer_that_is_no_scaler_is_distinguished_from_an_absent_one() {
 
 #[tokio::test]
 async fn tls_trusts_the_configured_ca_and_presents_its_certificate() {
-    let (known_ca, stranger) = (authority(), authority());
+    let (known_ca, stranger) = (new_ca(), new_ca());
     let server = signed_by(&known_ca, "127.0.0.1");
     let client = signed_by(&known_ca, "kedge");
     let fake = Fake::new(Answers::default());

@@ -42,7 +42,7 @@ async fn the_status_is_named() {
 }
 
 #[tokio::test]
-async fn a_refused_connection_says_so() {
+async fn a_refused_connection_is_reported() {
     let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let error = Query::at(format!("http://user:hunter2@{address}")).read().await.unwrap_err();
     assert_eq!(error.reason(), "SourceUnreachable");
@@ -62,7 +62,7 @@ async fn a_kept_connection_that_died_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_question_without_answer_is_asked_once_more() {
+async fn a_request_without_response_is_sent_once_more() {
     let server = Server::plain(|_| Reply::SendAndClose(Vec::new())).await;
     assert!(Query::of(&server).read().await.is_err());
     assert_eq!(server.requests().len(), 2);
@@ -77,7 +77,7 @@ async fn ten_redirects_are_followed() {
     })
     .await;
     assert_eq!(Query::of(&server).read().await, Ok(known(7.0, Activity::Active)));
-    let targets: Vec<_> = server.requests().iter().map(|asked| asked.target.clone()).collect();
+    let targets: Vec<_> = server.requests().iter().map(|request| request.target.clone()).collect();
     assert_eq!(targets.len(), 11);
     assert_eq!(targets[1], "/api/hop/0?x=1");
 }

@@ -10,12 +10,12 @@ use kedge_api::authentication::PodIdentityProvider;
 use kedge_scalers::CloudEnvironment;
 use kedge_scalers::http::connector::BoxStream;
 
-use super::server::Asked;
+use super::server::ReceivedRequest;
 use super::*;
 
 const KEY: &str = include_str!("unused_rsa_key.pem");
 
-/// A pod identity of which nothing is said but whose it is.
+/// A pod identity with a provider and nothing else.
 pub(crate) fn of(provider: PodIdentityProvider) -> PodIdentity {
     PodIdentity {
         provider,
@@ -42,8 +42,8 @@ fn file(content: &str) -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
-fn form(asked: &Asked) -> BTreeMap<String, String> {
-    form_urlencoded::parse(asked.body.as_bytes()).into_owned().collect()
+fn form(request: &ReceivedRequest) -> BTreeMap<String, String> {
+    form_urlencoded::parse(request.body.as_bytes()).into_owned().collect()
 }
 
 /// Gives `token-1`, `token-2` and so on, each for an hour.
@@ -63,7 +63,7 @@ fn service_account(token_uri: &str) -> String {
     )
 }
 
-/// Reads once and tells what Prometheus was shown.
+/// Reads once, and returns the authorization that Prometheus received.
 async fn shown(query: &Query, registry: &Registry, prometheus: &Server) -> Option<String> {
     query.read_with(registry).await.unwrap_or_else(|error| panic!("{error}"));
     prometheus.requests().last().unwrap().header("authorization").map(str::to_owned)
@@ -83,9 +83,9 @@ async fn azure_exchanges_the_federated_token() {
     let own = of(PodIdentityProvider::AzureWorkload);
     let query = Query::of(&prometheus).identity(own.clone());
     assert_eq!(shown(&query, &registry, &prometheus).await.as_deref(), Some("Bearer token-1"));
-    let asked = tokens.requests().pop().unwrap();
-    assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/tenant/oauth2/v2.0/token"));
-    let form = form(&asked);
+    let request = tokens.requests().pop().unwrap();
+    assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/tenant/oauth2/v2.0/token"));
+    let form = form(&request);
     assert_eq!(form["grant_type"], "client_credentials");
     assert_eq!((form["client_id"].as_str(), form["client_assertion"].as_str()), ("client", "federated"));
     assert_eq!(form["client_assertion_type"], "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
@@ -96,16 +96,16 @@ async fn azure_exchanges_the_federated_token() {
 }
 
 #[tokio::test]
-async fn a_machine_of_google_says_who_it_is() {
+async fn a_machine_of_google_gives_its_token() {
     let (tokens, prometheus) = (token_server().await, Server::plain(|_| Reply::value("1")).await);
     let registry = registry_in(&[("GCE_METADATA_HOST", &tokens.address.to_string())]);
     let query = Query::of(&prometheus).identity(of(PodIdentityProvider::Gcp));
     assert_eq!(shown(&query, &registry, &prometheus).await.as_deref(), Some("Bearer token-1"));
-    let asked = tokens.requests().pop().unwrap();
-    assert_eq!(asked.header("metadata-flavor"), Some("Google"));
+    let request = tokens.requests().pop().unwrap();
+    assert_eq!(request.header("metadata-flavor"), Some("Google"));
     let expected = "/computeMetadata/v1/instance/service-accounts/default/token\
                     ?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fmonitoring.read";
-    assert_eq!((asked.method.as_str(), asked.target.as_str()), ("GET", expected));
+    assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", expected));
 }
 
 #[tokio::test]
@@ -126,9 +126,9 @@ async fn the_key_of_a_service_account_signs_in_from_wherever_it_is() {
             }
         };
         assert_eq!(shown(&query, &registry, &prometheus).await.as_deref(), Some("Bearer token-1"), "{way}");
-        let asked = tokens.requests().pop().unwrap();
-        assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/token"), "{way}");
-        let form = form(&asked);
+        let request = tokens.requests().pop().unwrap();
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/token"), "{way}");
+        let form = form(&request);
         assert_eq!(form["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer", "{way}");
         assert_eq!(form["assertion"].split('.').count(), 3, "{way}");
     }
@@ -144,8 +144,8 @@ async fn a_token_is_shared_and_renewed_before_it_ends() {
     for (minutes, expected) in [(0, "Bearer token-1"), (54, "Bearer token-1"), (55, "Bearer token-2")] {
         for scaler in [&one, &other] {
             scaler.read("s0-prometheus", now() + TimeDelta::minutes(minutes)).await.unwrap();
-            let asked = prometheus.requests().pop().unwrap();
-            assert_eq!(asked.header("authorization"), Some(expected), "after {minutes} minutes");
+            let request = prometheus.requests().pop().unwrap();
+            assert_eq!(request.header("authorization"), Some(expected), "after {minutes} minutes");
         }
     }
     assert_eq!(tokens.requests().len(), 2);
@@ -200,11 +200,11 @@ async fn without_credentials_no_request_is_sent_and_no_secret_is_shown() {
 }
 
 #[tokio::test]
-async fn a_machine_is_asked_about_itself_without_a_proxy() {
+async fn the_metadata_server_is_queried_without_a_proxy() {
     let wanted = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&wanted);
+    let received = Arc::clone(&wanted);
     let connect = move |uri: http::Uri| -> kedge_scalers::BoxFuture<'static, std::io::Result<BoxStream>> {
-        seen.lock().unwrap().push(uri.authority().unwrap().to_string());
+        received.lock().unwrap().push(uri.authority().unwrap().to_string());
         Box::pin(async { Err(std::io::Error::other("no server is there")) })
     };
     let proxies = Proxies::parse(Some("proxy:3128"), Some("proxy:3128"), None).unwrap();

@@ -23,7 +23,7 @@ use kedge_scalers::{
 };
 use server::{Reply, Server};
 
-/// A trigger, of type `prometheus` unless it says otherwise, which says only what matters.
+/// A trigger, of type `prometheus` unless it sets another, which sets only what matters.
 #[derive(Clone, Debug)]
 struct Query {
     trigger_type: &'static str,
@@ -119,13 +119,13 @@ async fn a_healthy_source_gives_its_number() {
     assert_eq!(Query::of(&server).read().await, Ok(known(12.5, Activity::Active)));
     let sleepy = Query::of(&server).with("activationThreshold", "12.5");
     assert_eq!(sleepy.read().await, Ok(known(12.5, Activity::Inactive)));
-    let asked = server.requests().remove(0);
-    assert_eq!(asked.target, "/api/v1/query?query=sum%28up%29&time=2026-08-20T10:11:12Z");
-    assert_eq!(asked.header("host"), Some(server.address.to_string().as_str()));
+    let request = server.requests().remove(0);
+    assert_eq!(request.target, "/api/v1/query?query=sum%28up%29&time=2026-08-20T10:11:12Z");
+    assert_eq!(request.header("host"), Some(server.address.to_string().as_str()));
 }
 
 #[tokio::test]
-async fn nothing_is_zero_only_where_the_trigger_says_so() {
+async fn an_empty_result_is_zero_only_where_the_trigger_allows_it() {
     let server = Server::plain(|_| Reply::body(r#"{"data":{"result":[]}}"#)).await;
     assert_eq!(Query::of(&server).read().await, Ok(known(0.0, Activity::Inactive)));
     let error = Query::of(&server).with("ignoreNullValues", "false").read().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! `metrics-api` against sources that listen: what is asked, what is taken for an answer, and all pods behind a Service.
+//! `metrics-api` against sources that listen: the requests, the accepted responses, and all pods behind a Service.
 
 use std::io;
 use std::sync::Mutex;
@@ -34,8 +34,8 @@ async fn the_number_is_found_in_every_format() {
         assert_eq!(query.read().await, Ok(known(expected, Activity::Active)), "{format} {location}");
         let sleepy = query.with("activationTargetValue", &expected.to_string());
         assert_eq!(sleepy.read().await, Ok(known(expected, Activity::Inactive)), "{format} {location}");
-        let asked = server.requests().pop().unwrap();
-        assert_eq!((asked.method.as_str(), asked.target.as_str()), ("GET", "/stats?x=1"));
+        let request = server.requests().pop().unwrap();
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/stats?x=1"));
     }
 }
 
@@ -49,7 +49,7 @@ async fn only_200_is_an_answer() {
         let error = of(&server, "n").read().await.unwrap_err();
         assert_eq!(error.reason(), reason, "{code}: {error}");
     }
-    let server = Server::plain(|asked| match asked.target.as_str() {
+    let server = Server::plain(|request| match request.target.as_str() {
         "/moved" => Reply::status(202),
         _ => Reply::redirect("/moved"),
     })
@@ -108,13 +108,13 @@ async fn each_mode_signs_in_its_way() {
     ];
     for (name, query, header, expected, target) in rows {
         query.read().await.unwrap();
-        let asked = server.requests().pop().unwrap();
-        assert_eq!((asked.header(header), asked.target.as_str()), (expected, target), "{name}");
+        let request = server.requests().pop().unwrap();
+        assert_eq!((request.header(header), request.target.as_str()), (expected, target), "{name}");
     }
 }
 
 #[tokio::test]
-async fn unsafe_ssl_counts_also_beside_an_authority() {
+async fn unsafe_ssl_counts_also_beside_a_ca() {
     let certified = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
     let other = rcgen::generate_simple_self_signed(["other server".to_owned()]).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
@@ -165,8 +165,8 @@ fn of_service() -> Query {
 }
 
 #[tokio::test]
-async fn all_pods_behind_a_service_are_asked() {
-    let server = Server::plain(|asked| match asked.header("host") {
+async fn all_pods_behind_a_service_are_queried() {
+    let server = Server::plain(|request| match request.header("host") {
         Some("10.0.0.9:8080") => Reply::status(500),
         Some(host) => Reply::body(&format!("{{\"n\": {}}}", host.split(['.', ':']).nth(3).unwrap())),
         None => Reply::status(400),
@@ -178,7 +178,7 @@ async fn all_pods_behind_a_service_are_asked() {
         assert_eq!(query.read_with(&registry).await, Ok(known(expected, Activity::Active)), "{aggregation}");
     }
     assert_eq!(of_service().read_with(&registry).await, Ok(known(3.0, Activity::Active)));
-    assert!(server.requests().iter().all(|asked| asked.target == "/stats"));
+    assert!(server.requests().iter().all(|request| request.target == "/stats"));
     assert_eq!(server.requests().len(), 4 * 5, "once an address");
 }
 
@@ -197,7 +197,7 @@ async fn no_pod_that_answers_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn five_pods_are_asked_at_once_and_each_has_its_own_deadline() {
+async fn five_pods_are_queried_at_once_and_each_has_its_own_deadline() {
     let under_way = Arc::new(Mutex::new((0, 0)));
     let seen = Arc::clone(&under_way);
     let connect = move |_: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {

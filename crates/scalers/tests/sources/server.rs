@@ -1,4 +1,4 @@
-//! A small server that answers as healthy and unhealthy sources do, and remembers what it was asked.
+//! A small server that answers as healthy and unhealthy sources do, and records its requests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ impl Reply {
 
 /// A request as it came: the request line, the headers, in lower case where they are names, and the body.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     headers: Vec<(String, String)>,
@@ -46,7 +46,7 @@ pub(crate) struct Asked {
     pub(crate) client_certificate: Option<Vec<u8>>,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -55,14 +55,14 @@ impl Asked {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    seen: Arc<Seen>,
+    received: Arc<Received>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Received {
     connections: AtomicUsize,
-    requests: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
 }
 
 impl Drop for Server {
@@ -72,64 +72,67 @@ impl Drop for Server {
 }
 
 impl Server {
-    pub(crate) async fn plain(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn plain(script: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
         Self::start(None, script).await
     }
 
     pub(crate) async fn tls(
         config: rustls::ServerConfig,
-        script: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        script: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self::start(Some(TlsAcceptor::from(Arc::new(config))), script).await
     }
 
-    async fn start(tls: Option<TlsAcceptor>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    async fn start(
+        tls: Option<TlsAcceptor>,
+        script: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (seen, script) = (Arc::new(Seen::default()), Arc::new(script));
-        let shared = Arc::clone(&seen);
+        let (received, script) = (Arc::new(Received::default()), Arc::new(script));
+        let shared = Arc::clone(&received);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 shared.connections.fetch_add(1, Ordering::SeqCst);
-                let (tls, script, seen) = (tls.clone(), Arc::clone(&script), Arc::clone(&shared));
+                let (tls, script, received) = (tls.clone(), Arc::clone(&script), Arc::clone(&shared));
                 tokio::spawn(async move {
                     match tls {
-                        None => serve(stream, None, &*script, &seen).await,
+                        None => serve(stream, None, &*script, &received).await,
                         Some(tls) => {
                             let Ok(stream) = tls.accept(stream).await else { return };
                             let certificates = stream.get_ref().1.peer_certificates();
                             let client = certificates.and_then(|chain| Some(chain.first()?.to_vec()));
-                            serve(stream, client, &*script, &seen).await;
+                            serve(stream, client, &*script, &received).await;
                         }
                     }
                 });
             }
         });
-        Self { address, seen, task }
+        Self { address, received, task }
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.seen.connections.load(Ordering::SeqCst)
+        self.received.connections.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn requests(&self) -> Vec<Asked> {
-        self.seen.requests.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.received.requests.lock().unwrap().clone()
     }
 }
 
 async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     client_certificate: Option<Vec<u8>>,
-    script: &(dyn Fn(&Asked) -> Reply + Send + Sync),
-    seen: &Seen,
+    script: &(dyn Fn(&ReceivedRequest) -> Reply + Send + Sync),
+    received: &Received,
 ) {
-    while let Some(asked) = read_request(&mut stream, client_certificate.clone()).await {
-        seen.requests.lock().unwrap().push(asked.clone());
-        let (bytes, goes_on) = match script(&asked) {
+    while let Some(request) = read_request(&mut stream, client_certificate.clone()).await {
+        received.requests.lock().unwrap().push(request.clone());
+        let (bytes, stays_open) = match script(&request) {
             Reply::Send(bytes) => (bytes, true),
             Reply::SendAndClose(bytes) => (bytes, false),
         };
-        if stream.write_all(&bytes).await.is_err() || stream.flush().await.is_err() || !goes_on {
+        if stream.write_all(&bytes).await.is_err() || stream.flush().await.is_err() || !stays_open {
             let _ = stream.shutdown().await;
             return;
         }
@@ -140,19 +143,19 @@ async fn serve(
 pub(crate) async fn read_request(
     stream: &mut (impl AsyncRead + Unpin),
     client_certificate: Option<Vec<u8>>,
-) -> Option<Asked> {
+) -> Option<ReceivedRequest> {
     let head = read_head(stream).await?;
     let mut lines = head.lines();
     let mut first = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
     let (method, target) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
     let headers = lines.filter_map(|line| line.split_once(": "));
     let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-    let mut asked = Asked { method, target, headers, body: String::new(), client_certificate };
-    let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut request = ReceivedRequest { method, target, headers, body: String::new(), client_certificate };
+    let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    asked.body = String::from_utf8(body).unwrap();
-    Some(asked)
+    request.body = String::from_utf8(body).unwrap();
+    Some(request)
 }
 
 /// The bytes up to the blank line, or nothing if the client went away.

@@ -24,8 +24,8 @@ async fn each_mode_sends_its_header() {
     ];
     for (name, query, header, expected) in rows {
         query.read().await.unwrap();
-        let asked = server.requests().pop().unwrap();
-        assert_eq!(asked.header(header), expected, "{name}");
+        let request = server.requests().pop().unwrap();
+        assert_eq!(request.header(header), expected, "{name}");
     }
 }
 
@@ -37,23 +37,23 @@ async fn custom_headers_namespace_and_parameters_are_sent() {
         .with("namespace", "shop")
         .with("queryParameters", "max_source_resolution=5m,a b=c/d");
     query.read().await.unwrap();
-    let asked = server.requests().pop().unwrap();
-    assert_eq!((asked.header("x-scope-orgid"), asked.header("x-other")), (Some("tenant"), Some("1")));
+    let request = server.requests().pop().unwrap();
+    assert_eq!((request.header("x-scope-orgid"), request.header("x-other")), (Some("tenant"), Some("1")));
     let end = "&time=2026-08-20T10:11:12Z&namespace=shop&max_source_resolution=5m&a+b=c%2Fd";
-    assert!(asked.target.ends_with(end), "{}", asked.target);
+    assert!(request.target.ends_with(end), "{}", request.target);
 }
 
 #[tokio::test]
 async fn credentials_follow_a_redirect_on_the_same_host() {
-    let server = Server::plain(|asked| match asked.target.as_str() {
+    let server = Server::plain(|request| match request.target.as_str() {
         "/moved" => Reply::value("1"),
         _ => Reply::redirect("/moved"),
     })
     .await;
     let query = Query::of(&server).with("authModes", "bearer").auth("token", "t").with("customHeaders", "X-Scope=a");
     query.read().await.unwrap();
-    let asked = server.requests().pop().unwrap();
-    assert_eq!((asked.header("authorization"), asked.header("x-scope")), (Some("Bearer t"), Some("a")));
+    let request = server.requests().pop().unwrap();
+    assert_eq!((request.header("authorization"), request.header("x-scope")), (Some("Bearer t"), Some("a")));
 }
 
 #[tokio::test]
@@ -69,9 +69,9 @@ async fn credentials_do_not_follow_a_redirect_to_another_host() {
     let user_info = Query::at(format!("http://user:pass@{}", server.address));
     for query in [custom, user_info] {
         query.read().await.unwrap();
-        let asked = other.requests().pop().unwrap();
-        assert_eq!(asked.target, "/elsewhere");
-        assert_eq!((asked.header("authorization"), asked.header("x-key")), (None, None));
+        let request = other.requests().pop().unwrap();
+        assert_eq!(request.target, "/elsewhere");
+        assert_eq!((request.header("authorization"), request.header("x-key")), (None, None));
         assert!(server.requests().pop().unwrap().header("authorization").is_some());
     }
 }

@@ -8,7 +8,7 @@ use rustls::server::WebPkiClientVerifier;
 
 use super::*;
 
-pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type CertificateAuthority = CertifiedIssuer<'static, KeyPair>;
 
 /// A certificate and its key.
 pub(crate) struct Identity {
@@ -42,19 +42,19 @@ fn server_config_of(
         .unwrap()
 }
 
-pub(crate) fn authority() -> Authority {
+pub(crate) fn new_ca() -> CertificateAuthority {
     let mut params = CertificateParams::new([]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-pub(crate) fn signed_by(authority: &Authority, name: &str) -> Identity {
+pub(crate) fn signed_by(ca: &CertificateAuthority, name: &str) -> Identity {
     let key = KeyPair::generate().unwrap();
-    let cert = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, authority).unwrap();
+    let cert = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, ca).unwrap();
     Identity { cert, key }
 }
 
-/// Signed by itself and marked as an authority, as `openssl req -x509` makes them.
+/// Signed by itself and marked as a CA, as `openssl req -x509` makes them.
 fn self_signed(name: &str, change: impl Fn(&mut CertificateParams)) -> Identity {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
@@ -72,8 +72,8 @@ async fn serve(config: ServerConfig) -> Server {
 }
 
 #[tokio::test]
-async fn an_authority_is_believed_when_it_is_given_and_only_then() {
-    let (known, stranger) = (authority(), authority());
+async fn a_ca_is_trusted_only_when_it_is_configured() {
+    let (known, stranger) = (new_ca(), new_ca());
     let server = serve(signed_by(&known, "127.0.0.1").server()).await;
     let elsewhere = serve(signed_by(&known, "prometheus").server()).await;
     let given = with_ca(&server, &known.pem());
@@ -121,40 +121,40 @@ async fn a_self_signed_certificate_is_believed_when_it_is_itself_the_ca() {
 
 #[tokio::test]
 async fn the_operators_own_authorities_are_believed_everywhere() {
-    let authority = authority();
-    let server = serve(signed_by(&authority, "127.0.0.1").server()).await;
-    let settings = Settings { extra_roots: vec![authority.der().clone()], ..Settings::default() };
+    let ca = new_ca();
+    let server = serve(signed_by(&ca, "127.0.0.1").server()).await;
+    let settings = Settings { extra_roots: vec![ca.der().clone()], ..Settings::default() };
     let registry = Registry::new(settings, Connector::tcp(), Arc::new(NoCluster));
     assert_eq!(Query::of_tls(&server).read_with(&registry).await, Ok(known(1.0, Activity::Active)));
-    let with_other_ca = with_ca(&server, &self::authority().pem());
+    let with_other_ca = with_ca(&server, &new_ca().pem());
     assert!(with_other_ca.read_with(&registry).await.is_ok(), "a CA is added to the others, and replaces none");
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_shown_where_it_is_asked_for() {
-    let authority = authority();
-    let (server, client) = (signed_by(&authority, "127.0.0.1"), signed_by(&authority, "kedge"));
+async fn a_client_certificate_is_sent_where_the_server_requests_it() {
+    let ca = new_ca();
+    let (server, client) = (signed_by(&ca, "127.0.0.1"), signed_by(&ca, "kedge"));
     let mut roots = RootCertStore::empty();
-    roots.add(authority.der().clone()).unwrap();
+    roots.add(ca.der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
     let config = server_config().with_client_cert_verifier(verifier);
     let server = serve(config.with_single_cert(vec![server.der()], server.key_der()).unwrap()).await;
 
-    let tls = Query::of_tls(&server).with("authModes", "tls").auth("ca", &authority.pem());
+    let tls = Query::of_tls(&server).with("authModes", "tls").auth("ca", &ca.pem());
     let tls = tls.auth("cert", &client.cert.pem()).auth("key", &client.key.serialize_pem());
     assert_eq!(tls.read().await, Ok(known(1.0, Activity::Active)));
     let shown = server.requests().pop().unwrap().client_certificate;
     assert_eq!(shown.as_deref(), Some(client.der().as_ref()));
 
-    let error = with_ca(&server, &authority.pem()).read().await.unwrap_err();
+    let error = with_ca(&server, &ca.pem()).read().await.unwrap_err();
     assert_eq!(error.reason(), "SourceUntrusted", "{error}");
     assert!(error.to_string().contains("it wants a client certificate"), "{error}");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_certificate_is_said_in_words() {
-    let known = authority();
+async fn the_error_explains_what_is_wrong_with_a_certificate() {
+    let known = new_ca();
     let dated = |change: &dyn Fn(&mut CertificateParams)| {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
@@ -164,7 +164,7 @@ async fn what_is_wrong_with_a_certificate_is_said_in_words() {
     let expired = dated(&|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
     let early = dated(&|params| params.not_before = rcgen::date_time_ymd(2999, 1, 1));
     let rows = [
-        ("a namesake's", signed_by(&authority(), "127.0.0.1"), "is not signed by the trusted authority"),
+        ("a namesake's", signed_by(&new_ca(), "127.0.0.1"), "is not signed by the trusted authority"),
         ("another's", signed_by(&known, "elsewhere.example"), "is not for 127.0.0.1, but for elsewhere.example"),
         ("an old one", expired, "its certificate has expired"),
         ("an early one", early, "its certificate is not valid yet"),
@@ -196,7 +196,7 @@ async fn a_source_without_tls_is_recognised() {
 
 #[tokio::test]
 async fn the_least_version_and_the_cipher_suites_are_kept_to() {
-    let authority = authority();
+    let ca = new_ca();
     let only_12: &[_] = &[&rustls::version::TLS12];
     let (ecdsa, rsa) = ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256");
     let rows: [(&str, &[&'static rustls::SupportedProtocolVersion], TlsVersion, &str, bool); 6] = [
@@ -208,11 +208,11 @@ async fn the_least_version_and_the_cipher_suites_are_kept_to() {
         ("suites do not count for TLS 1.3", rustls::DEFAULT_VERSIONS, TlsVersion::Tls12, rsa, true),
     ];
     for (name, versions, tls_min, ciphers, works) in rows {
-        let identity = signed_by(&authority, "127.0.0.1");
+        let identity = signed_by(&ca, "127.0.0.1");
         let config = server_config_of(versions).with_no_client_auth();
         let server = serve(config.with_single_cert(vec![identity.der()], identity.key_der()).unwrap()).await;
         let ciphers = kedge_scalers::parse_ciphers(ciphers).0;
-        let settings = Settings { extra_roots: vec![authority.der().clone()], tls_min, ciphers, ..Settings::default() };
+        let settings = Settings { extra_roots: vec![ca.der().clone()], tls_min, ciphers, ..Settings::default() };
         let outcome =
             Query::of_tls(&server).read_with(&Registry::new(settings, Connector::tcp(), Arc::new(NoCluster))).await;
         assert_eq!(outcome.is_ok(), works, "{name}: {outcome:?}");
@@ -224,11 +224,11 @@ async fn the_least_version_and_the_cipher_suites_are_kept_to() {
 
 #[tokio::test]
 async fn triggers_with_one_ca_share_one_connection() {
-    let authority = authority();
-    let server = serve(signed_by(&authority, "127.0.0.1").server()).await;
+    let ca = new_ca();
+    let server = serve(signed_by(&ca, "127.0.0.1").server()).await;
     let registry = registry();
-    let one = with_ca(&server, &authority.pem()).build(&registry).unwrap();
-    let other = with_ca(&server, &authority.pem()).with("query", "other").build(&registry).unwrap();
+    let one = with_ca(&server, &ca.pem()).build(&registry).unwrap();
+    let other = with_ca(&server, &ca.pem()).with("query", "other").build(&registry).unwrap();
     for scaler in [one, other] {
         scaler.read("s0-prometheus", now()).await.unwrap();
     }

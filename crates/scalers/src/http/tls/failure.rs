@@ -1,10 +1,10 @@
-//! Why TLS did not come about, in words for whoever reads the event.
+//! Why a TLS handshake failed, in words for the readers of events.
 
 use std::error::Error;
 
 use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 
-use crate::http::call::chain;
+use crate::http::error_chain::chain;
 
 /// The TLS failure that caused an error, if one did.
 pub(crate) fn find(error: &(dyn Error + 'static)) -> Option<String> {
@@ -49,7 +49,7 @@ fn explain_certificate(problem: &CertificateError) -> String {
              give that authority as `ca`"
             .to_owned(),
         InvalidPurpose | InvalidPurposeContext { .. } => "its certificate is not made for servers".to_owned(),
-        CertificateError::Other(other) if is_authority_as_server(other) => {
+        CertificateError::Other(other) if is_ca_as_server(other) => {
             "its certificate is that of an authority; give this certificate itself as `ca` to trust it".to_owned()
         }
         other => format!("its certificate cannot be used ({other})"),
@@ -62,8 +62,8 @@ fn bare_name(presented: &str) -> &str {
     inner.unwrap_or(presented).trim_matches('"')
 }
 
-/// Whether a certificate that is marked as an authority was shown as one of a server.
-pub(super) fn is_authority_as_server(other: &rustls::OtherError) -> bool {
+/// Whether a server presented a certificate that is marked as a CA.
+pub(super) fn is_ca_as_server(other: &rustls::OtherError) -> bool {
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 

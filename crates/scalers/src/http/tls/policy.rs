@@ -80,11 +80,11 @@ mod tests {
             ("TLS11", TlsVersion::Tls12, Some("not spoken any more")),
             ("tls13", TlsVersion::Tls12, Some("\"tls13\" is no TLS version")),
         ];
-        for (text, expected, said) in rows {
+        for (text, expected, part) in rows {
             let (version, warning) = TlsVersion::parse(text);
             assert_eq!(version, expected, "{text:?}");
-            assert_eq!(warning.is_some(), said.is_some(), "{text:?}: {warning:?}");
-            assert!(warning.unwrap_or_default().contains(said.unwrap_or_default()), "{text:?}");
+            assert_eq!(warning.is_some(), part.is_some(), "{text:?}: {warning:?}");
+            assert!(warning.unwrap_or_default().contains(part.unwrap_or_default()), "{text:?}");
         }
     }
 

@@ -11,8 +11,8 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::failure;
 
-/// The usual rules, and one more of Go's: a certificate that was itself given as an authority is believed, also if it is
-/// marked as an authority. Self-signed certificates are often made so, and given to KEDA as `ca`.
+/// The usual rules, and one more of Go's: a certificate that was itself given as a CA is trusted, also if it is
+/// marked as a CA. Self-signed certificates are often made so, and given to KEDA as `ca`.
 #[derive(Debug)]
 pub(super) struct TrustGivenCertificates {
     usual: Arc<WebPkiServerVerifier>,
@@ -36,7 +36,7 @@ impl ServerCertVerifier for TrustGivenCertificates {
     ) -> Result<ServerCertVerified, Error> {
         match self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp, now) {
             // The time was in order, or another error had come first; the name has not been checked yet.
-            Err(error) if is_authority_as_server(&error) && self.given.contains(end_entity) => {
+            Err(error) if is_ca_as_server(&error) && self.given.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -67,9 +67,9 @@ impl ServerCertVerifier for TrustGivenCertificates {
     }
 }
 
-fn is_authority_as_server(error: &Error) -> bool {
+fn is_ca_as_server(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
-    failure::is_authority_as_server(other)
+    failure::is_ca_as_server(other)
 }
 
 /// One verdict on every certificate; handshakes must still be signed with its key.

@@ -6,7 +6,7 @@ use http::header::{self, HeaderName};
 use serde_json::Value;
 
 use super::{Credentials, sts};
-use crate::identity::CloudEnvironment;
+use crate::cloud_environment::CloudEnvironment;
 use crate::identity::token::Expiring;
 use crate::identity::token_client::{TokenClient, read_file};
 use crate::trigger::Secret;

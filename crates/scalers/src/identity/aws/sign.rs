@@ -58,7 +58,7 @@ fn canonical_request(request: &Signable<'_>, added: &[(&'static str, String)]) -
     (canonical, names)
 }
 
-/// The `Host` that is sent: a port that goes without saying is not said.
+/// The `Host` that is sent: the default port is left out.
 fn host(uri: &Uri) -> String {
     let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
     let name = uri.host().unwrap_or_default();

@@ -22,7 +22,7 @@ fn role(arn: &str, external_id: Option<&str>, method: AssumeRoleMethod) -> Optio
 }
 
 #[test]
-fn whose_keys_sign_is_decided_in_kedas_order() {
+fn the_keys_that_sign_are_chosen_in_kedas_order() {
     let aws = pod_identity(PodIdentityProvider::Aws);
     let named =
         PodIdentity { role_arn: Some("arn:named".to_owned()), external_id: Some("x".to_owned()), ..aws.clone() };
@@ -71,7 +71,7 @@ fn whose_keys_sign_is_decided_in_kedas_order() {
 }
 
 #[test]
-fn half_a_pair_of_keys_is_a_mistake() {
+fn half_a_pair_of_keys_is_invalid() {
     let rows = [
         ("no key", plain().auth("awsAccessKeyID", "hunter2"), "`awsSecretAccessKey` is missing"),
         ("no id", plain().auth("awsSecretAccessKey", "hunter2"), "`awsAccessKeyID` is missing"),

@@ -24,7 +24,7 @@ pub(super) struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Reads the JSON. The error says what is wrong with it and repeats nothing of it.
+    /// Reads the JSON. The error repeats nothing of it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text).map_err(|_| "is not JSON")?;
         let field = |name: &str| json[name].as_str().filter(|value| !value.is_empty()).map(str::to_owned);
@@ -46,7 +46,7 @@ impl ServiceAccount {
         &self.token_uri
     }
 
-    /// A JSON Web Token by which the account asks for a token of the scope.
+    /// A JSON Web Token by which the account requests a token of the scope.
     pub(super) fn assertion(&self, scope: &str, now: DateTime<Utc>) -> Result<String, String> {
         let mut header = json!({"alg": "RS256", "typ": "JWT"});
         if let Some(key_id) = &self.key_id {

@@ -1,10 +1,12 @@
-//! The steps of a path, and following them.
+//! The steps of a path, and following them. `condition` reads the conditions that select elements of a list.
+
+mod condition;
 
 use std::ops::ControlFlow;
 
-use super::condition::{self, Condition};
 use super::document::{Document, JsonType, Node};
 use crate::metadata::convert::{ConversionError, Converted};
+use condition::Condition;
 
 /// A path of this many characters and steps reads a document often enough; more would only cost time.
 const LENGTH_MAX: usize = 512;
@@ -188,7 +190,7 @@ impl Pattern {
     }
 }
 
-pub(super) fn error(problem: impl Into<String>) -> ConversionError {
+fn error(problem: impl Into<String>) -> ConversionError {
     ConversionError::new(
         problem,
         "write the way to the number, as in queue.depth, list.0.size or jobs.#(state==\"waiting\")#|#",
@@ -206,7 +208,7 @@ pub(super) fn parse(text: &str) -> Converted<Path> {
     }
 }
 
-pub(super) fn parse_parts(text: &str) -> Converted<Path> {
+fn parse_parts(text: &str) -> Converted<Path> {
     if text.starts_with("..") {
         return Err(error("begins with `..` for JSON lines, which are not read"));
     }

@@ -90,7 +90,7 @@ fn queries_find_elements() {
 }
 
 #[test]
-fn what_is_no_number_is_said_without_showing_it() {
+fn what_is_no_number_is_reported_without_showing_it() {
     let rows = [
         ("queue.size2", "nothing"),
         ("queue.depth.x", "nothing"),
@@ -128,7 +128,7 @@ fn documents_may_be_anything_but_must_be_json() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_by_name() {
+fn what_is_not_supported_is_rejected_by_name() {
     let rows = [
         ("@reverse.0", "@reverse"),
         ("a.@flatten", "@flatten"),

@@ -104,7 +104,7 @@ fn text_that_is_not_in_order_is_malformed() {
 }
 
 #[test]
-fn selectors_that_are_none_are_refused() {
+fn invalid_selectors_are_rejected() {
     for selector in
         ["", "{}", "{a=\"b\"}", "a{", "a{b}", "a{b=c}", "a{b=\"c\"", "a b", "sum(a)", "a{b=\"c\"} 1", "a[5m]", "1"]
     {

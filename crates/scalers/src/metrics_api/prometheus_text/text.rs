@@ -1,9 +1,9 @@
 //! Lines of Prometheus text, and selectors: both are a name, labels in braces, and what follows.
 
-/// Names with their values, in the order in which they stand.
+/// Names with their values, in the order of the line.
 pub(super) type Labels = Vec<(String, String)>;
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line<'a> {
     /// A comment, help, or a blank.
@@ -19,7 +19,7 @@ pub(super) enum Line<'a> {
     },
 }
 
-/// What a line says, if it is one.
+/// The content of a line, if it is valid.
 pub(super) fn parse_line(line: &str) -> Option<Line<'_>> {
     let line = line.trim_matches([' ', '\t', '\r']);
     match line.strip_prefix('#') {

@@ -12,7 +12,7 @@ pub(super) struct Seek<'p>(pub(super) &'p [String]);
 pub(super) enum Found {
     Number(f64),
     Text(String),
-    /// Neither; said in words.
+    /// Neither; described in words.
     Other(&'static str),
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Fake(Arc<State>);
 #[derive(Debug)]
 struct State {
     answers: Mutex<Answers>,
-    asked: Mutex<Vec<Asked>>,
+    calls: Mutex<Vec<ReceivedCall>>,
     connections: AtomicUsize,
     /// What `StreamIsActive` sends: at first nothing, then each change.
     pub(crate) pushed: watch::Sender<bool>,
@@ -64,7 +64,7 @@ struct State {
 
 /// One call as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedCall {
     pub(crate) method: &'static str,
     pub(crate) reference: ScaledObjectRef,
     pub(crate) metric: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) struct Asked {
 impl Fake {
     pub(crate) fn new(answers: Answers) -> Self {
         let (answers, pushed) = (Mutex::new(answers), watch::Sender::new(false));
-        Self(Arc::new(State { answers, asked: Mutex::default(), connections: AtomicUsize::new(0), pushed }))
+        Self(Arc::new(State { answers, calls: Mutex::default(), connections: AtomicUsize::new(0), pushed }))
     }
 
     pub(crate) fn respond_with(&self, answers: Answers) {
@@ -91,12 +91,12 @@ impl Fake {
         self.0.pushed.receiver_count()
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.0.asked.lock().unwrap().clone()
+    pub(crate) fn calls(&self) -> Vec<ReceivedCall> {
+        self.0.calls.lock().unwrap().clone()
     }
 
     pub(crate) fn count(&self, method: &str) -> usize {
-        self.asked().iter().filter(|asked| asked.method == method).count()
+        self.calls().iter().filter(|call| call.method == method).count()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -149,18 +149,21 @@ impl Fake {
     ) -> Answers {
         let (reference, metric) = (reference.clone(), metric.map(str::to_owned));
         let headers = request.metadata().clone();
-        self.0.asked.lock().unwrap().push(Asked { method, reference, metric, headers });
+        self.0.calls.lock().unwrap().push(ReceivedCall { method, reference, metric, headers });
         let answers = self.0.answers.lock().unwrap().clone();
         tokio::time::sleep(answers.delay).await;
         answers
     }
 }
 
-/// The TLS of a server, with the authority that its clients must have, if they must have one.
-pub(crate) fn tls(identity: &crate::tls::Identity, clients: Option<&crate::tls::Authority>) -> ServerTlsConfig {
+/// The TLS of a server, with the CA of its clients, if they need a certificate.
+pub(crate) fn tls(
+    identity: &crate::tls::Identity,
+    clients: Option<&crate::tls::CertificateAuthority>,
+) -> ServerTlsConfig {
     let config = ServerTlsConfig::new().identity(Identity::from_pem(identity.cert.pem(), identity.key.serialize_pem()));
     match clients {
-        Some(authority) => config.client_ca_root(Certificate::from_pem(authority.pem())),
+        Some(ca) => config.client_ca_root(Certificate::from_pem(ca.pem())),
         None => config,
     }
 }
@@ -184,9 +187,9 @@ impl ExternalScaler for Fake {
     }
 
     async fn get_metrics(&self, request: Request<GetMetricsRequest>) -> Result<Response<GetMetricsResponse>, Status> {
-        let asked = request.get_ref();
-        let reference = asked.scaled_object_ref.clone().unwrap();
-        let answers = self.note("GetMetrics", &request, &reference, Some(&asked.metric_name)).await;
+        let message = request.get_ref();
+        let reference = message.scaled_object_ref.clone().unwrap();
+        let answers = self.note("GetMetrics", &request, &reference, Some(&message.metric_name)).await;
         Ok(Response::new(GetMetricsResponse { metric_values: answers.values? }))
     }
 

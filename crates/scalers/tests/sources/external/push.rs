@@ -1,4 +1,4 @@
-//! What a scaler tells unasked: how soon it is heard, and what happens when it stops.
+//! What a scaler pushes: how soon it is received, and what happens when it stops.
 
 use std::io;
 use std::sync::Mutex;
@@ -147,7 +147,7 @@ async fn of_pending_metric_specs_only_the_newest_is_delivered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scaler_without_the_stream_of_metrics_is_asked_for_it_once() {
+async fn a_stream_of_metrics_that_the_scaler_lacks_is_requested_once() {
     let fake = Fake::new(Answers::default());
     let mut events = Network::to(&fake, State::Up).scaler().push().unwrap();
     assert!(timeout(Duration::from_secs(600), events.next()).await.is_err(), "no event comes");

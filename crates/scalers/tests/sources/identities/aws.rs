@@ -11,8 +11,8 @@ fn answer_of_sts(action: &str, key: &str) -> Reply {
 
 /// Answers every action with the keys of that action.
 async fn sts() -> Server {
-    Server::plain(|asked| {
-        let action = form(asked)["Action"].clone();
+    Server::plain(|request| {
+        let action = form(request)["Action"].clone();
         answer_of_sts(&action, &action)
     })
     .await
@@ -43,10 +43,10 @@ async fn keys_sign_what_is_sent() {
     let query = region(&prometheus).with("query", "sum(up) + 1").auth("awsAccessKeyID", "AKID");
     let query = query.auth("awsSecretAccessKey", "hunter2").auth("awsSessionToken", "session");
     let authorization = shown(&query, &registry_in(&[]), &prometheus).await;
-    let asked = prometheus.requests().pop().unwrap();
-    assert_eq!(asked.target, "/api/v1/query?query=sum%28up%29%20%2B%201&time=2026-08-20T10%3A11%3A12Z");
-    assert_eq!(asked.header("x-amz-date"), Some("20260820T101112Z"));
-    assert_eq!(asked.header("x-amz-security-token"), Some("session"));
+    let request = prometheus.requests().pop().unwrap();
+    assert_eq!(request.target, "/api/v1/query?query=sum%28up%29%20%2B%201&time=2026-08-20T10%3A11%3A12Z");
+    assert_eq!(request.header("x-amz-date"), Some("20260820T101112Z"));
+    assert_eq!(request.header("x-amz-security-token"), Some("session"));
     assert_eq!(signer(authorization), "AKID");
 }
 
@@ -71,11 +71,11 @@ async fn a_role_is_assumed_by_the_operator() {
     for (name, query, external_id) in rows {
         let authorization = shown(&query, &registry_in(&operator), &prometheus).await;
         assert_eq!(signer(authorization), "AssumeRole", "{name}");
-        let asked = sts.requests().pop().unwrap();
-        let form = form(&asked);
+        let request = sts.requests().pop().unwrap();
+        let form = form(&request);
         assert_eq!((form["RoleArn"].as_str(), form["RoleSessionName"].as_str()), ("arn:aws:iam::1:role/r", "KEDA"));
         assert_eq!(form.get("ExternalId").map(String::as_str), external_id, "{name}");
-        let by = asked.header("authorization").unwrap();
+        let by = request.header("authorization").unwrap();
         assert!(by.starts_with("AWS4-HMAC-SHA256 Credential=OWN/20260820/eu-central-1/sts/aws4_request"), "{by}");
     }
 }
@@ -85,10 +85,10 @@ async fn the_operators_token_opens_a_role_before_the_operator_assumes_it() {
     let prometheus = Server::plain(|_| Reply::value("1")).await;
     let (_folder, path) = file("federated\n");
     let role = PodIdentity { role_arn: Some("arn:other".to_owned()), ..of(PodIdentityProvider::Aws) };
-    // The role of the operator opens with its token, and "arn:other" only where it is said.
+    // The token of the operator opens one of the two roles: the other one, or its own.
     for (opens, expected) in [("arn:other", "AssumeRoleWithWebIdentity"), ("arn:own", "AssumeRole")] {
-        let sts = Server::plain(move |asked| {
-            let form = form(asked);
+        let sts = Server::plain(move |request| {
+            let form = form(request);
             match form["Action"].as_str() {
                 "AssumeRoleWithWebIdentity" if form["RoleArn"] == opens => {
                     answer_of_sts("x", "AssumeRoleWithWebIdentity")
@@ -117,9 +117,9 @@ async fn the_operators_own_keys_come_from_where_it_runs() {
     let (_folder, token) = file("permit\n");
     let sts = sts().await;
     let container = Server::plain(|_| keys_as_json("CONTAINER")).await;
-    let machine = Server::plain(|asked| match (asked.method.as_str(), asked.target.as_str()) {
+    let machine = Server::plain(|request| match (request.method.as_str(), request.target.as_str()) {
         ("PUT", "/latest/api/token") => Reply::body("session-of-machine"),
-        _ if asked.header("x-aws-ec2-metadata-token") != Some("session-of-machine") => Reply::status(401),
+        _ if request.header("x-aws-ec2-metadata-token") != Some("session-of-machine") => Reply::status(401),
         ("GET", "/latest/meta-data/iam/security-credentials/") => Reply::body("role\n"),
         ("GET", "/latest/meta-data/iam/security-credentials/role") => keys_as_json("MACHINE"),
         _ => Reply::status(404),

@@ -1,8 +1,8 @@
 //! Conditions on the elements of a list: `#(state=="waiting")`, `#(age>5)`, `#(name%"a*")`, `#(tags.#(=="x"))`.
 
-use super::document::{JsonType, Node};
-use super::path::{self, Path, Pattern, error};
+use super::{Path, Pattern, error, parse_parts};
 use crate::metadata::convert::Converted;
+use crate::metrics_api::json::document::{JsonType, Node};
 
 /// The longest first: the first that fits is the one.
 const OPERATORS: &[(&str, Operator)] = &[
@@ -131,11 +131,11 @@ pub(super) fn parse(word: &str) -> Converted<Condition> {
         OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign)).map(|(sign, operator)| (at, *sign, *operator))
     });
     let Some((at, sign, operator)) = operator else {
-        return Ok(Condition { path: path::parse_parts(inside.trim())?, comparison: None });
+        return Ok(Condition { path: parse_parts(inside.trim())?, comparison: None });
     };
     let (path, value) = (inside[..at].trim(), inside[at + sign.len()..].trim());
     // Without a path, the element itself is compared.
-    let path = path::parse_parts(if path.is_empty() { "@this" } else { path })?;
+    let path = parse_parts(if path.is_empty() { "@this" } else { path })?;
     let text = parse_value(value)?;
     Ok(Condition { path, comparison: Some(Comparison { operator, pattern: parse_pattern(operator, &text)?, text }) })
 }

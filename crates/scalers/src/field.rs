@@ -15,6 +15,13 @@ pub enum Source {
     Environment,
 }
 
+/// Parameters that belong together.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldGroup {
+    pub title: &'static str,
+    pub fields: &'static [Field],
+}
+
 /// A parameter of a trigger type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {

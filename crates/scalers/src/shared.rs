@@ -1,0 +1,26 @@
+//! What scalers share: clients, connections, cloud identities, and reads of the cluster.
+
+use std::sync::Arc;
+
+use crate::cluster::ClusterReads;
+use crate::grpc::Channels;
+use crate::http::connector::Connector;
+use crate::http::{HttpClients, Settings};
+use crate::identity::Signers;
+
+/// Each scaler is built with it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) http: Arc<HttpClients>,
+    pub(crate) grpc: Channels,
+    /// The cloud identities in use, with their cached credentials.
+    pub(crate) signers: Signers,
+    pub(crate) cluster: Arc<dyn ClusterReads>,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
+        let http = Arc::new(HttpClients::new(settings, connector));
+        Self { http, grpc: Channels::default(), signers: Signers::default(), cluster }
+    }
+}
