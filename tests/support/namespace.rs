@@ -123,6 +123,15 @@ impl<'a> TestNamespace<'a> {
         }
     }
 
+    /// Waits until events with this reason contain all of these texts, and returns their notes. The operator publishes an event after
+    /// the write that it is about.
+    pub async fn events_with(&self, reason: &str, texts: &[&str]) -> Vec<String> {
+        let has_all = |notes: &[String]| texts.iter().all(|text| notes.iter().any(|note| note.contains(text)));
+        self.until(&format!("events {reason} with {texts:?}"), true, |namespace| has_all(&namespace.events(reason)))
+            .await;
+        self.events(reason)
+    }
+
     /// Waits until a Deployment asks for this many replicas.
     pub async fn until_replicas(&self, name: &str, wanted: i64) {
         self.until(&format!("{name} has {wanted} replicas"), Some(wanted), |namespace| {

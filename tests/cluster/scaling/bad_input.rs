@@ -16,10 +16,8 @@ async fn a_wrong_trigger_is_named_and_the_others_go_on() {
     namespace.apply([deployment("web", 0), scaled_object("web", [abacus, cron_open(2)], json!({}))]);
     namespace.until_replicas("web", 2).await;
     namespace.until("it says so", failed(), |namespace| namespace.condition("web", "Ready")).await;
-    let events = namespace.events("ScaledObjectCheckFailed").join(" ");
-    for part in ["trigger 0 (abacus)", "no scaler found for type: abacus", "cron"] {
-        assert!(events.contains(part), "{events}");
-    }
+    let parts = ["trigger 0 (abacus)", "no scaler found for type: abacus", "cron"];
+    namespace.events_with("ScaledObjectCheckFailed", &parts).await;
 }
 
 #[tokio::test]
@@ -28,10 +26,7 @@ async fn wrong_parameters_are_all_named_at_once() {
     let cron = json!({ "type": "cron", "metadata": { "timezone": "Mars/Olympus", "start": "0 8 * * 7", "end": "0 18 * * *" } });
     namespace.apply([deployment("web", 2), scaled_object("web", [cron], json!({}))]);
     namespace.until("it says so", failed(), |namespace| namespace.condition("web", "Ready")).await;
-    let events = namespace.events("ScaledObjectCheckFailed").join(" ");
-    for part in ["`timezone`", "`start`", "`desiredReplicas`"] {
-        assert!(events.contains(part), "{events}");
-    }
+    namespace.events_with("ScaledObjectCheckFailed", &["`timezone`", "`start`", "`desiredReplicas`"]).await;
     assert_eq!(namespace.replicas("deployment", "web"), Some(2), "nothing is scaled on what is not known");
 }
 
@@ -42,8 +37,7 @@ async fn two_objects_on_one_target_leave_it_to_the_first() {
     namespace.until_replicas("web", 2).await;
     namespace.apply([scaled_object("zweit", [cron_closed(5)], json!({ "scaleTargetRef": { "name": "web" } }))]);
     namespace.until("it says so", failed(), |namespace| namespace.condition("zweit", "Ready")).await;
-    let events = namespace.events("ScaledObjectCheckFailed").join(" ");
-    assert!(events.contains("already managed by the ScaledObject 'web'"), "{events}");
+    namespace.events_with("ScaledObjectCheckFailed", &["already managed by the ScaledObject 'web'"]).await;
     assert!(namespace.get("hpa", "keda-hpa-zweit").is_null());
     assert_eq!(namespace.condition("web", "Ready"), ("True".into(), "ScaledObjectReady".into()));
 }
@@ -56,8 +50,8 @@ async fn a_source_that_does_not_answer_holds_the_replicas() {
     namespace
         .until("it says so", ("False".into(), "TriggerError".into()), |namespace| namespace.condition("held", "Ready"))
         .await;
-    let events = namespace.events("KEDAScalerFailed");
-    assert!(events.len() == 1 && events[0].contains("cannot be reached"), "{events:?}");
+    let events = namespace.events_with("KEDAScalerFailed", &["cannot be reached"]).await;
+    assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(namespace.replicas("deployment", "held"), Some(3));
 
     let fallback = json!({ "fallback": { "failureThreshold": 1, "replicas": 4 } });

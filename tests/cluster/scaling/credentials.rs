@@ -131,7 +131,8 @@ async fn the_list_of_users_follows_them_and_the_object_can_go() {
     namespace.kubectl(["delete", "scaledobject", "web"]);
     namespace.until("nothing uses two", json!({}), users("two")).await;
     namespace.kubectl(["delete", "triggerauthentication", "one", "two"]);
-    assert_eq!(namespace.events("TriggerAuthenticationAdded").len(), 2);
+    let added = |namespace: &TestNamespace<'_>| namespace.events("TriggerAuthenticationAdded").len();
+    namespace.until("both are announced", 2, added).await;
     no_secret_leaks(&namespace).await;
 }
 

@@ -56,8 +56,7 @@ async fn a_scaler_of_ones_own_wakes_scales_and_puts_to_sleep() {
     namespace
         .until("it says so", ("False".into(), "TriggerError".into()), |namespace| namespace.condition("web", "Ready"))
         .await;
-    let events = namespace.events("KEDAScalerFailed").join(" ");
-    assert!(events.contains("UNAVAILABLE: cannot read the queue"), "{events}");
+    namespace.events_with("KEDAScalerFailed", &["UNAVAILABLE: cannot read the queue"]).await;
     assert_eq!(namespace.replicas("deployment", "web"), Some(4), "an unknown queue is not an empty one");
 
     scaler.set("3");

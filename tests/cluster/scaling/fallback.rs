@@ -94,6 +94,7 @@ async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
         assert_eq!(health, json!({ "numberOfFailures": 0, "status": "Happy" }), "{name}");
     }
     for reason in ["ScaledObjectFallbackActivated", "ScaledObjectFallbackDeactivated"] {
-        assert_eq!(namespace.events(reason).len(), rows.len(), "{reason} is published once for each");
+        let published = |namespace: &TestNamespace<'_>| namespace.events(reason).len();
+        namespace.until(&format!("{reason} is published once for each"), rows.len(), published).await;
     }
 }

@@ -51,8 +51,7 @@ async fn an_hpa_of_another_owner_is_not_changed() {
         (&found["spec"]["maxReplicas"], &found["metadata"]["labels"]),
         (&json!(9), &json!({ "made": "by-hand" }))
     );
-    let events = namespace.events("ScaledObjectCheckFailed");
-    assert!(events.iter().any(|note| note.contains("advanced.horizontalPodAutoscalerConfig.name")), "{events:?}");
+    namespace.events_with("ScaledObjectCheckFailed", &["advanced.horizontalPodAutoscalerConfig.name"]).await;
     namespace.kubectl(["delete", "hpa", "keda-hpa-web"]);
     namespace.until_replicas("web", 2).await;
 }

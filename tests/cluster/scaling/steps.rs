@@ -20,7 +20,7 @@ async fn a_metric_wakes_scales_and_puts_to_sleep() {
 
     namespace.until_replicas("web", 0).await;
     // From 2, or from 1 if the HPA was quicker.
-    let events = namespace.events("KEDAScaleTargetDeactivated");
+    let events = namespace.events_with("KEDAScaleTargetDeactivated", &["Deactivated"]).await;
     let begins = format!("Deactivated apps/v1.Deployment {}/web from ", namespace.name);
     assert!(events.len() == 1 && events[0].starts_with(&begins) && events[0].ends_with(" to 0"), "{events:?}");
     source.set("orders_waiting", 5.0);

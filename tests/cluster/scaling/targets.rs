@@ -47,8 +47,7 @@ async fn a_target_that_comes_later_is_found() {
             namespace.condition("web", "Ready")
         })
         .await;
-    let events = namespace.events("ScaledObjectCheckFailed");
-    assert!(events.iter().any(|note| note.contains("target resource doesn't exist")), "{events:?}");
+    namespace.events_with("ScaledObjectCheckFailed", &["target resource doesn't exist"]).await;
     namespace.apply([deployment("web", 0)]);
     namespace.until_replicas("web", 2).await;
     namespace

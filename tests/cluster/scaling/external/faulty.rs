@@ -110,10 +110,9 @@ async fn a_scaler_that_does_not_say_its_metrics_is_named_and_moves_nothing() {
         // The other trigger continues.
         namespace.until_replicas(&case.beside(), 3).await;
     }
-    let events = namespace.events("ScaledObjectCheckFailed");
     for case in &cases {
         case.scaler.until_called(LONG).await.unwrap();
-        assert!(events.iter().any(|note| note.contains(case.says)), "{}: {events:?}", case.name);
+        namespace.events_with("ScaledObjectCheckFailed", &[case.says]).await;
         assert_eq!(scale_writes(&namespace, &case.alone()).len(), 0, "{}: nothing moves", case.name);
         assert_eq!(namespace.replicas("deployment", &case.beside()), Some(3), "{}: nothing moves", case.name);
     }
@@ -174,13 +173,14 @@ async fn a_scaler_that_goes_wrong_leaves_everything_as_it_is() {
     for case in &cases {
         namespace.until_replicas(&case.beside(), 5).await;
     }
-    let events = namespace.events("KEDAScalerFailed");
     for (case, before) in cases.iter().zip(before) {
         case.scaler.until_called(LONG).await.unwrap();
         let is_reported = |note: &String| {
             note.starts_with("s0-jobs: ") && note.contains(&case.scaler.address()) && note.contains(case.says)
         };
-        assert!(events.iter().any(is_reported), "{}: {events:?}", case.name);
+        let named = format!("{} is reported in an event", case.name);
+        let published = |namespace: &TestNamespace<'_>| namespace.events("KEDAScalerFailed").iter().any(is_reported);
+        namespace.until(&named, true, published).await;
         assert_eq!(scale_writes(&namespace, &case.alone()).len(), before, "{}: nothing moves", case.name);
         assert_eq!(namespace.replicas("deployment", &case.alone()), Some(3), "{}: nothing moves", case.name);
     }
