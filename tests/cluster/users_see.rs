@@ -1,12 +1,15 @@
 //! What users see of the API through kubectl: columns and explanations.
 
 use kedge_test_cluster::Cluster;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::files;
 use serde_json::Value;
 
 use crate::shared;
 
 const KINDS: [&str; 4] = ["so", "sj", "ta", "cta"];
+
+const EXPLAINED: [&str; 4] = ["ScaledObject", "ScaledJob", "TriggerAuthentication", "ClusterTriggerAuthentication"];
 
 #[tokio::test]
 async fn kubectl_get_prints_kedas_columns() {
@@ -48,21 +51,35 @@ fn table(cluster: &Cluster, kind: &str) -> String {
     printed.lines().map(cut).collect::<Vec<_>>().join("\n")
 }
 
+/// The schemas that `kubectl explain` reads. The API server publishes them a moment after a CRD is established.
+async fn published_schemas(cluster: &Cluster) -> Value {
+    let published = wait_for("the schemas are published", DEADLINE, async || {
+        let printed = cluster.kubectl(["get", "--raw", "/openapi/v3/apis/keda.sh/v1alpha1"]);
+        let schemas: Value = printed
+            .map_err(|error| error.to_string())
+            .and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()))?;
+        let is_missing = |kind: &&str| schemas["components"]["schemas"][format!("sh.keda.v1alpha1.{kind}")].is_null();
+        match EXPLAINED.into_iter().find(is_missing) {
+            Some(kind) => Err(format!("{kind} is missing")),
+            None => Ok(schemas),
+        }
+    });
+    published.await.unwrap()
+}
+
 #[tokio::test]
 async fn kubectl_explain_has_text_for_every_field() {
     let cluster = shared::ours().await;
-    // What `kubectl explain` reads.
-    let published: Value =
-        serde_json::from_str(&cluster.kubectl(["get", "--raw", "/openapi/v3/apis/keda.sh/v1alpha1"]).unwrap()).unwrap();
+    let published = published_schemas(cluster).await;
     let mut explained = 0;
-    for kind in ["ScaledObject", "ScaledJob", "TriggerAuthentication", "ClusterTriggerAuthentication"] {
+    for kind in EXPLAINED {
         let schema = &published["components"]["schemas"][format!("sh.keda.v1alpha1.{kind}")];
         explained += require_text(kind, schema);
     }
     assert!(explained > 300, "only {explained} fields");
 
     for (field, text) in [
-        ("scaledobject", "A workload that is scaled by events"),
+        ("scaledobject", "Scales a workload by events"),
         ("so.spec.cooldownPeriod", "before the target is scaled to zero"),
         ("so.spec.triggers.metadata", "quote numbers"),
         ("sj.spec.scalingStrategy.strategy", "queue minus running Jobs"),
