@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kedge_api::ScaledObject;
-use kedge_api::scaled_object::{Fallback, HealthStatus};
+use kedge_api::scaled_object::{Fallback, HealthStatus, ScaledObjectSpec};
 use kedge_api::trigger::Trigger;
 use kedge_cluster::ObjectKey;
 use kedge_core::fallback::{Failures, usable_fallback};
@@ -21,16 +21,24 @@ pub struct Scalable<'a> {
     pub fallback: Option<&'a Fallback>,
     /// Whether the object declares a fallback, valid or not.
     pub declares_fallback: bool,
-    /// The composite metric of a valid formula.
-    pub composite: Option<Composite>,
-    /// Whether the triggers only feed a formula: then their own targets do not count.
-    pub has_formula: bool,
     /// The container whose variables the triggers refer to.
     pub env_source_container: Option<&'a str>,
+    formula: Option<&'a ScaledObjectSpec>,
     health: Option<&'a BTreeMap<String, HealthStatus>>,
 }
 
 impl Scalable<'_> {
+    /// Whether the triggers only feed a formula: then their own targets do not count.
+    pub fn has_formula(&self) -> bool {
+        self.formula.is_some()
+    }
+
+    /// The composite metric of a valid formula. It is parsed here and not with the view, which is made for every metric that is served.
+    pub fn composite(&self) -> Option<Composite> {
+        // A formula that cannot be parsed is reported by the validation, before anything is built.
+        self.formula.and_then(|spec| settings::parse(spec, registry::class_of).unwrap_or_default())
+    }
+
     /// The failures of a metric that the status records.
     pub fn recorded_failures(&self, metric: &str) -> Failures {
         let recorded = self.health.and_then(|health| health.get(metric));
@@ -49,9 +57,7 @@ impl<'a> From<&'a ScaledObject> for Scalable<'a> {
             triggers: &spec.triggers,
             fallback: usable_fallback(spec),
             declares_fallback: spec.fallback.is_some(),
-            // A formula that cannot be parsed is reported by the validation, before anything is built.
-            composite: settings::parse(spec, registry::class_of).unwrap_or_default(),
-            has_formula: modifiers.is_some_and(settings::is_used),
+            formula: modifiers.is_some_and(settings::is_used).then_some(spec),
             env_source_container: spec.scale_target_ref.env_source_container_name.as_deref(),
             health: object.status.as_ref().and_then(|status| status.health.as_ref()),
         }

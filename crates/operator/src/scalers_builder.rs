@@ -147,7 +147,7 @@ impl ScalersBuilder {
             generation: object.generation.unwrap_or_default(),
             fallback: object.fallback.cloned(),
             triggers,
-            composite: object.composite.clone(),
+            composite: object.composite(),
             credentials,
             refresh_at,
             retired: AtomicBool::new(false),
@@ -194,7 +194,7 @@ impl ScalersBuilder {
         let owner = Owner {
             namespace: &object.key.namespace,
             name: &object.key.name,
-            role: if object.has_formula { TriggerRole::FormulaInput } else { TriggerRole::Metric },
+            role: if object.has_formula() { TriggerRole::FormulaInput } else { TriggerRole::Metric },
         };
         let config = TriggerConfig::new(owner, index, trigger);
         let config = config.resolved(&resolved.auth, &resolved.environment, resolved.identity.as_ref());
@@ -214,7 +214,7 @@ fn describe(object: &Scalable<'_>, earlier: Earlier<'_>, specs: &[MetricSpec]) -
 
 /// Whether the HPA accepts these metrics.
 fn check(object: &Scalable<'_>, index: usize, trigger_type: &str, specs: &[MetricSpec]) -> Result<(), NotBuilt> {
-    if object.has_formula { Ok(()) } else { check_targets(index, trigger_type, specs) }
+    if object.has_formula() { Ok(()) } else { check_targets(index, trigger_type, specs) }
 }
 
 /// The error of a trigger whose credentials could not be resolved.
