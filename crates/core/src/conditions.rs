@@ -176,16 +176,7 @@ fn hpa_active(facts: &Facts<'_>, before: Option<&Condition>) -> Option<Condition
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Direction, Pause};
-
-    fn overrides() -> Overrides {
-        Overrides {
-            pause: Pause::No,
-            scale_in: Direction::Allowed,
-            scale_out: Direction::Allowed,
-            activation: Activation::ByTriggers,
-        }
-    }
+    use crate::policy::Direction;
 
     fn polled(activity: Activity, triggers: TriggerHealth, hold: Hold) -> PollState {
         PollState::Polled { activity, triggers, decision: Decision::Hold(hold) }
@@ -253,7 +244,7 @@ mod tests {
             ("not polled", PollState::NotPolled, F::Absent, "True ScaledObjectReady", "Unknown -"),
         ];
         for (name, poll, fallback, ready, active) in rows {
-            let overrides = overrides();
+            let overrides = Overrides::from_annotations(None);
             let all = conditions(
                 &[],
                 &Facts { overrides: &overrides, problem: None, poll, fallback, hpa: HpaState::Unknown },
@@ -266,7 +257,7 @@ mod tests {
 
     #[test]
     fn an_error_makes_the_object_not_ready_whatever_else_works() {
-        let overrides = overrides();
+        let overrides = Overrides::from_annotations(None);
         let facts = |poll| Facts {
             overrides: &overrides,
             problem: Some("trigger 1: no scaler found for type: abacus"),
@@ -284,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_same_facts_give_the_same_conditions_again() {
-        let overrides = overrides();
+        let overrides = Overrides::from_annotations(None);
         let poll = polled(Activity::Inactive, TriggerHealth::AllAnswered, Hold::AtMinimum);
         let hpa = HpaState::NotScaling { reason: "ScalingDisabled", message: "scaled to zero" };
         let facts = Facts { overrides: &overrides, problem: None, poll, fallback: FallbackState::Idle, hpa };
@@ -299,7 +290,7 @@ mod tests {
 
     #[test]
     fn an_error_makes_the_activity_unknown_whether_paused_or_not() {
-        let overrides = overrides();
+        let overrides = Overrides::from_annotations(None);
         for poll in [PollState::NotPolled, PollState::Paused] {
             let facts = |problem| Facts {
                 overrides: &overrides,
@@ -316,7 +307,7 @@ mod tests {
 
     #[test]
     fn leaving_a_pause_is_reported_once() {
-        let mut paused = overrides();
+        let mut paused = Overrides::from_annotations(None);
         paused.scale_in = Direction::Paused;
         let facts = |overrides| Facts {
             overrides,
@@ -327,7 +318,7 @@ mod tests {
         };
         let during = conditions(&[], &facts(&paused));
         assert_eq!(summary(&during, "Paused"), "True ScaledObjectPaused");
-        let free = overrides();
+        let free = Overrides::from_annotations(None);
         let after = conditions(&during, &facts(&free));
         assert_eq!(summary(&after, "Paused"), "False ScaledObjectUnpaused");
         assert_eq!(conditions(&after, &facts(&free)), after);

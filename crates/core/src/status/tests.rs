@@ -2,16 +2,6 @@
 
 use super::*;
 use crate::decide::Hold;
-use crate::policy::{Direction, Pause};
-
-fn overrides() -> Overrides {
-    Overrides {
-        pause: Pause::No,
-        scale_in: Direction::Allowed,
-        scale_out: Direction::Allowed,
-        activation: Activation::ByTriggers,
-    }
-}
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(second, 0).unwrap()
@@ -48,7 +38,7 @@ fn reason(status: &ScaledObjectStatus, condition_type: &str) -> Option<String> {
 
 #[test]
 fn the_same_facts_leave_the_status_as_it_is() {
-    let overrides = overrides();
+    let overrides = Overrides::from_annotations(None);
     let scalers = ScalersFacts { is_any_built: true, external_metrics: vec!["s0-x".to_owned()], ..Default::default() };
     let poll = poll(Activity::Active, ActivityHistory::Active { last_seen_at: Some(at(50)) });
     let facts = Facts { scalers: Some(&scalers), poll: Some(&poll), ..facts(&overrides) };
@@ -58,7 +48,7 @@ fn the_same_facts_leave_the_status_as_it_is() {
 
 #[test]
 fn conditions_of_the_last_poll_stay_until_the_next() {
-    let overrides = overrides();
+    let overrides = Overrides::from_annotations(None);
     let built = ScalersFacts { is_any_built: true, ..Default::default() };
     let blind = ScalersFacts::default();
     let active = poll(Activity::Active, ActivityHistory::Active { last_seen_at: Some(at(50)) });
@@ -93,7 +83,7 @@ fn conditions_of_the_last_poll_stay_until_the_next() {
 
 #[test]
 fn last_active_time_changes_as_activity_begins_and_ends() {
-    let overrides = overrides();
+    let overrides = Overrides::from_annotations(None);
     let built = ScalersFacts { is_any_built: true, ..Default::default() };
     let time = |second| Some(kedge_api::time::to_time(at(second)));
     let status = |active: &str, last: i64| ScaledObjectStatus {
@@ -135,7 +125,7 @@ fn last_active_time_changes_as_activity_begins_and_ends() {
 
 #[test]
 fn paused_replicas_are_recorded_once_reached() {
-    let overrides = overrides();
+    let overrides = Overrides::from_annotations(None);
     let previous = ScaledObjectStatus { paused_replica_count: Some(2), ..Default::default() };
     let rows = [
         ("not paused", PauseFacts::NotPaused, None),
