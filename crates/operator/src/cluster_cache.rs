@@ -1,12 +1,12 @@
 //! The cluster cache, filled by watches: ScaledObjects, HPAs, and the replicas of targets.
 
 mod hpas;
+mod objects;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_cluster::{ListWatchEvent, NamespacedName, ObjectKey, ScaleTarget, Scope, TargetKind};
 use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
@@ -17,6 +17,9 @@ use tokio::sync::watch as signal;
 
 use crate::work_queue::WorkQueue;
 use hpas::{Hpas, owner};
+use objects::Objects;
+use objects::is_later;
+pub(crate) use objects::needs_reconcile;
 
 /// The cached part of the cluster. A change enqueues the objects that it concerns.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub struct ClusterCache {
 
 #[derive(Debug, Default)]
 struct Cached {
-    objects: BTreeMap<ObjectKey, Arc<ScaledObject>>,
+    scaled_objects: Objects<ScaledObject>,
     hpas: Hpas,
     /// Only targets of objects are cached, so that this does not grow with the cluster.
     targets: BTreeMap<ScaleTarget, CachedReplicas>,
@@ -51,13 +54,6 @@ pub enum ReplicasIn {
     Spec,
     /// Only `/scale` shows the replicas; a watch event makes them stale.
     ScaleOnly,
-}
-
-/// Removes everything within the scope from a map.
-fn take_scope<T>(scope: &Scope, map: &mut BTreeMap<ObjectKey, T>) -> BTreeMap<ObjectKey, T> {
-    let (inside, outside) = std::mem::take(map).into_iter().partition(|(key, _)| scope.includes(&key.namespace));
-    *map = outside;
-    inside
 }
 
 /// The cached fields of a workload: its name and its desired replicas.
@@ -90,11 +86,11 @@ impl ClusterCache {
     }
 
     pub fn objects(&self) -> Vec<Arc<ScaledObject>> {
-        self.lock().objects.values().cloned().collect()
+        self.lock().scaled_objects.values().cloned().collect()
     }
 
     pub fn object(&self, key: &ObjectKey) -> Option<Arc<ScaledObject>> {
-        self.lock().objects.get(key).cloned()
+        self.lock().scaled_objects.get(key).cloned()
     }
 
     pub fn hpa(&self, key: &NamespacedName) -> Option<Arc<HorizontalPodAutoscaler>> {
@@ -103,7 +99,7 @@ impl ClusterCache {
 
     /// Enqueues every object.
     pub fn enqueue_all(&self) {
-        self.lock().objects.keys().for_each(|key| self.queue.add_now(key.clone()));
+        self.lock().scaled_objects.keys().for_each(|key| self.queue.add_now(key.clone()));
     }
 
     /// The key and the trigger types of every object.
@@ -111,12 +107,12 @@ impl ClusterCache {
         let entry = |(key, object): (&ObjectKey, &Arc<ScaledObject>)| {
             (key.clone(), object.spec.triggers.iter().map(|trigger| trigger.r#type.clone()).collect())
         };
-        self.lock().objects.iter().map(entry).collect()
+        self.lock().scaled_objects.iter().map(entry).collect()
     }
 
     /// The names of the objects that keep this object's target.
     pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
-        rivals(object, self.lock().objects.values().map(|other| &**other))
+        rivals(object, self.lock().scaled_objects.values().map(|other| &**other))
     }
 
     /// The object's HPA, if it exists and is the object's own.
@@ -129,17 +125,12 @@ impl ClusterCache {
 
     /// Caches an object as a write returned it, without waiting for the watch.
     pub fn record_written_object(&self, object: ScaledObject) {
-        let key = ObjectKey::from(&object);
-        let mut cached = self.lock();
-        // The watch may have reported a later change already, or the deletion.
-        if cached.objects.get(&key).is_some_and(|cached| is_later(&object.metadata, &cached.metadata)) {
-            cached.objects.insert(key, Arc::new(object));
-        }
+        self.lock().scaled_objects.record_written(object);
     }
 
     /// Removes a deleted object, without waiting for the watch.
     pub fn record_deleted_object(&self, key: &ObjectKey) {
-        self.lock().objects.remove(key);
+        self.lock().scaled_objects.remove(key);
         self.changed.send_replace(());
     }
 
@@ -187,40 +178,12 @@ impl ClusterCache {
 
     /// Applies an event of the watch of ScaledObjects in this scope.
     pub fn apply_object_event(&self, scope: &Scope, event: ListWatchEvent<ScaledObject>) {
-        match event {
-            ListWatchEvent::Listed(all) => {
-                let all: BTreeMap<ObjectKey, Arc<ScaledObject>> =
-                    all.into_iter().map(|object| (ObjectKey::from(&object), Arc::new(object))).collect();
-                let old = {
-                    let mut cached = self.lock();
-                    let old = take_scope(scope, &mut cached.objects);
-                    cached.objects.extend(all.clone());
-                    old
-                };
-                old.keys().filter(|key| !all.contains_key(*key)).for_each(|key| self.queue.add_now(key.clone()));
-                for (key, object) in &all {
-                    if old.get(key).is_none_or(|old| needs_reconcile(old, object)) {
-                        self.queue.add_now(key.clone());
-                    }
-                }
-                self.changed.send_replace(());
-            }
-            ListWatchEvent::Applied(object) => {
-                let key = ObjectKey::from(&object);
-                let object = Arc::new(object);
-                let old = self.lock().objects.insert(key.clone(), object.clone());
-                if old.is_none_or(|old| needs_reconcile(&old, &object)) {
-                    self.queue.add_now(key);
-                    self.changed.send_replace(());
-                }
-            }
-            ListWatchEvent::Deleted(object) => {
-                let key = ObjectKey::from(&object);
-                self.lock().objects.remove(&key);
-                self.queue.add_now(key);
-                self.changed.send_replace(());
-            }
+        let is_listed = matches!(event, ListWatchEvent::Listed(_));
+        let concerned = self.lock().scaled_objects.apply_event(scope, event);
+        if is_listed || !concerned.is_empty() {
+            self.changed.send_replace(());
         }
+        concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
 
     /// Applies an event of the watch of HPAs in this scope. HPAs without an owner of ours are not cached: one that has the name of ours is
@@ -301,7 +264,7 @@ impl ClusterCache {
         if !appears {
             return;
         }
-        let concerned = cached.objects.iter().filter(|(key, object)| {
+        let concerned = cached.scaled_objects.iter().filter(|(key, object)| {
             key.namespace == target.key.namespace && object.spec.scale_target_ref.name == target.key.name
         });
         let concerned: Vec<ObjectKey> = concerned.map(|(key, _)| key.clone()).collect();
@@ -312,28 +275,6 @@ impl ClusterCache {
     fn lock(&self) -> MutexGuard<'_, Cached> {
         self.cached.lock().expect("no holder of the lock panics")
     }
-}
-
-/// Whether one version of an object came after another. Versions of one resource are numbers that grow.
-fn is_later(new: &ObjectMeta, old: &ObjectMeta) -> bool {
-    let number = |meta: &ObjectMeta| meta.resource_version.as_ref().and_then(|version| version.parse::<u64>().ok());
-    number(new).zip(number(old)).is_none_or(|(new, old)| new > old)
-}
-
-/// Whether a change of an object needs a reconcile: anything but its status.
-pub(crate) fn needs_reconcile(old: &ScaledObject, new: &ScaledObject) -> bool {
-    let of = |object: &ScaledObject| {
-        let meta = &object.metadata;
-        (
-            meta.uid.clone(),
-            meta.generation,
-            meta.annotations.clone(),
-            meta.labels.clone(),
-            meta.finalizers.clone(),
-            meta.deletion_timestamp.is_some(),
-        )
-    };
-    of(old) != of(new)
 }
 
 /// Whether an HPA changed, apart from the numbers in its status.

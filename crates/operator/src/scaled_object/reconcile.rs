@@ -230,7 +230,7 @@ impl Reconciler {
             self.cluster.record_deleted_object(&key);
             return Err(ReconcileError::Changed);
         };
-        let changed = needs_reconcile(object, &live);
+        let changed = needs_reconcile(&object.metadata, &live.metadata);
         self.cluster.record_written_object(live);
         if changed { Err(ReconcileError::Changed) } else { Ok(()) }
     }
