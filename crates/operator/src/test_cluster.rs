@@ -83,6 +83,11 @@ impl TestCluster {
 
     /// An operator of this cluster, at noon, which has not begun.
     pub(crate) fn operator(&self) -> Operator {
+        self.operator_with(Registry::new(Default::default(), Connector::tcp(), Arc::new(NoCluster)))
+    }
+
+    /// The same, with this registry.
+    pub(crate) fn operator_with(&self, registry: Registry) -> Operator {
         let settings = Settings {
             namespaces: Vec::new(),
             selector: None,
@@ -93,7 +98,6 @@ impl TestCluster {
             election: None,
         };
         let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
-        let registry = Registry::new(Default::default(), Connector::tcp(), Arc::new(NoCluster));
         Operator::start(self.client(), Clock::starting_at(noon), registry, settings)
     }
 

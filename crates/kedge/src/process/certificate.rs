@@ -24,8 +24,8 @@ pub(crate) async fn open(client: kube::Client, source: &Source) -> anyhow::Resul
             let (certificate, watcher) = files.clone().open().await.context(REMEDY)?;
             Ok((certificate, Box::pin(watcher.run())))
         }
-        Source::Kept(kept) => {
-            let (certificate, rotator) = Rotator::start(client, Clock::System, kept.clone()).await;
+        Source::Secret(settings) => {
+            let (certificate, rotator) = Rotator::start(client, Clock::System, settings.clone()).await;
             Ok((certificate, Box::pin(rotator.run())))
         }
     }

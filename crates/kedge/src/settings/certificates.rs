@@ -14,14 +14,14 @@ use super::reader::SettingsReader;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     Files(Files),
-    Kept(kedge_certificates::Settings),
+    Secret(kedge_certificates::Settings),
 }
 
 impl Source {
     /// The same for a process that leaves rotation to the operator.
     pub(super) fn followed(self) -> Self {
         match self {
-            Self::Kept(kept) => Self::Kept(kedge_certificates::Settings { role: Role::Follows, ..kept }),
+            Self::Secret(settings) => Self::Secret(kedge_certificates::Settings { role: Role::Follows, ..settings }),
             files => files,
         }
     }
@@ -29,18 +29,18 @@ impl Source {
 
 pub(super) fn resolve(flags: &Certificates, read: &mut SettingsReader<'_>) -> Source {
     let rotates = read.flag("--enable-cert-rotation", &flags.enable_cert_rotation, convert::boolean);
-    let kept = kept(flags, read);
+    let settings = secret_settings(flags, read);
     if rotates != Some(true) {
         return Source::Files(files(flags));
     }
     let given = [("--tls-cert-file", &flags.tls_cert_file), ("--tls-private-key-file", &flags.tls_private_key_file)];
     for (name, _) in given.iter().filter(|(_, file)| file.is_some()) {
-        let secret = &kept.secret;
+        let secret = &settings.secret;
         read.warn(format!(
             "{name} is not read: with --enable-cert-rotation the Secret {secret} is served; leave out one"
         ));
     }
-    Source::Kept(kept)
+    Source::Secret(settings)
 }
 
 fn files(flags: &Certificates) -> Files {
@@ -48,7 +48,7 @@ fn files(flags: &Certificates) -> Files {
     Files { chain: of_dir(&flags.tls_cert_file, "tls.crt"), key: of_dir(&flags.tls_private_key_file, "tls.key") }
 }
 
-fn kept(flags: &Certificates, read: &mut SettingsReader<'_>) -> kedge_certificates::Settings {
+fn secret_settings(flags: &Certificates, read: &mut SettingsReader<'_>) -> kedge_certificates::Settings {
     let namespace = read.text("POD_NAMESPACE").unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned());
     let mut name = |flag: &str, text: &str| read.flag(flag, text, dns_name).unwrap_or_default();
     let secret = name("--cert-secret-name", &flags.cert_secret_name);

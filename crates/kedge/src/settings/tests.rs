@@ -47,26 +47,26 @@ fn text(address: Option<&Address>) -> Option<String> {
 fn files(settings: &Settings) -> String {
     match &settings.serving.certificate {
         Source::Files(files) => format!("{} {}", files.chain.display(), files.key.display()),
-        Source::Kept(kept) => panic!("{kept:?}"),
+        Source::Secret(rotation) => panic!("{rotation:?}"),
     }
 }
 
 /// The Secret that is served with.
-fn kept(settings: &Settings) -> &kedge_certificates::Settings {
+fn rotation(settings: &Settings) -> &kedge_certificates::Settings {
     match &settings.serving.certificate {
         Source::Files(files) => panic!("{files:?}"),
-        Source::Kept(kept) => kept,
+        Source::Secret(rotation) => rotation,
     }
 }
 
 #[test]
 fn rotation_takes_kedas_names_and_its_own() {
     let usual = resolved(&["--enable-cert-rotation"], &[]);
-    assert_eq!((kept(&usual).namespace.as_str(), kept(&usual).secret.as_str()), ("keda", "kedaorg-certs"));
-    assert_eq!(kept(&usual).spec.lifetimes, kedge_certificates::Lifetimes::default());
-    assert_eq!(kept(&usual).spec.names.len(), 12);
-    assert_eq!(kept(&usual).spec.names[7], "keda-metrics-apiserver.keda.svc.cluster.local");
-    assert_eq!(kept(&usual).targets.len(), 2);
+    assert_eq!((rotation(&usual).namespace.as_str(), rotation(&usual).secret.as_str()), ("keda", "kedaorg-certs"));
+    assert_eq!(rotation(&usual).spec.lifetimes, kedge_certificates::Lifetimes::default());
+    assert_eq!(rotation(&usual).spec.names.len(), 12);
+    assert_eq!(rotation(&usual).spec.names[7], "keda-metrics-apiserver.keda.svc.cluster.local");
+    assert_eq!(rotation(&usual).targets.len(), 2);
     assert_eq!(usual.notices.warnings, Vec::<String>::new());
     let other = [
         "--enable-cert-rotation=true",
@@ -83,9 +83,9 @@ fn rotation_takes_kedas_names_and_its_own() {
     ];
     let settings = resolved(&other, &[("POD_NAMESPACE", "n")]);
     let target = kedge_certificates::CaBundleTarget::ValidatingWebhooks { name: "v".to_owned() };
-    assert_eq!((kept(&settings).secret.as_str(), &kept(&settings).targets[..]), ("own", &[target][..]));
-    assert_eq!(kept(&settings).spec.names[10..], ["w.n.svc", "w.n.svc.d.e"]);
-    let lifetimes = kept(&settings).spec.lifetimes;
+    assert_eq!((rotation(&settings).secret.as_str(), &rotation(&settings).targets[..]), ("own", &[target][..]));
+    assert_eq!(rotation(&settings).spec.names[10..], ["w.n.svc", "w.n.svc.d.e"]);
+    let lifetimes = rotation(&settings).spec.lifetimes;
     assert_eq!((lifetimes.leaf, lifetimes.ca), (Duration::from_secs(60), Duration::from_secs(180)));
     let [warning] = &settings.notices.warnings[..] else { panic!("{:?}", settings.notices.warnings) };
     assert!(

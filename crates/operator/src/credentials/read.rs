@@ -30,7 +30,7 @@ impl Reads {
         self.versions
     }
 
-    /// Notes an object that was looked for and is not there.
+    /// Records an object that does not exist.
     pub fn note_missing(&mut self, reference: &Reference) {
         self.versions.insert(reference.clone(), None);
     }

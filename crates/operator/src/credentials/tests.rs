@@ -1,8 +1,8 @@
-//! Credentials against a small API server: [`sources`] one by one, [`freshness`] when something changes, [`keeping`] of the
-//! authentication objects, and [`vault`].
+//! Credentials with a small API server: [`sources`] one by one, [`freshness`] after changes, the writes to
+//! [`authentication_objects`], and [`vault`].
 
+mod authentication_objects;
 mod freshness;
-mod keeping;
 mod sources;
 mod vault;
 

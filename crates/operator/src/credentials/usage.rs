@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kedge_api::ScaledObject;
 use kedge_api::authentication::TriggerAuthenticationStatus;
 use kedge_api::names::{self, FINALIZER, events};
-use kedge_api::trigger::AuthenticationKind;
+use kedge_api::trigger::{AuthenticationKind, Trigger};
 use kedge_core::credentials::{Reference, ReferenceKind, usage};
 use kube::Client;
 use kube::api::{Patch, PatchParams};
@@ -178,7 +177,8 @@ impl Usage {
 
     /// Updates all of them. Returns whether every write succeeded.
     async fn update_all(&self, known: &mut BTreeMap<Reference, ObservedAuthentication>) -> bool {
-        let users = users(&self.cluster.objects());
+        let objects = self.cluster.objects();
+        let users = users(objects.iter().map(|object| (&object.metadata, object.spec.triggers.as_slice())));
         let mut all_done = true;
         for (reference, authentication) in known {
             let users = users.get(reference).map(Vec::as_slice).unwrap_or_default();
@@ -189,7 +189,7 @@ impl Usage {
                 Err(error) => {
                     all_done = false;
                     if !is_conflict(&error) {
-                        warn!(object = %reference, error = %error, "authentication object not kept; trying again");
+                        warn!(object = %reference, error = %error, "authentication object not updated; retrying");
                     }
                 }
             }
@@ -286,14 +286,13 @@ fn is_changed(before: &ObjectMeta, after: &ObjectMeta) -> bool {
 }
 
 /// The names of the objects that refer to each reference, oldest first.
-fn users(objects: &[Arc<ScaledObject>]) -> BTreeMap<Reference, Vec<String>> {
-    let mut living: Vec<&Arc<ScaledObject>> =
-        objects.iter().filter(|object| object.metadata.deletion_timestamp.is_none()).collect();
-    living.sort_by_key(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
+fn users<'a>(objects: impl IntoIterator<Item = (&'a ObjectMeta, &'a [Trigger])>) -> BTreeMap<Reference, Vec<String>> {
+    let mut living: Vec<_> = objects.into_iter().filter(|(meta, _)| meta.deletion_timestamp.is_none()).collect();
+    living.sort_by_key(|(meta, _)| meta.creation_timestamp.as_ref().map(|time| time.0));
     let mut users: BTreeMap<Reference, Vec<String>> = BTreeMap::new();
-    for object in living {
-        let namespace = object.metadata.namespace.clone().unwrap_or_default();
-        for reference in object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref()) {
+    for (meta, triggers) in living {
+        let namespace = meta.namespace.clone().unwrap_or_default();
+        for reference in triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref()) {
             let reference = match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
                 AuthenticationKind::TriggerAuthentication => {
                     Reference::new(ReferenceKind::TriggerAuthentication, &namespace, &reference.name)
@@ -302,7 +301,7 @@ fn users(objects: &[Arc<ScaledObject>]) -> BTreeMap<Reference, Vec<String>> {
                     Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name)
                 }
             };
-            users.entry(reference).or_default().push(object.metadata.name.clone().unwrap_or_default());
+            users.entry(reference).or_default().push(meta.name.clone().unwrap_or_default());
         }
     }
     users

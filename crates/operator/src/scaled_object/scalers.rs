@@ -104,3 +104,39 @@ fn is_in_ready_condition(object: &ScaledObject, error: &str) -> bool {
     let mut ready = conditions.filter(|condition| condition.r#type == conditions::READY);
     ready.any(|ready| ready.message.as_ref().is_some_and(|message| message.contains(error)))
 }
+
+#[cfg(test)]
+mod tests {
+    use kedge_scalers::{Connector, NoCluster, Registry, UnexpectedParameters};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::test_cluster::TestCluster;
+
+    /// The notes of the events KEDAScalerInfo about an object with a misspelt parameter.
+    async fn published_notes(unexpected_parameters: UnexpectedParameters) -> Vec<Value> {
+        let cluster = TestCluster::new();
+        cluster.apply_known("web", 1, json!({}));
+        let path = "/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects/web";
+        let mut object = cluster.object(path).unwrap();
+        object["spec"]["triggers"][0]["metadata"]["timeZone"] = json!("Etc/UTC");
+        object["status"] = json!({});
+        cluster.apply(path, object);
+        let registry = Registry::new(Default::default(), Connector::tcp(), Arc::new(NoCluster));
+        let operator = cluster.operator_with(registry.with_unexpected_parameters(unexpected_parameters));
+        let running = tokio::spawn(operator.run(std::future::pending()));
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        running.abort();
+        let published = cluster.objects("/apis/events.k8s.io/v1/namespaces/shop/events");
+        assert!(published.iter().any(|event| event["reason"] == events::SCALERS_STARTED), "{published:?}");
+        let infos = published.into_iter().filter(|event| event["reason"] == events::SCALER_INFO);
+        infos.map(|mut event| event["note"].take()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unexpected_parameter_is_published_where_this_is_configured() {
+        let reported = published_notes(UnexpectedParameters::Reported).await;
+        assert_eq!(reported, [json!("Unmatched input property timeZone in scaler cron")]);
+        assert_eq!(published_notes(UnexpectedParameters::Ignored).await, [json!(null); 0]);
+    }
+}

@@ -1,4 +1,4 @@
-//! Authorities that an administrator puts into directories, as a ConfigMap or Secret is mounted.
+//! CA certificates that an administrator puts into directories, as a ConfigMap or Secret is mounted.
 
 use std::fs;
 use std::io;
@@ -15,12 +15,10 @@ pub fn read_ca_dirs(dirs: &[PathBuf]) -> (Vec<CertificateDer<'static>>, Vec<Stri
         match list(dir) {
             Ok(files) => files.iter().for_each(|file| match read(file) {
                 Ok(found) => certificates.extend(found),
-                Err(problem) => warnings.push(format!("the authorities in {} are not used: {problem}", file.display())),
+                Err(problem) => warnings.push(format!("the CAs in {} are not used: {problem}", file.display())),
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                warnings.push(format!("the directory of authorities {} cannot be read: {error}", dir.display()))
-            }
+            Err(error) => warnings.push(format!("the CA directory {} cannot be read: {error}", dir.display())),
         }
     }
     (certificates, warnings)

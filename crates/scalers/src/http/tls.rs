@@ -47,7 +47,7 @@ impl TlsProfile {
 static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     let native = rustls_native_certs::load_native_certs();
     for error in &native.errors {
-        tracing::warn!(%error, "some certificate authorities of this machine cannot be read");
+        tracing::warn!(%error, "some CA certificates of this machine cannot be read");
     }
     let mut store = RootCertStore::empty();
     store.add_parsable_certificates(native.certs);

@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use kedge_scalers::TlsVersion;
 
 use super::super::logging::{Format, Logging, Time};
-use super::{files, kept, resolved, text};
+use super::{files, resolved, rotation, text};
 use crate::connect::Compression;
 
 /// The arguments that the image of KEDA's operator adds before those of a manifest.
@@ -33,7 +33,7 @@ fn kedas_plain_operator_manifest_starts_it() {
         assert_eq!(settings.http.timeout, Duration::from_secs(3));
         assert!(settings.scope.namespaces.is_empty());
         assert_eq!(settings.notices.warnings, Vec::<String>::new());
-        assert_eq!(kept(&settings).namespace, "scaling");
+        assert_eq!(rotation(&settings).namespace, "scaling");
     }
 }
 
@@ -110,7 +110,7 @@ fn kedas_chart_starts_it_as_operator() {
         (TlsVersion::Tls12, TlsVersion::Tls13)
     );
     assert_eq!(settings.instance, "keda-operator-7d9c");
-    let names = &kept(&settings).spec.names;
+    let names = &rotation(&settings).spec.names;
     assert!(names.contains(&"keda-operator-metrics-apiserver.keda.svc.cluster.local".to_owned()), "{names:?}");
     assert!(settings.notices.ignored.unwrap().contains("--k8s-cluster-name (no CloudEvents are sent)"));
 
@@ -129,7 +129,7 @@ fn kedas_chart_starts_it_as_operator() {
     let settings = resolved(&[&usual[..], &options].concat(), &CHART);
     assert_eq!(text(settings.serving.metrics.as_ref()).as_deref(), Some(":9090"));
     assert_eq!(settings.http.ca_dirs, [Path::new("/custom/ca"), Path::new("/more/ca")]);
-    assert_eq!(kept(&settings).targets.len(), 1);
+    assert_eq!(rotation(&settings).targets.len(), 1);
     assert_eq!(settings.leadership.unwrap().lease, "other");
     let ignored = settings.notices.ignored.unwrap();
     assert!(ignored.contains("--kube-api-qps (requests to the API server are not rate-limited"), "{ignored}");

@@ -1,4 +1,4 @@
-//! What happens when something changes that is used.
+//! Changes of objects that credentials are read from.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use crate::scalers_builder::{Earlier, ScalersBuilder};
 use crate::scalers_cache::ObjectScalers;
 use crate::telemetry::Telemetry;
 
-/// Long enough for anything that needs no real time.
+/// The limit of waits, in virtual time.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Long after anything that was going to happen has happened.
+/// Long enough for every pending change to be processed.
 const QUIET: Duration = Duration::from_secs(5);
 
 struct Rig {
@@ -48,8 +48,8 @@ impl Rig {
     }
 
     /// Waits until the object is enqueued.
-    async fn woken(&self) {
-        tokio::time::timeout(DEADLINE, self.queue.next()).await.expect("the object should have been woken");
+    async fn until_enqueued(&self) {
+        tokio::time::timeout(DEADLINE, self.queue.next()).await.expect("the object is enqueued");
     }
 
     async fn assert_quiet(&self, why: &str) {
@@ -72,12 +72,12 @@ fn bearer() -> ScaledObject {
     object(metadata, json!({ "name": "prom" }))
 }
 
-fn is_built(board: &Arc<ObjectScalers>) -> bool {
-    board.triggers[0].scaler.is_ok()
+fn is_built(scalers: &Arc<ObjectScalers>) -> bool {
+    scalers.triggers[0].scaler.is_ok()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rotated_secret_wakes_its_users_and_is_used() {
+async fn a_rotated_secret_enqueues_its_users_and_is_used() {
     let rig = Rig::new();
     rig.cluster.apply(&format!("{SECRETS}/creds"), secret("old"));
     let first = rig.build(&bearer(), None).await;
@@ -85,7 +85,7 @@ async fn a_rotated_secret_wakes_its_users_and_is_used() {
     rig.assert_quiet("nothing changed").await;
     let before = rig.changes();
     rig.cluster.apply(&format!("{SECRETS}/creds"), secret("new"));
-    rig.woken().await;
+    rig.until_enqueued().await;
     assert_ne!(rig.changes(), before);
     let second = rig.build(&bearer(), Some(&first)).await;
     assert_eq!(second.triggers[0].credentials.auth.get("bearerToken").unwrap().reveal(), "new");
@@ -95,15 +95,15 @@ async fn a_rotated_secret_wakes_its_users_and_is_used() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_secret_is_reported_and_its_creation_is_noticed() {
     let rig = Rig::new();
-    let board = rig.build(&bearer(), None).await;
-    let problem = board.triggers[0].scaler.as_ref().unwrap_err();
+    let scalers = rig.build(&bearer(), None).await;
+    let problem = scalers.triggers[0].scaler.as_ref().unwrap_err();
     let problem = problem.to_string();
     assert!(problem.starts_with("trigger 0 (prometheus): Secret shop/creds does not exist"), "{problem}");
-    assert_eq!(board.refresh_at, None, "waiting for it costs nothing");
+    assert_eq!(scalers.refresh_at, None, "waiting for it costs nothing");
     rig.assert_quiet("it is still missing").await;
     rig.cluster.apply(&format!("{SECRETS}/creds"), secret("new"));
-    rig.woken().await;
-    assert!(is_built(&rig.build(&bearer(), Some(&board)).await));
+    rig.until_enqueued().await;
+    assert!(is_built(&rig.build(&bearer(), Some(&scalers)).await));
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,28 +111,28 @@ async fn a_changed_and_a_deleted_authentication_object_are_noticed_but_not_its_s
     let rig = Rig::new();
     rig.cluster.apply(&format!("{SECRETS}/creds"), secret("a"));
     rig.cluster.apply(&format!("{SECRETS}/other"), secret("b"));
-    let board = rig.build(&bearer(), None).await;
+    let scalers = rig.build(&bearer(), None).await;
     rig.assert_quiet("nothing changed").await;
     let mut with_status = from_secret("creds");
     with_status["status"] = json!({ "scaledobjects": "web" });
     rig.cluster.apply(&format!("{AUTHS}/prom"), with_status);
     rig.assert_quiet("only the status changed").await;
     rig.cluster.apply(&format!("{AUTHS}/prom"), from_secret("other"));
-    rig.woken().await;
-    let board = rig.build(&bearer(), Some(&board)).await;
-    assert_eq!(board.triggers[0].credentials.auth.get("bearerToken").unwrap().reveal(), "b");
+    rig.until_enqueued().await;
+    let scalers = rig.build(&bearer(), Some(&scalers)).await;
+    assert_eq!(scalers.triggers[0].credentials.auth.get("bearerToken").unwrap().reveal(), "b");
     rig.wait_for("the other Secret is watched instead", |cluster| {
         let watched = cluster.watched();
         watched.contains(&format!("{SECRETS}?other")) && !watched.contains(&format!("{SECRETS}?creds"))
     })
     .await;
     rig.cluster.delete(&format!("{AUTHS}/prom"));
-    rig.woken().await;
-    assert!(!is_built(&rig.build(&bearer(), Some(&board)).await));
+    rig.until_enqueued().await;
+    assert!(!is_built(&rig.build(&bearer(), Some(&scalers)).await));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trigger_whose_credentials_stay_is_kept_as_it_is() {
+async fn a_trigger_whose_credentials_are_unchanged_is_not_rebuilt() {
     let rig = Rig::new();
     rig.cluster.apply(&format!("{SECRETS}/creds"), secret("a"));
     let first = rig.build(&bearer(), None).await;
@@ -157,7 +157,7 @@ async fn a_working_trigger_outlives_an_api_server_that_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_between_reading_and_remembering_is_not_lost() {
+async fn a_change_between_the_read_and_its_registration_is_not_lost() {
     let rig = Rig::new();
     let references = &rig.credentials.references;
     let (key, other) = (ObjectKey::scaled_object("shop", "web"), ObjectKey::scaled_object("shop", "other"));
@@ -169,7 +169,7 @@ async fn a_change_between_reading_and_remembering_is_not_lost() {
     references.record_version(&creds, Some("v2".to_owned()));
     assert_eq!(rig.queue.next().await, other);
     references.set(&key, began, read("v1"));
-    assert_eq!(rig.queue.next().await, key, "it read v1, and v2 was seen since");
+    assert_eq!(rig.queue.next().await, key, "it read v1, and the watch has delivered v2 since");
     references.set(&key, references.now(), read("v3"));
     assert!(tokio::time::timeout(Duration::ZERO, rig.queue.next()).await.is_err(), "the watch is behind, that is all");
 }

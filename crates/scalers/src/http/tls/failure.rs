@@ -50,7 +50,7 @@ fn explain_certificate(problem: &CertificateError) -> String {
             .to_owned(),
         InvalidPurpose | InvalidPurposeContext { .. } => "its certificate is not made for servers".to_owned(),
         CertificateError::Other(other) if is_ca_as_server(other) => {
-            "its certificate is that of an authority; give this certificate itself as `ca` to trust it".to_owned()
+            "its certificate is a CA certificate; give this certificate itself as `ca` to trust it".to_owned()
         }
         other => format!("its certificate cannot be used ({other})"),
     }
@@ -78,7 +78,7 @@ fn explain_alert(alert: AlertDescription) -> String {
         CertificateRequired | NoCertificate => {
             "it wants a client certificate; give `cert` and `key` with authentication mode tls".to_owned()
         }
-        UnknownCA => "it does not trust the authority of our client certificate; check `cert`".to_owned(),
+        UnknownCA => "it does not trust the CA of our client certificate; check `cert`".to_owned(),
         CertificateExpired => "it says that our client certificate has expired; renew `cert`".to_owned(),
         BadCertificate | UnsupportedCertificate | CertificateRevoked | CertificateUnknown | AccessDenied => {
             "it does not accept our client certificate, or the lack of one; check `cert` and `key`".to_owned()

@@ -112,7 +112,7 @@ async fn a_change_and_the_deletion_are_published_and_the_finalizer_is_removed() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_of_objects_that_are_not_seen_stay() {
+async fn names_of_objects_that_are_not_watched_stay() {
     let rig = Rig::start(WatchCoverage::SomeNamespaces);
     let (own, shared) = (format!("{AUTHS}/prom"), format!("{CLUSTER_AUTHS}/prom"));
     for path in [&own, &shared] {
