@@ -1,6 +1,6 @@
-//! Starting, using and stopping one cluster.
+//! Using and stopping one cluster.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,14 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::certificates::Certificates;
 use crate::control_plane::ControlPlane;
-use crate::embedded;
+use crate::kube_client::connect;
 use crate::nodes;
 use crate::ports::Port;
 use crate::process::Group;
 use crate::reader::Reader;
-use crate::real;
-use crate::state::StateFolder;
-use crate::tools::{self, Tool};
 use crate::wait::{DEADLINE, wait_for};
 
 /// A running cluster. It is stopped when this value is dropped, and when this process ends in any way.
@@ -31,117 +27,16 @@ pub struct Cluster {
     pub(crate) group: Group,
     pub(crate) folder: PathBuf,
     pub(crate) pki: Certificates,
-    control_plane: ControlPlane,
-    apiserver_port: u16,
-    kubectl: PathBuf,
-    reader: OnceLock<Reader>,
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) apiserver_port: u16,
+    pub(crate) kubectl: PathBuf,
+    pub(crate) reader: OnceLock<Reader>,
     // Held until the processes are gone: fields are dropped in this order, after `group`.
     pub(crate) reserved: Vec<Port>,
-    _lock: File,
-}
-
-/// What may be chosen about a cluster before it starts.
-#[derive(Debug)]
-pub struct ClusterBuilder {
-    name: String,
-    control_plane: Option<ControlPlane>,
-    pub(crate) nodes: usize,
-    pub(crate) hpa_sync_period: Duration,
-    pub(crate) metrics_server: bool,
-    pub(crate) apiserver_flags: Vec<OsString>,
-    pub(crate) controller_manager_flags: Vec<OsString>,
-}
-
-impl ClusterBuilder {
-    /// What it is made of, whatever the environment says.
-    pub fn control_plane(mut self, control_plane: ControlPlane) -> Self {
-        self.control_plane = Some(control_plane);
-        self
-    }
-
-    /// How many nodes there are; 1 unless said otherwise.
-    pub fn nodes(mut self, count: usize) -> Self {
-        self.nodes = count;
-        self
-    }
-
-    /// The sync period of the HPA controller; 15 s, as in any cluster, unless set. The first sync of a new HPA comes one period
-    /// late.
-    pub fn hpa_sync_period(mut self, period: Duration) -> Self {
-        self.hpa_sync_period = period;
-        self
-    }
-
-    /// A metrics-server runs beside it, so that HPAs see what pods use: what an annotation of each says.
-    pub fn metrics_server(mut self) -> Self {
-        self.metrics_server = true;
-        self
-    }
-
-    /// One more flag for kube-apiserver; a flag given twice counts as given last.
-    pub fn apiserver_flag(mut self, flag: impl Into<OsString>) -> Self {
-        self.apiserver_flags.push(flag.into());
-        self
-    }
-
-    /// One more flag for kube-controller-manager; a flag given twice counts as given last.
-    pub fn controller_manager_flag(mut self, flag: impl Into<OsString>) -> Self {
-        self.controller_manager_flags.push(flag.into());
-        self
-    }
-
-    /// Builds what is missing, starts everything, and returns when pods can run.
-    pub async fn start(self) -> anyhow::Result<Cluster> {
-        let control_plane = self.control_plane.map_or_else(ControlPlane::chosen, Ok)?;
-        let needed = match control_plane {
-            ControlPlane::Real => real::tools(&self),
-            ControlPlane::Embedded => vec![Tool::Kubectl],
-        };
-        tokio::task::spawn_blocking(move || tools::build(&needed)).await??;
-        let name = || format!("cluster {}", self.name);
-        let mut cluster = self.prepare(control_plane).with_context(name)?;
-        match control_plane {
-            ControlPlane::Real => real::start(&mut cluster, &self).await,
-            ControlPlane::Embedded => embedded::start(&mut cluster, &self).await,
-        }
-        .with_context(name)?;
-        Ok(cluster)
-    }
-
-    /// What every cluster has before anything of it runs.
-    fn prepare(&self, control_plane: ControlPlane) -> anyhow::Result<Cluster> {
-        let state = StateFolder::for_cluster(&self.name)?;
-        let lock = state.take()?;
-        let folder = state.path().to_owned();
-        let port = Port::reserve()?;
-        Ok(Cluster {
-            group: Group::start(&folder)?,
-            pki: Certificates::create(&folder, port.number)?,
-            folder,
-            control_plane,
-            apiserver_port: port.number,
-            kubectl: tools::path(Tool::Kubectl)?,
-            reader: OnceLock::new(),
-            reserved: vec![port],
-            _lock: lock,
-        })
-    }
+    pub(crate) _lock: File,
 }
 
 impl Cluster {
-    /// A cluster of this name: a-z, 0-9 and `-`. Two that run at once need two names.
-    pub fn builder(name: impl Into<String>) -> ClusterBuilder {
-        ClusterBuilder {
-            name: name.into(),
-            control_plane: None,
-            nodes: 1,
-            hpa_sync_period: Duration::from_secs(15),
-            metrics_server: false,
-            apiserver_flags: Vec::new(),
-            controller_manager_flags: Vec::new(),
-        }
-    }
-
     /// The folder with data and logs.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -263,20 +158,13 @@ impl Cluster {
     pub(crate) async fn wait_alive<T>(
         &mut self,
         what: &str,
-        mut look: impl AsyncFnMut() -> Result<T, String>,
+        mut condition: impl AsyncFnMut() -> Result<T, String>,
     ) -> anyhow::Result<T> {
         let group = &mut self.group;
         wait_for(what, DEADLINE, async || match group.check() {
             Err(died) => Ok(Err(died)),
-            Ok(()) => look().await.map(Ok),
+            Ok(()) => condition().await.map(Ok),
         })
         .await?
     }
-}
-
-/// A client with the rights that a kubeconfig gives.
-pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(kube::Client::try_from(config)?)
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::certificates::Certificates;
-use crate::cluster::{Cluster, ClusterBuilder};
+use crate::cluster::Cluster;
+use crate::options::ClusterOptions;
 
 /// Flags are put together from text and paths; this takes both.
 macro_rules! flag {
@@ -143,7 +144,7 @@ pub(crate) fn metrics_server(folder: &Path, ports: Ports, pki: &Certificates) ->
 }
 
 /// The API in memory takes the flags of kube-controller-manager that are about its controllers.
-pub(crate) fn plane(cluster: &Cluster, choices: &ClusterBuilder) -> Vec<OsString> {
+pub(crate) fn plane(cluster: &Cluster, options: &ClusterOptions) -> Vec<OsString> {
     let (server, front_proxy) = (cluster.pki.server(), cluster.pki.front_proxy());
     let mut flags = vec![
         flag!("listen", format!("127.0.0.1:{}", cluster.apiserver_port())),
@@ -155,9 +156,9 @@ pub(crate) fn plane(cluster: &Cluster, choices: &ClusterBuilder) -> Vec<OsString
         flag!("proxy-client-cert-file", front_proxy.certificate),
         flag!("proxy-client-key-file", front_proxy.key),
         flag!("audit-log-path", cluster.audit_log()),
-        flag!("horizontal-pod-autoscaler-sync-period", format!("{}ms", choices.hpa_sync_period.as_millis())),
+        flag!("horizontal-pod-autoscaler-sync-period", format!("{}ms", options.hpa_sync_period.as_millis())),
     ];
-    flags.extend(choices.metrics_server.then(|| "--serve-usage".into()));
-    flags.extend(choices.controller_manager_flags.iter().cloned());
+    flags.extend(options.metrics_server.then(|| "--serve-usage".into()));
+    flags.extend(options.controller_manager_flags.iter().cloned());
     flags
 }

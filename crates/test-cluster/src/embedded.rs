@@ -8,22 +8,23 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::cargo;
-use crate::cluster::{Cluster, ClusterBuilder};
+use crate::cluster::Cluster;
 use crate::components;
+use crate::options::ClusterOptions;
 
 const PROGRAM: &str = "kedge-plane";
 
 /// Builds the program if need be, starts it, and returns when pods can run.
-pub(crate) async fn start(cluster: &mut Cluster, choices: &ClusterBuilder) -> anyhow::Result<()> {
-    if let Some(flag) = choices.apiserver_flags.first() {
+pub(crate) async fn start(cluster: &mut Cluster, options: &ClusterOptions) -> anyhow::Result<()> {
+    if let Some(flag) = options.apiserver_flags.first() {
         bail!("{} is for kube-apiserver, and {PROGRAM} is none", flag.display());
     }
     let program = tokio::task::spawn_blocking(program).await??;
-    let flags = components::plane(cluster, choices);
+    let flags = components::plane(cluster, options);
     cluster.group.spawn(PROGRAM, &program, flags)?;
     cluster.until_answering("the plane is ready").await?;
-    cluster.create_nodes(choices.nodes).await?;
-    cluster.until_nodes_are_ready(choices.nodes).await
+    cluster.create_nodes(options.nodes).await?;
+    cluster.until_nodes_are_ready(options.nodes).await
 }
 
 /// The path of the program, built at the first call.

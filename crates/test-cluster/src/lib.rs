@@ -14,7 +14,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`tools`] | the programs, built once from the pinned Go modules in `go/` into a cache |
-//! | [`cluster`] | starting, using and stopping one cluster; any number run side by side |
+//! | [`builder`] | the options of a cluster, and starting it; any number run side by side |
+//! | [`cluster`] | using and stopping one cluster |
 //! | [`control_plane`] | what it is made of: the real programs, or the API in memory of `crates/plane` |
 //! | `real`, `embedded` | how each of the two is started |
 //! | [`external_metrics`] | a process beside a cluster, registered as its external metrics API |
@@ -22,6 +23,8 @@
 //! | [`running_keda`] | the real KEDA beside a cluster, as processes |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
+//! | `options` | the options of a cluster |
+//! | `kube_client` | a client made from a kubeconfig |
 //! | `reader` | reads of the API server from synchronous code |
 //! | `metrics_server` | a real metrics-server beside a cluster |
 //! | `components` | the command line of each program |
@@ -39,6 +42,7 @@
 //! Linux only: clearing up after a killed owner reads `/proc`.
 
 pub mod balancer;
+pub mod builder;
 pub mod cargo;
 pub mod cluster;
 pub mod control_plane;
@@ -59,13 +63,16 @@ mod cache;
 mod certificates;
 mod components;
 mod embedded;
+mod kube_client;
 mod metrics_server;
 mod nodes;
+mod options;
 mod reader;
 mod real;
 mod state;
 
-pub use cluster::{Cluster, ClusterBuilder};
+pub use builder::ClusterBuilder;
+pub use cluster::Cluster;
 pub use control_plane::ControlPlane;
 pub use operator::{Launch, RunningOperator};
 pub use prometheus::Prometheus;

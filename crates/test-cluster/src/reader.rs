@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::cluster::connect;
+use crate::kube_client::connect;
 
 /// A path, and where the response goes. `None`: there is no such object.
 type Request = (String, SyncSender<Result<Option<Value>, kube::Error>>);

@@ -6,9 +6,10 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::Api;
 
-use crate::cluster::{Cluster, ClusterBuilder};
+use crate::cluster::Cluster;
 use crate::components::{self, Ports};
 use crate::metrics_server;
+use crate::options::ClusterOptions;
 use crate::ports::Port;
 use crate::tools::{self, Tool};
 
@@ -16,24 +17,24 @@ const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/audit-po
 const STAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/stages.yaml");
 const USAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/usage.yaml");
 
-/// The programs that a cluster with these choices is made of.
-pub(crate) fn tools(choices: &ClusterBuilder) -> Vec<Tool> {
-    Tool::CLUSTER.into_iter().chain(choices.metrics_server.then_some(Tool::MetricsServer)).collect()
+/// The programs that a cluster with these options consists of.
+pub(crate) fn tools(options: &ClusterOptions) -> Vec<Tool> {
+    Tool::CLUSTER.into_iter().chain(options.metrics_server.then_some(Tool::MetricsServer)).collect()
 }
 
 /// Starts everything, and returns when pods can run.
-pub(crate) async fn start(cluster: &mut Cluster, choices: &ClusterBuilder) -> anyhow::Result<()> {
+pub(crate) async fn start(cluster: &mut Cluster, options: &ClusterOptions) -> anyhow::Result<()> {
     let ports = reserve_ports(cluster)?;
-    launch(cluster, choices, ports)?;
+    launch(cluster, options, ports)?;
     cluster.until_answering("kube-apiserver is ready").await?;
-    launch_clients(cluster, choices, ports)?;
-    cluster.create_nodes(choices.nodes).await?;
+    launch_clients(cluster, options, ports)?;
+    cluster.create_nodes(options.nodes).await?;
     let client = cluster.client().await?;
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
     let work = async || accounts.get("default").await.map_err(|error| error.to_string());
     cluster.wait_alive("kube-controller-manager works", work).await?;
-    cluster.until_nodes_are_ready(choices.nodes).await?;
-    if choices.metrics_server { start_metrics_server(cluster, &client, ports).await } else { Ok(()) }
+    cluster.until_nodes_are_ready(options.nodes).await?;
+    if options.metrics_server { start_metrics_server(cluster, &client, ports).await } else { Ok(()) }
 }
 
 fn reserve_ports(cluster: &mut Cluster) -> anyhow::Result<Ports> {
@@ -56,19 +57,19 @@ fn reserve_ports(cluster: &mut Cluster) -> anyhow::Result<Ports> {
 }
 
 /// Starts etcd and the API server, which waits for etcd by itself.
-fn launch(cluster: &mut Cluster, choices: &ClusterBuilder, ports: Ports) -> anyhow::Result<()> {
+fn launch(cluster: &mut Cluster, options: &ClusterOptions, ports: Ports) -> anyhow::Result<()> {
     let (group, folder) = (&mut cluster.group, &cluster.folder);
     group.spawn("etcd", &tools::path(Tool::Etcd)?, components::etcd(folder, ports))?;
     let mut flags = components::apiserver(folder, ports, &cluster.pki, Path::new(AUDIT_POLICY));
-    flags.extend(choices.apiserver_flags.iter().cloned());
+    flags.extend(options.apiserver_flags.iter().cloned());
     group.spawn("kube-apiserver", &tools::path(Tool::KubeApiserver)?, flags)
 }
 
 /// Starts what needs an API server that answers: the controller manager gives up at once without one.
-fn launch_clients(cluster: &mut Cluster, choices: &ClusterBuilder, ports: Ports) -> anyhow::Result<()> {
+fn launch_clients(cluster: &mut Cluster, options: &ClusterOptions, ports: Ports) -> anyhow::Result<()> {
     let (group, pki) = (&mut cluster.group, &cluster.pki);
-    let mut flags = components::controller_manager(ports, pki, choices.hpa_sync_period);
-    flags.extend(choices.controller_manager_flags.iter().cloned());
+    let mut flags = components::controller_manager(ports, pki, options.hpa_sync_period);
+    flags.extend(options.controller_manager_flags.iter().cloned());
     group.spawn("kube-controller-manager", &tools::path(Tool::KubeControllerManager)?, flags)?;
     let flags = components::scheduler(ports, pki);
     group.spawn("kube-scheduler", &tools::path(Tool::KubeScheduler)?, flags)?;
