@@ -6,16 +6,8 @@ use std::time::Duration;
 use kedge_core::rng::Rng;
 
 use crate::fault::{ApiFault, Cut, EventFault, Fault, SourceFault};
-use crate::run::{Baseline, baseline};
+use crate::run::{Baseline, RunPlan, baseline};
 use crate::scenario::{self, Scenario};
-
-/// One run.
-#[derive(Clone, Debug)]
-pub struct RunPlan<'a> {
-    pub number: u64,
-    pub baseline: &'a Baseline,
-    pub faults: Vec<Fault>,
-}
 
 /// All scenarios, each with its baseline and every fault that it can have.
 #[derive(Debug)]

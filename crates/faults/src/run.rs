@@ -11,7 +11,6 @@ use crate::driver::ScenarioDriver;
 use crate::environment::TestEnvironment;
 use crate::fault::Fault;
 use crate::invariant::{self, RunRecord};
-use crate::plan::RunPlan;
 use crate::request_log::{Counts, RequestLog};
 use crate::scenario::Scenario;
 use crate::state::State;
@@ -38,6 +37,14 @@ pub struct Baseline {
     pub state: State,
     /// The invariants that are violated even so.
     pub violations: Vec<String>,
+}
+
+/// A run: its baseline and the faults to inject.
+#[derive(Clone, Debug)]
+pub struct RunPlan<'a> {
+    pub number: u64,
+    pub baseline: &'a Baseline,
+    pub faults: Vec<Fault>,
 }
 
 /// The result of a run.

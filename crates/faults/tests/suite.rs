@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use kedge_faults::fault::{ApiFault, EventFault, Fault};
-use kedge_faults::plan::{RunPlan, SuitePlan};
-use kedge_faults::run::run_with_faults;
+use kedge_faults::plan::SuitePlan;
+use kedge_faults::run::{RunPlan, run_with_faults};
 use kedge_faults::scenario;
 
 fn suite_of(names: &[&str]) -> SuitePlan {
