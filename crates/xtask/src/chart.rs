@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use kedge_test_cluster::tools::{self, Tool};
 use serde::Deserialize;
 
-use crate::generate::Generated;
+use crate::generated_file::GeneratedFile;
 use kedge_test_cluster::cargo::workspace;
 
 const CHART: &str = "config/helm/kedge";
@@ -41,18 +41,21 @@ enum Outcome {
 }
 
 /// Everything but the rendered manifests.
-pub(crate) fn parts() -> anyhow::Result<Vec<Generated>> {
+pub(crate) fn parts() -> anyhow::Result<Vec<GeneratedFile>> {
     let entries = values::parse(&read(&format!("{CHART}/values.yaml"))?)?;
     let kedas: Vec<KedaValue> = serde_saphyr::from_str(&read(&format!("{CHART}/files/keda-values.yaml"))?)
         .context("files/keda-values.yaml cannot be read")?;
     let schema = schema::render(&entries, &kedas)?;
     let mut parts = vec![
-        Generated { path: format!("{CHART}/values.schema.json"), text: serde_json::to_string_pretty(&schema)? + "\n" },
-        Generated { path: "docs/helm-values.md".to_owned(), text: page::render(&entries, &kedas) },
+        GeneratedFile {
+            path: format!("{CHART}/values.schema.json"),
+            text: serde_json::to_string_pretty(&schema)? + "\n",
+        },
+        GeneratedFile { path: "docs/helm-values.md".to_owned(), text: page::render(&entries, &kedas) },
     ];
     for (from, to, ending) in COPIED {
         for name in names(from, ending)? {
-            parts.push(Generated { path: format!("{to}/{name}"), text: read(&format!("{from}/{name}"))? });
+            parts.push(GeneratedFile { path: format!("{to}/{name}"), text: read(&format!("{from}/{name}"))? });
         }
     }
     Ok(parts)
@@ -69,7 +72,7 @@ metadata:
 ";
 
 /// The plain manifests.
-pub(crate) fn manifests() -> anyhow::Result<Generated> {
+pub(crate) fn manifests() -> anyhow::Result<GeneratedFile> {
     let output = Command::new(tools::path(Tool::Helm)?)
         .args(["template", "keda", CHART, "--namespace=keda", "--kube-version=1.36"])
         .arg("--set=customManagedBy=kubectl,prometheus.operator.enabled=true")
@@ -82,7 +85,7 @@ pub(crate) fn manifests() -> anyhow::Result<Generated> {
     let rendered = String::from_utf8(output.stdout)?;
     let lines = rendered.lines().filter(|line| !line.starts_with("# Source: ") && !line.trim().is_empty());
     let text = lines.fold(MANIFESTS.to_owned(), |text, line| text + line + "\n");
-    Ok(Generated { path: "config/manifests/kedge.yaml".to_owned(), text })
+    Ok(GeneratedFile { path: "config/manifests/kedge.yaml".to_owned(), text })
 }
 
 /// Removes the copies: an original may have gone.
@@ -96,7 +99,7 @@ pub(crate) fn clear() -> anyhow::Result<()> {
 }
 
 /// Copies without an original.
-pub(crate) fn strange_copies(all: &[Generated]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn strange_copies(all: &[GeneratedFile]) -> anyhow::Result<Vec<String>> {
     let mut strange = Vec::new();
     for (_, to, ending) in COPIED {
         let found = names(to, ending)?.into_iter().map(|name| format!("{to}/{name}"));

@@ -1,39 +1,16 @@
 //! `cargo xtask generate`: what is generated and committed. A test fails while any of it is stale.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, bail};
-
-use kedge_test_cluster::cargo::{self, workspace};
+use anyhow::bail;
+use kedge_test_cluster::cargo;
 
 use crate::chart;
+use crate::generated_file::GeneratedFile;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Write nothing; fail if what is made of the chart's files is stale
     #[arg(long)]
     check: bool,
-}
-
-/// A file, and what is to be in it.
-pub(crate) struct Generated {
-    /// Within the workspace.
-    pub(crate) path: String,
-    pub(crate) text: String,
-}
-
-impl Generated {
-    fn is_fresh(&self) -> bool {
-        fs::read_to_string(workspace().join(&self.path)).is_ok_and(|found| found == self.text)
-    }
-
-    pub(crate) fn write(&self) -> anyhow::Result<()> {
-        let path = workspace().join(&self.path);
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-        fs::write(&path, &self.text).with_context(|| format!("cannot write {}", path.display()))
-    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -48,7 +25,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         cargo::run(&["run", "--quiet", "--package", "kedge", "--", "reference", page, "--out-file", &file])?;
     }
     chart::clear()?;
-    chart::parts()?.iter().try_for_each(Generated::write)?;
+    chart::parts()?.iter().try_for_each(GeneratedFile::write)?;
     // The chart is rendered with the parts that were just written.
     chart::manifests()?.write()
 }

@@ -5,6 +5,7 @@ mod chart;
 mod cluster;
 mod faults;
 mod generate;
+mod generated_file;
 mod image;
 mod test;
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::values::{Entry, Kind};
+use super::values::{Entry, ValueKind};
 use super::{KedaValue, Outcome, dotted};
 
 const OPENING: &str = "\
@@ -42,7 +42,7 @@ const DEFAULT_LENGTH_MAX: usize = 40;
 
 pub(super) fn render(entries: &[Entry], kedas: &[KedaValue]) -> String {
     let mut page = OPENING.to_owned();
-    for entry in entries.iter().filter(|entry| entry.kind == Kind::Value) {
+    for entry in entries.iter().filter(|entry| entry.kind == ValueKind::Value) {
         let (value, default) = (dotted(&entry.path), default(&entry.default));
         let _ = writeln!(page, "| `{value}` | {default} | {}{} |", cell(&entry.description), choices(&entry.rules));
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-use super::values::{Entry, Kind};
+use super::values::{Entry, ValueKind};
 use super::{KedaValue, Outcome, dotted};
 
 /// The schema of these values.
@@ -13,8 +13,8 @@ pub(super) fn render(entries: &[Entry], kedas: &[KedaValue]) -> anyhow::Result<V
     root["title"] = json!("Values of Kedge's chart");
     for entry in entries {
         let node = match entry.kind {
-            Kind::Section => section(&entry.rules),
-            Kind::Value => value(entry)?,
+            ValueKind::Section => section(&entry.rules),
+            ValueKind::Value => value(entry)?,
         };
         insert(&mut root, &entry.path, node)?;
     }

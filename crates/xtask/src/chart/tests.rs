@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::values::{Kind, parse};
+use super::values::{ValueKind, parse};
 use super::{KedaValue, Outcome, page, schema};
 
 const VALUES: &str = r#"
@@ -26,17 +26,17 @@ fn keda(value: &str, then: Outcome) -> KedaValue {
 }
 
 #[test]
-fn a_value_has_what_stands_above_it() {
+fn a_value_has_the_comments_above_it() {
     let entries = parse(VALUES).unwrap();
     let found: Vec<_> = entries.iter().map(|one| (one.path.join("."), one.kind, one.description.as_str())).collect();
     let row = |path: &str, kind, description| (path.to_owned(), kind, description);
     assert_eq!(
         found,
         [
-            row("web", Kind::Section, ""),
-            row("web.count", Kind::Value, "How many."),
-            row("web.limits", Kind::Value, "As a whole, and more."),
-            row("kind", Kind::Value, "Which."),
+            row("web", ValueKind::Section, ""),
+            row("web.count", ValueKind::Value, "How many."),
+            row("web.limits", ValueKind::Value, "As a whole, and more."),
+            row("kind", ValueKind::Value, "Which."),
         ]
     );
     assert_eq!(entries[2].default, json!({ "cpu": 1 }));

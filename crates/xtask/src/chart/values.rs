@@ -1,4 +1,4 @@
-//! The chart's values with the comments above them: their description, and what the schema says of them beyond their type.
+//! The chart's values with the comments above them: their descriptions, and their schema rules beyond the type.
 
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -7,35 +7,35 @@ use serde_json::Value;
 #[derive(Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) path: Vec<String>,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     pub(super) description: String,
-    /// What a line `# @schema` says.
+    /// The rules in a line `# @schema`.
     pub(super) rules: Value,
     pub(super) default: Value,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Holds others.
+pub(super) enum ValueKind {
+    /// Holds other values.
     Section,
-    /// Is given as a whole.
+    /// Is set as a whole.
     Value,
 }
 
-/// What was read since the last value.
+/// The comments since the last value.
 #[derive(Default)]
 struct Above {
     comment: Vec<String>,
     rules: Value,
 }
 
-/// Reads the file. Keys and comments are read line by line, since a YAML parser tells nothing of comments; defaults are not.
+/// Parses the file: keys and comments line by line, because a YAML parser drops comments; defaults with a YAML parser.
 pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Entry>> {
     let all: Value = serde_saphyr::from_str(text).context("values.yaml cannot be read")?;
     let mut entries: Vec<Entry> = Vec::new();
     let mut above = Above::default();
     let mut open: Vec<(usize, String)> = Vec::new();
-    // Lines that belong to a value that is given as a whole.
+    // The indent of a value that is set as a whole: deeper lines belong to it.
     let mut inside_of: Option<usize> = None;
     for (number, line) in text.lines().enumerate() {
         let content = line.trim_start();
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Entry>> {
         open.push((indent, key.to_owned()));
         let path: Vec<String> = open.iter().map(|(_, key)| key.clone()).collect();
         let entry = std::mem::take(&mut above).entry(path, &all)?;
-        if entry.kind == Kind::Value {
+        if entry.kind == ValueKind::Value {
             inside_of = Some(indent);
         }
         entries.push(entry);
@@ -77,9 +77,9 @@ impl Above {
     fn entry(self, path: Vec<String>, all: &Value) -> anyhow::Result<Entry> {
         let default = path.iter().fold(all, |value, key| &value[key]).clone();
         let holds_others = default.as_object().is_some_and(|map| !map.is_empty()) && self.rules["type"] != "object";
-        let kind = if holds_others { Kind::Section } else { Kind::Value };
+        let kind = if holds_others { ValueKind::Section } else { ValueKind::Value };
         let description = self.comment.join(" ");
-        if kind == Kind::Value && description.is_empty() {
+        if kind == ValueKind::Value && description.is_empty() {
             bail!("the value {} has no description; write one above it", path.join("."));
         }
         Ok(Entry { path, kind, description, rules: self.rules, default })
