@@ -1,61 +1,60 @@
-//! The ScaledObjects that are handed over: 50 in five namespaces, each with a target of its own, in every state that one can rest in.
-//! Two more are deleted on the way, each by the one that did not see them created.
+//! The ScaledObjects that are handed over: 50 in five namespaces, each with its own target, in every state that does
+//! not change by itself. Two more are deleted during the takeover, each after a handover.
 
-mod draft;
+mod builder;
 
+use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use serde_json::{Value, json};
 
-use self::draft::{Draft, cron, prometheus, workload};
-use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
+use self::builder::{MemberBuilder, cron, prometheus, workload};
 
-/// How many are handed over.
-pub(crate) const SIZE: usize = 50;
+/// The number of ScaledObjects that are handed over.
+pub(crate) const FLEET_SIZE: usize = 50;
 
-/// How the namespaces of the fleet begin; a number follows.
-pub(crate) const NAMESPACES: &str = "team-";
+/// The prefix of the fleet's namespaces; a number follows.
+pub(crate) const NAMESPACE_PREFIX: &str = "team-";
 
-/// What is asked for by each replica: a value of 30 is work for three.
-const SHARE: f64 = 10.0;
+/// The `threshold` of every prometheus trigger: a value of 30 means three replicas.
+const THRESHOLD: f64 = 10.0;
 
-/// The replicas that the targets of [`LEAVING`] had before they were scaled.
-pub(crate) const ORIGINAL: i64 = 2;
+/// The objects that are deleted during the takeover.
+pub(crate) const DELETED: [&str; 2] = ["deleted-one", "deleted-two"];
 
-/// The two that are deleted on the way.
-pub(crate) const LEAVING: [&str; 2] = ["leaving-one", "leaving-two"];
+/// The replicas that the targets of [`DELETED`] are created with.
+pub(crate) const ORIGINAL_REPLICAS: i64 = 2;
 
-const TOKEN: &str = "Bearer take-over";
+const AUTHORIZATION: &str = "Bearer takeover";
 
-/// A ScaledObject, its target, and what they are to settle at.
+/// A ScaledObject with its target, and the state that both are expected to have.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) target_kind: &'static str,
-    /// The replicas of its target, as soon as it has settled, and until its value changes.
-    pub(crate) settles_at: i64,
-    /// What its condition `Ready` says then.
-    pub(crate) ready: &'static str,
-    /// A paused one is not polled.
-    pub(crate) polled: bool,
+    /// The replicas of the target for the current load.
+    pub(crate) expected_replicas: i64,
+    /// The status of the `Ready` condition.
+    pub(crate) expected_ready: &'static str,
+    /// Whether its triggers are polled; those of paused objects are not.
+    pub(crate) is_polled: bool,
     objects: Vec<Value>,
     responses: Vec<(String, SourceResponse)>,
-    /// The `Authorization` that its source requires.
+    /// The `Authorization` header that its source requires.
     authorization: Option<&'static str>,
 }
 
 impl Member {
-    /// `namespace/name`.
+    /// Returns `namespace/name`.
     pub(crate) fn key(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 
-    /// Everything to be created for it.
+    /// Returns all objects to create.
     pub(crate) fn objects(&self) -> &[Value] {
         &self.objects
     }
 
-    /// Sets the responses of its source as they are at first.
-    pub(crate) fn set_up(&self, source: &HttpSource) {
+    pub(crate) fn set_initial_responses(&self, source: &HttpSource) {
         for (query, response) in &self.responses {
             source.set(query, response.clone());
             if let Some(authorization) = self.authorization {
@@ -64,106 +63,119 @@ impl Member {
         }
     }
 
-    /// The value that is work for this many replicas.
-    pub(crate) fn work_for(replicas: u32) -> SourceResponse {
-        SourceResponse::Value(f64::from(replicas) * SHARE)
+    /// Returns the response with the load for this many replicas.
+    pub(crate) fn load_for(replicas: u32) -> SourceResponse {
+        SourceResponse::Value(f64::from(replicas) * THRESHOLD)
     }
 }
 
-/// Everyone.
-pub(crate) fn members(url: &str) -> Vec<Member> {
-    let mut drafts = Vec::new();
+/// Builds all members. The metric source is at `url`.
+pub(crate) fn build_members(url: &str) -> Vec<Member> {
+    let mut builders = Vec::new();
     for (index, replicas) in [1, 1, 2, 2, 3, 3, 3, 5, 5, 10].into_iter().enumerate() {
         let spec = json!({ "minReplicaCount": index % 2, "maxReplicaCount": 20, "pollingInterval": 5 });
-        drafts.push(working(url, &format!("steady-{replicas}-{index}"), replicas).spec(spec));
+        builders.push(with_load(url, &format!("steady-{replicas}-{index}"), replicas).spec(spec));
     }
     for index in 0..8 {
-        drafts.push(asleep(url, &format!("asleep-{index}")).spec(json!({ "pollingInterval": 5 + index })));
+        builders.push(without_load(url, &format!("at-zero-{index}")).spec(json!({ "pollingInterval": 5 + index })));
     }
-    drafts.extend(resting(url));
-    drafts.extend(paused(url));
-    drafts.extend(falling_back(url));
-    drafts.extend(with_own_hpas(url));
-    drafts.extend(with_formulas(url));
-    drafts.extend(guarded(url));
-    drafts.extend(of_other_sources(url));
-    let restored = json!({ "advanced": { "restoreToOriginalReplicaCount": true } });
-    drafts.extend(LEAVING.map(|name| working(url, name, 4).before(ORIGINAL).spec(restored.clone())));
-    drafts.into_iter().enumerate().map(|(index, draft)| draft.finish(&format!("{NAMESPACES}{}", index % 5))).collect()
+    builders.extend(inactive(url));
+    builders.extend(paused(url));
+    builders.extend(with_failing_sources(url));
+    builders.extend(with_hpa_configs(url));
+    builders.extend(with_formulas(url));
+    builders.extend(with_credentials(url));
+    builders.extend(with_other_triggers(url));
+    let restore = json!({ "advanced": { "restoreToOriginalReplicaCount": true } });
+    let deleted = |name: &str| with_load(url, name, 4).initial_replicas(ORIGINAL_REPLICAS).spec(restore.clone());
+    builders.extend(DELETED.map(deleted));
+    let build = |(index, builder): (usize, MemberBuilder)| builder.build(&format!("{NAMESPACE_PREFIX}{}", index % 5));
+    builders.into_iter().enumerate().map(build).collect()
 }
 
-/// What all of them need: namespaces, and a Secret for those of the whole cluster.
-pub(crate) fn shared_objects() -> Value {
-    let mut items: Vec<Value> = (0..5).map(|index| namespace(&format!("{NAMESPACES}{index}"))).collect();
-    items.push(secret("of-the-cluster", "keda"));
-    items.push(json!({
-        "apiVersion": "keda.sh/v1alpha1", "kind": "ClusterTriggerAuthentication", "metadata": { "name": "of-the-cluster" },
-        "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": "of-the-cluster", "key": "token" }] },
-    }));
+/// Builds the namespaces, and a ClusterTriggerAuthentication with its Secret.
+pub(crate) fn build_shared_objects() -> Value {
+    let mut items: Vec<Value> = (0..5).map(|index| namespace(&format!("{NAMESPACE_PREFIX}{index}"))).collect();
+    items.push(secret("cluster-wide", "keda"));
+    items.push(authentication("ClusterTriggerAuthentication", "cluster-wide"));
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-fn resting(url: &str) -> Vec<Draft> {
-    let mut drafts = Vec::new();
+fn inactive(url: &str) -> Vec<MemberBuilder> {
+    let mut builders = Vec::new();
     for index in 0..3 {
-        let idle = json!({ "idleReplicaCount": 0, "minReplicaCount": 2, "maxReplicaCount": 6 });
-        drafts.push(asleep(url, &format!("idle-{index}")).spec(idle));
-        let least = json!({ "minReplicaCount": 2, "maxReplicaCount": 6 });
-        drafts.push(asleep(url, &format!("at-its-minimum-{index}")).settles_at(2).spec(least));
+        let with_idle = json!({ "idleReplicaCount": 0, "minReplicaCount": 2, "maxReplicaCount": 6 });
+        builders.push(without_load(url, &format!("idle-{index}")).spec(with_idle));
+        let with_minimum = json!({ "minReplicaCount": 2, "maxReplicaCount": 6 });
+        builders.push(without_load(url, &format!("at-minimum-{index}")).expected_replicas(2).spec(with_minimum));
     }
-    // Its value is 0 as soon as all have settled: it then waits, for longer than the measurement takes.
+    // Their load is removed after all objects are settled; the cooldown period is longer than the takeover.
     for index in 0..2 {
-        let patient = json!({ "cooldownPeriod": 3600, "pollingInterval": 5 });
-        drafts.push(working(url, &cooling(index), 1).spec(patient));
+        let long_cooldown = json!({ "cooldownPeriod": 3600, "pollingInterval": 5 });
+        builders.push(with_load(url, &cooldown_name(index), 1).spec(long_cooldown));
     }
-    drafts
+    builders
 }
 
-/// The name of an object that is to cool down.
-pub(crate) fn cooling(index: usize) -> String {
+/// Returns the name of an object that stays in its cooldown period.
+pub(crate) fn cooldown_name(index: usize) -> String {
     format!("cooling-down-{index}")
 }
 
-fn paused(url: &str) -> Vec<Draft> {
-    let at = json!({ "autoscaling.keda.sh/paused-replicas": "4" });
-    let as_is = json!({ "autoscaling.keda.sh/paused": "true" });
-    let growing_only = json!({ "autoscaling.keda.sh/paused-scale-in": "true" });
+fn paused(url: &str) -> Vec<MemberBuilder> {
+    let at_four = json!({ "autoscaling.keda.sh/paused-replicas": "4" });
+    let at_current = json!({ "autoscaling.keda.sh/paused": "true" });
+    let scale_in = json!({ "autoscaling.keda.sh/paused-scale-in": "true" });
     vec![
-        working(url, "paused-at-four-0", 1).annotations(at.clone()).settles_at(4).unpolled(),
-        asleep(url, "paused-at-four-1").annotations(at).settles_at(4).unpolled(),
-        asleep(url, "paused-as-it-is").annotations(as_is).before(3).settles_at(3).unpolled(),
-        working(url, "paused-scale-in", 1).annotations(growing_only).before(5).settles_at(5),
+        with_load(url, "paused-at-four-0", 1).annotations(at_four.clone()).expected_replicas(4).not_polled(),
+        without_load(url, "paused-at-four-1").annotations(at_four).expected_replicas(4).not_polled(),
+        without_load(url, "paused-at-current")
+            .annotations(at_current)
+            .initial_replicas(3)
+            .expected_replicas(3)
+            .not_polled(),
+        with_load(url, "paused-scale-in", 1).annotations(scale_in).initial_replicas(5).expected_replicas(5),
     ]
 }
 
-fn falling_back(url: &str) -> Vec<Draft> {
+fn with_failing_sources(url: &str) -> Vec<MemberBuilder> {
     let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 6 }, "pollingInterval": 5 });
+    let in_fallback = |name: &str| without_load(url, name).failing_source().expected_replicas(6).spec(fallback.clone());
     vec![
-        asleep(url, "fallen-back-0").broken().settles_at(6).spec(fallback.clone()),
-        asleep(url, "fallen-back-1").broken().settles_at(6).before(2).spec(fallback.clone()),
-        working(url, "with-a-fallback", 3).spec(fallback),
-        // KEDA: an object whose only source does not answer is not ready, and holds what it has.
-        asleep(url, "blind").broken().before(3).settles_at(3).not_ready().spec(json!({ "pollingInterval": 5 })),
+        in_fallback("in-fallback-0"),
+        in_fallback("in-fallback-1").initial_replicas(2),
+        with_load(url, "fallback-unused", 3).spec(fallback.clone()),
+        // KEDA: an object whose only source fails is not ready, and keeps its current replicas.
+        without_load(url, "failing-source")
+            .failing_source()
+            .initial_replicas(3)
+            .expected_replicas(3)
+            .not_ready()
+            .spec(json!({ "pollingInterval": 5 })),
     ]
 }
 
-fn with_own_hpas(url: &str) -> Vec<Draft> {
+fn with_hpa_configs(url: &str) -> Vec<MemberBuilder> {
     let policy = json!({ "type": "Pods", "value": 1, "periodSeconds": 60 });
-    let behaviour = json!({ "scaleDown": { "stabilizationWindowSeconds": 30, "policies": [policy] } });
-    let named = |name: &str| json!({ "name": format!("hpa-of-{name}"), "behavior": behaviour });
-    let config = |name: &str| json!({ "advanced": { "horizontalPodAutoscalerConfig": named(name) } });
+    let behavior = json!({ "scaleDown": { "stabilizationWindowSeconds": 30, "policies": [policy] } });
+    let hpa_config = |name: &str| json!({ "name": format!("hpa-of-{name}"), "behavior": behavior });
+    let spec = |name: &str| json!({ "advanced": { "horizontalPodAutoscalerConfig": hpa_config(name) } });
     let transfer = json!({ "scaledobject.keda.sh/transfer-hpa-ownership": "true" });
-    let own = json!({ "advanced": { "horizontalPodAutoscalerConfig": { "name": "made-by-hand" } } });
+    let existing = json!({ "advanced": { "horizontalPodAutoscalerConfig": { "name": "existing-hpa" } } });
     vec![
-        working(url, "named-0", 4).spec(config("named-0")),
-        working(url, "named-1", 2).spec(config("named-1")),
-        working(url, "adopting", 2).before(2).annotations(transfer).spec(own).with(hpa_by_hand("adopting")),
+        with_load(url, "named-hpa-0", 4).spec(spec("named-hpa-0")),
+        with_load(url, "named-hpa-1", 2).spec(spec("named-hpa-1")),
+        with_load(url, "adopted-hpa", 2)
+            .initial_replicas(2)
+            .annotations(transfer)
+            .spec(existing)
+            .object(existing_hpa("adopted-hpa")),
     ]
 }
 
-fn with_formulas(url: &str) -> Vec<Draft> {
+fn with_formulas(url: &str) -> Vec<MemberBuilder> {
     let formula = json!({ "advanced": { "scalingModifiers": { "formula": "one + two", "target": "10" } } });
-    let draft = |index: u32| {
+    let with_formula = |index: u32| {
         let name = format!("formula-{index}");
         let (one, two) = (format!("{name}-one"), format!("{name}-two"));
         let triggers = [("one", &one), ("two", &two)].map(|(trigger, query)| {
@@ -171,78 +183,80 @@ fn with_formulas(url: &str) -> Vec<Draft> {
             prometheus["name"] = json!(trigger);
             prometheus
         });
-        Draft::new(&name)
+        MemberBuilder::new(&name)
             .triggers(triggers)
-            .answer(&one, Member::work_for(1))
-            .answer(&two, Member::work_for(index))
+            .response(&one, Member::load_for(1))
+            .response(&two, Member::load_for(index))
             .spec(formula.clone())
-            .settles_at(i64::from(index) + 1)
+            .expected_replicas(i64::from(index) + 1)
     };
-    (1..4).map(draft).collect()
+    (1..4).map(with_formula).collect()
 }
 
-fn guarded(url: &str) -> Vec<Draft> {
-    let draft = |name: &str, kind: &str, authentication: &str| {
+fn with_credentials(url: &str) -> Vec<MemberBuilder> {
+    let with_authentication = |name: &str, kind: &str, authentication: &str| {
         let mut trigger = prometheus(url, name);
         trigger["metadata"]["authModes"] = json!("bearer");
         trigger["authenticationRef"] = json!({ "name": authentication, "kind": kind });
-        Draft::new(name)
+        MemberBuilder::new(name)
             .triggers([trigger])
-            .answer(name, SourceResponse::Value(3.0 * SHARE))
-            .protected(TOKEN)
-            .settles_at(3)
+            .response(name, Member::load_for(3))
+            .authorization(AUTHORIZATION)
+            .expected_replicas(3)
     };
-    let own = |name: &str| {
-        let authentication = json!({
-            "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": name },
-            "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": name, "key": "token" }] },
-        });
-        draft(name, "TriggerAuthentication", name).with(secret(name, "")).with(authentication)
+    let namespaced = |name: &str| {
+        let kind = "TriggerAuthentication";
+        with_authentication(name, kind, name).object(secret(name, "")).object(authentication(kind, name))
     };
     vec![
-        own("guarded-0"),
-        own("guarded-1"),
-        draft("guarded-by-the-cluster", "ClusterTriggerAuthentication", "of-the-cluster"),
+        namespaced("authenticated-0"),
+        namespaced("authenticated-1"),
+        with_authentication("authenticated-cluster-wide", "ClusterTriggerAuthentication", "cluster-wide"),
     ]
 }
 
-fn of_other_sources(url: &str) -> Vec<Draft> {
-    let open = cron("0 0 1 1 *", "59 23 31 12 *", 4);
-    let closed = cron("58 23 31 12 *", "59 23 31 12 *", 4);
+fn with_other_triggers(url: &str) -> Vec<MemberBuilder> {
+    let active_cron = cron("0 0 1 1 *", "59 23 31 12 *", 4);
+    let inactive_cron = cron("58 23 31 12 *", "59 23 31 12 *", 4);
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
+    let counted = workload("Deployment", "counted", 3);
     let address = format!("{url}/json/plain-json");
     let plain_json =
         json!({ "type": "metrics-api", "metadata": { "url": address, "valueLocation": "value", "targetValue": "10" } });
     vec![
-        Draft::new("cron-0").triggers([open.clone()]).settles_at(4),
-        Draft::new("cron-1").triggers([open.clone()]).settles_at(4).before(2),
-        Draft::new("cron-closed").triggers([closed.clone()]).settles_at(0),
-        Draft::new("counting").triggers([pods]).settles_at(3).with(workload("Deployment", "counted", 3)),
-        Draft::new("plain-json").triggers([plain_json]).answer("plain-json", Member::work_for(2)).settles_at(2),
-        working(url, "two-triggers", 6).triggers([prometheus(url, "two-triggers"), open]),
-        working(url, "stateful", 3).of_kind("StatefulSet"),
+        MemberBuilder::new("cron-0").triggers([active_cron.clone()]).expected_replicas(4),
+        MemberBuilder::new("cron-1").triggers([active_cron.clone()]).expected_replicas(4).initial_replicas(2),
+        MemberBuilder::new("cron-inactive").triggers([inactive_cron]).expected_replicas(0),
+        MemberBuilder::new("pod-count").triggers([pods]).expected_replicas(3).object(counted),
+        MemberBuilder::new("plain-json")
+            .triggers([plain_json])
+            .response("plain-json", Member::load_for(2))
+            .expected_replicas(2),
+        with_load(url, "two-triggers", 6).triggers([prometheus(url, "two-triggers"), active_cron]),
+        with_load(url, "stateful", 3).target_kind("StatefulSet"),
     ]
 }
 
-/// One whose source has work for this many replicas.
-fn working(url: &str, name: &str, replicas: u32) -> Draft {
-    let draft = Draft::new(name).triggers([prometheus(url, name)]);
-    draft.answer(name, Member::work_for(replicas)).settles_at(i64::from(replicas))
+/// Builds a member whose source returns the load for this many replicas.
+fn with_load(url: &str, name: &str, replicas: u32) -> MemberBuilder {
+    let builder = MemberBuilder::new(name).triggers([prometheus(url, name)]);
+    builder.response(name, Member::load_for(replicas)).expected_replicas(i64::from(replicas))
 }
 
-/// One whose source has no work.
-fn asleep(url: &str, name: &str) -> Draft {
-    Draft::new(name).triggers([prometheus(url, name)]).answer(name, Member::work_for(0)).settles_at(0)
+/// Builds a member whose source returns no load.
+fn without_load(url: &str, name: &str) -> MemberBuilder {
+    with_load(url, name, 0)
 }
 
-/// The HPA that a target had before it had a ScaledObject.
-fn hpa_by_hand(target: &str) -> Value {
+/// Builds an HPA that a target has before its ScaledObject is created.
+fn existing_hpa(target: &str) -> Value {
+    let utilization = json!({ "type": "Utilization", "averageUtilization": 80 });
     json!({
-        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": { "name": "made-by-hand" },
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": { "name": "existing-hpa" },
         "spec": {
             "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": target },
             "minReplicas": 1, "maxReplicas": 5,
-            "metrics": [{ "type": "Resource", "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 80 } } }],
+            "metrics": [{ "type": "Resource", "resource": { "name": "cpu", "target": utilization } }],
         },
     })
 }
@@ -251,8 +265,16 @@ fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
 }
 
+/// Builds a TriggerAuthentication or ClusterTriggerAuthentication that reads the Secret of the same name.
+fn authentication(kind: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": { "name": name },
+        "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": name, "key": "token" }] },
+    })
+}
+
 fn secret(name: &str, namespace: &str) -> Value {
-    let token = TOKEN.trim_start_matches("Bearer ");
+    let token = AUTHORIZATION.trim_start_matches("Bearer ");
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": namespace },
         "stringData": { "token": token },
@@ -266,13 +288,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_fifty_of_different_names_and_two_that_leave() {
-        let all = members("http://localhost");
-        let leaving = all.iter().filter(|member| LEAVING.contains(&member.name.as_str())).count();
-        assert_eq!((all.len() - leaving, leaving), (SIZE, LEAVING.len()));
-        let names: BTreeSet<_> = all.iter().map(|member| &member.name).collect();
-        assert_eq!(names.len(), all.len());
-        let namespaces: BTreeSet<_> = all.iter().map(|member| &member.namespace).collect();
+    fn fifty_members_with_unique_names_are_handed_over_and_two_more_are_deleted() {
+        let members = build_members("http://localhost");
+        let deleted = members.iter().filter(|member| DELETED.contains(&member.name.as_str())).count();
+        assert_eq!((members.len() - deleted, deleted), (FLEET_SIZE, DELETED.len()));
+        let names: BTreeSet<_> = members.iter().map(|member| &member.name).collect();
+        assert_eq!(names.len(), members.len());
+        let namespaces: BTreeSet<_> = members.iter().map(|member| &member.namespace).collect();
         assert_eq!(namespaces.len(), 5);
     }
 }

@@ -1,4 +1,4 @@
-//! Who is in charge: KEDA or Kedge, as processes; and telling the API server whom to ask.
+//! KEDA and Kedge as processes: starts and stops them, and points the API server at one of them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::external_metrics::{Certificate, METRICS_API};
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::running_keda::NAMESPACE;
@@ -15,16 +16,14 @@ use kedge_test_cluster::{Cluster, Launch, RunningKeda, RunningOperator, operator
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use kedge_test_cluster::cargo::workspace;
+/// The name of KEDA's webhook configuration.
+const WEBHOOK_CONFIGURATION: &str = "keda-admission";
 
-/// The name of the webhooks' registration, which is KEDA's.
-const WEBHOOKS: &str = "keda-admission";
-
-/// The Service by which the API server finds either of them. It is this machine, at the port that is set.
+/// The Service through which the API server reaches the current operator. Its external name is this machine.
 const SERVICE: &str = "keda-metrics-on-this-machine";
 
-/// Series that both write about an object when they have asked its sources: in vain, the second.
-const LOOKS: [&str; 2] = ["keda_scaler_active{", "keda_scaled_object_errors_total{"];
+/// The metrics that both operators write for an object after polling its triggers; the second one counts errors.
+const POLL_METRICS: [&str; 2] = ["keda_scaler_active{", "keda_scaled_object_errors_total{"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
@@ -41,17 +40,16 @@ impl fmt::Display for Peer {
     }
 }
 
-/// What both need to be started.
+/// What both operators need to start.
 pub(crate) struct Environment<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) client: kube::Client,
-    /// The program of Kedge.
-    pub(crate) kedge: PathBuf,
-    /// Both show the same one, as they do where Kedge takes KEDA's Secret over.
+    pub(crate) kedge_binary: PathBuf,
+    /// Both operators serve with this certificate, as they do where Kedge uses KEDA's Secret.
     certificate: Certificate,
 }
 
-/// The processes of one of them.
+/// The running processes of one operator.
 pub(crate) struct OperatorProcess {
     pub(crate) peer: Peer,
     pub(crate) started_at: Instant,
@@ -64,76 +62,77 @@ enum Processes {
 }
 
 impl<'a> Environment<'a> {
-    /// Makes what both need. The registrations themselves are the chart's.
-    pub(crate) async fn prepare(cluster: &'a Cluster, kedge: PathBuf) -> anyhow::Result<Self> {
+    /// Creates Kedge's account, the Service and the certificate. The chart contains the APIService and the webhook
+    /// configuration.
+    pub(crate) async fn prepare(cluster: &'a Cluster, kedge_binary: PathBuf) -> anyhow::Result<Self> {
         operator::create_account(cluster)?;
         cluster.apply(&json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": NAMESPACE },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
         }))?;
         let certificate = Certificate::generate(SERVICE, NAMESPACE)?;
-        Ok(Self { cluster, client: cluster.client().await?, kedge, certificate })
+        Ok(Self { cluster, client: cluster.client().await?, kedge_binary, certificate })
     }
 
-    /// Tells the API server to ask this one from now on, as the endpoints of a Service do when a pod becomes ready.
-    pub(crate) async fn point_at(&self, process: &OperatorProcess) -> anyhow::Result<()> {
-        let apis: Api<APIService> = Api::all(self.client.clone());
+    /// Points the API server at this operator, as the endpoints of a Service do when a pod becomes ready.
+    pub(crate) async fn point_api_server_at(&self, process: &OperatorProcess) -> anyhow::Result<()> {
+        let api_services: Api<APIService> = Api::all(self.client.clone());
         let service = json!({ "namespace": NAMESPACE, "name": SERVICE, "port": process.metrics_api_port() });
         let patch = json!({ "spec": { "service": service, "caBundle": self.certificate.ca_bundle() } });
-        apis.patch(METRICS_API, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        let registrations: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
-        let patch = json!({ "webhooks": self.webhooks(process.webhooks_port())? });
-        registrations.patch(WEBHOOKS, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        api_services.patch(METRICS_API, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
+        let patch = json!({ "webhooks": self.render_webhooks(process.webhooks_port())? });
+        configurations.patch(WEBHOOK_CONFIGURATION, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())
     }
 
-    /// The webhooks as Kedge registers them, which is where KEDA serves them too, at a port of this machine.
-    fn webhooks(&self, port: u16) -> anyhow::Result<Value> {
+    /// Renders Kedge's webhooks with a port of this machine. KEDA serves the same paths.
+    fn render_webhooks(&self, port: u16) -> anyhow::Result<Value> {
         let text = std::fs::read_to_string(workspace().join("webhooks/registration.yaml"))?;
-        let mut registration: Value = serde_saphyr::from_str(&text)?;
-        for webhook in registration["webhooks"].as_array_mut().context("no webhooks are registered")? {
+        let mut configuration: Value = serde_saphyr::from_str(&text)?;
+        for webhook in configuration["webhooks"].as_array_mut().context("the configuration has no webhooks")? {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default().to_owned();
             let service = json!({ "namespace": NAMESPACE, "name": SERVICE, "port": port, "path": path });
             webhook["clientConfig"] = json!({ "service": service, "caBundle": self.certificate.ca_bundle() });
         }
-        Ok(registration["webhooks"].take())
+        Ok(configuration["webhooks"].take())
     }
 
-    /// Starts one of them, and does not wait. The name sets it apart from an earlier one. The namespace that Kedge is configured with is that
-    /// of its Lease; KEDA's is always the same.
-    pub(crate) async fn start(&self, peer: Peer, name: &str, home: &str) -> anyhow::Result<OperatorProcess> {
+    /// Starts an operator without waiting until it is ready. The name distinguishes it from earlier processes. Kedge's
+    /// Lease is in `namespace`; KEDA's namespace is always the same.
+    pub(crate) async fn start(&self, peer: Peer, name: &str, namespace: &str) -> anyhow::Result<OperatorProcess> {
         let started_at = Instant::now();
         let processes = match peer {
             Peer::Keda => Processes::Keda(RunningKeda::launch(self.cluster, name, &self.certificate)?),
-            Peer::Kedge => self.start_kedge(name, home).await?,
+            Peer::Kedge => self.start_kedge(name, namespace).await?,
         };
         Ok(OperatorProcess { peer, started_at, processes })
     }
 
-    async fn start_kedge(&self, name: &str, home: &str) -> anyhow::Result<Processes> {
+    async fn start_kedge(&self, name: &str, namespace: &str) -> anyhow::Result<Processes> {
         let webhooks = Port::reserve()?;
         let flags = vec!["--leader-elect".to_owned(), format!("--webhooks-bind-address=127.0.0.1:{}", webhooks.number)];
-        // Where KEDA's release has its Secrets, wherever Kedge is.
+        // The Secrets of ClusterTriggerAuthentications stay in KEDA's namespace.
         let secrets = ("KEDA_CLUSTER_OBJECT_NAMESPACE", NAMESPACE);
-        let environment = [("POD_NAMESPACE", home), ("POD_NAME", name), secrets];
+        let environment = [("POD_NAMESPACE", namespace), ("POD_NAME", name), secrets];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let launch = Launch { name: name.to_owned(), flags, environment };
         let port = Port::reserve()?;
-        let operator = RunningOperator::launch_at(self.cluster, &self.kedge, launch, port, &self.certificate).await?;
+        let operator =
+            RunningOperator::launch_at(self.cluster, &self.kedge_binary, launch, port, &self.certificate).await?;
         Ok(Processes::Kedge { operator, webhooks })
     }
 }
 
 impl OperatorProcess {
-    /// Returns when it says that it is ready.
-    pub(crate) async fn until_ready(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         match &mut self.processes {
             Processes::Keda(keda) => keda.until_ready().await,
             Processes::Kedge { operator, .. } => operator.until_ready().await,
         }
     }
 
-    /// Asks it to end, and returns when it has.
+    /// Sends SIGTERM, and waits until the processes have ended.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         match self.processes {
             Processes::Keda(keda) => keda.end().await,
@@ -141,22 +140,22 @@ impl OperatorProcess {
         }
     }
 
-    /// Fails if a process of it has ended.
-    pub(crate) fn check(&mut self) -> anyhow::Result<()> {
+    /// Fails if a process has ended.
+    pub(crate) fn check_running(&mut self) -> anyhow::Result<()> {
         match &mut self.processes {
             Processes::Keda(keda) => keda.check(),
             Processes::Kedge { operator, .. } => operator.check(),
         }
     }
 
-    /// The objects whose triggers it has polled, by its own metrics: `namespace/name`.
-    pub(crate) async fn polled_objects(&self) -> anyhow::Result<BTreeSet<String>> {
+    /// Fetches the objects whose triggers were polled, by the operator's own metrics: `namespace/name`.
+    pub(crate) async fn fetch_polled_objects(&self) -> anyhow::Result<BTreeSet<String>> {
         let text = match &self.processes {
             Processes::Keda(keda) => keda.metrics().await?,
             Processes::Kedge { operator, .. } => operator.metrics().await?,
         };
-        let tells = |line: &&str| LOOKS.iter().any(|series| line.starts_with(series));
-        Ok(text.lines().filter(tells).filter_map(object_of).collect())
+        let is_poll_metric = |line: &&str| POLL_METRICS.iter().any(|metric| line.starts_with(metric));
+        Ok(text.lines().filter(is_poll_metric).filter_map(parse_object).collect())
     }
 
     fn metrics_api_port(&self) -> u16 {
@@ -174,8 +173,8 @@ impl OperatorProcess {
     }
 }
 
-/// The object that a line of metrics is about.
-fn object_of(line: &str) -> Option<String> {
+/// Parses `namespace/name` of the object from the labels of a metric.
+fn parse_object(line: &str) -> Option<String> {
     let label = |name: &str| line.split_once(&format!("{name}=\""))?.1.split_once('"').map(|(value, _)| value);
     Some(format!("{}/{}", label("namespace")?, label("scaledObject")?))
 }
@@ -185,10 +184,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_metrics_names_its_object() {
+    fn the_object_is_parsed_from_the_labels_of_a_metric() {
         let line =
             r#"keda_scaler_active{metric="s0-prometheus",namespace="team-1",scaledObject="web",type="scaledobject"} 1"#;
-        assert_eq!(object_of(line).as_deref(), Some("team-1/web"));
-        assert_eq!(object_of("keda_scaler_active{} 1"), None);
+        assert_eq!(parse_object(line).as_deref(), Some("team-1/web"));
+        assert_eq!(parse_object("keda_scaler_active{} 1"), None);
     }
 }

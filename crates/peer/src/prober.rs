@@ -1,4 +1,4 @@
-//! Whether external metrics are answered through the API server: several objects, each asked ten times a second, as no HPA would.
+//! Requests external metrics through the API server, each ten times a second, and records the responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,11 +8,11 @@ use anyhow::bail;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-/// How often each is asked.
-const EVERY: Duration = Duration::from_millis(100);
+/// The time between two requests for a metric.
+const REQUEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What takes longer is no answer; those that follow do not wait for it.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// A request that takes longer has failed. Later requests do not wait for it.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A metric of a ScaledObject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,49 +28,48 @@ struct Response {
     value: Result<String, String>,
 }
 
-/// What was seen of one metric in a while.
+/// The responses for one metric during a handover.
 #[derive(Clone, Debug)]
-pub(crate) struct Gap {
+pub(crate) struct ProbeSummary {
     pub(crate) metric: Metric,
-    /// The longest time between one good answer and the next.
-    pub(crate) longest: Duration,
-    /// The time from the last good answer before the start of the new one to the first after it.
-    pub(crate) across: Duration,
-    /// When that first one came.
-    pub(crate) answered_at: Instant,
-    /// How many questions in the while had no good answer.
+    /// The longest time between two valid responses.
+    pub(crate) longest_gap: Duration,
+    /// The time from the last valid response before the start of the new operator to the first one after it.
+    pub(crate) handover_gap: Duration,
+    /// When the first valid response after the start of the new operator arrived.
+    pub(crate) first_response_at: Instant,
+    /// The number of requests without a valid response.
     pub(crate) failures: usize,
-    /// The different values.
+    /// The distinct values.
     pub(crate) values: BTreeSet<String>,
-    /// What was said instead of a value, last.
-    pub(crate) last_failure: Option<String>,
+    pub(crate) last_error: Option<String>,
 }
 
-type Answers = Arc<Mutex<Vec<Response>>>;
+type SharedResponses = Arc<Mutex<Vec<Response>>>;
 
-/// Asks until it is dropped.
+/// Sends requests until it is dropped.
 pub(crate) struct Prober {
-    answers: Answers,
+    responses: SharedResponses,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Prober {
-    /// Begins to ask. The client is not to try again by itself.
+    /// Starts sending requests. The client must not retry.
     pub(crate) fn start(client: &kube::Client, metrics: Vec<Metric>) -> Self {
-        let answers = Answers::default();
-        let ask = |metric: Metric| tokio::spawn(ask_again_and_again(client.clone(), metric, answers.clone()));
-        let tasks = metrics.into_iter().map(ask).collect();
-        Self { answers, tasks }
+        let responses = SharedResponses::default();
+        let spawn = |metric: Metric| tokio::spawn(probe_forever(client.clone(), metric, responses.clone()));
+        let tasks = metrics.into_iter().map(spawn).collect();
+        Self { responses, tasks }
     }
 
-    /// What was seen of each metric since a moment, where the new one was started at another.
-    pub(crate) fn since(&self, moment: Instant, started_at: Instant) -> Vec<Gap> {
-        let answers = lock(&self.answers);
+    /// Summarizes the responses to each metric since `begun_at`; the new operator was started at `started_at`.
+    pub(crate) fn summarize_since(&self, begun_at: Instant, started_at: Instant) -> Vec<ProbeSummary> {
+        let responses = lock(&self.responses);
         let mut by_metric = BTreeMap::<&Metric, Vec<&Response>>::new();
-        for answer in answers.iter().filter(|answer| answer.at >= moment) {
-            by_metric.entry(&answer.metric).or_default().push(answer);
+        for response in responses.iter().filter(|response| response.at >= begun_at) {
+            by_metric.entry(&response.metric).or_default().push(response);
         }
-        by_metric.into_iter().filter_map(|(metric, answers)| gap(metric, &answers, started_at)).collect()
+        by_metric.into_iter().filter_map(|(metric, responses)| summarize(metric, &responses, started_at)).collect()
     }
 }
 
@@ -80,21 +79,21 @@ impl Drop for Prober {
     }
 }
 
-/// Nothing, if there was no good answer before or after the start of the new one.
-fn gap(metric: &Metric, answers: &[&Response], started_at: Instant) -> Option<Gap> {
-    let good: Vec<&&Response> = answers.iter().filter(|answer| answer.value.is_ok()).collect();
-    let longest = good.windows(2).map(|pair| pair[1].at - pair[0].at).max()?;
-    let answered_at = good.iter().find(|answer| answer.at > started_at)?.at;
-    let last_before = good.iter().rfind(|answer| answer.at <= started_at)?.at;
-    let mut bad = answers.iter().filter_map(|answer| answer.value.as_ref().err());
-    Some(Gap {
+/// Returns `None` without a valid response both before and after the start of the new operator.
+fn summarize(metric: &Metric, responses: &[&Response], started_at: Instant) -> Option<ProbeSummary> {
+    let valid: Vec<&&Response> = responses.iter().filter(|response| response.value.is_ok()).collect();
+    let longest_gap = valid.windows(2).map(|pair| pair[1].at - pair[0].at).max()?;
+    let first_response_at = valid.iter().find(|response| response.at > started_at)?.at;
+    let last_before = valid.iter().rfind(|response| response.at <= started_at)?.at;
+    let mut errors = responses.iter().filter_map(|response| response.value.as_ref().err());
+    Some(ProbeSummary {
         metric: metric.clone(),
-        longest,
-        across: answered_at - last_before,
-        answered_at,
-        failures: answers.len() - good.len(),
-        values: good.iter().filter_map(|answer| answer.value.as_ref().ok().cloned()).collect(),
-        last_failure: bad.next_back().cloned(),
+        longest_gap,
+        handover_gap: first_response_at - last_before,
+        first_response_at,
+        failures: responses.len() - valid.len(),
+        values: valid.iter().filter_map(|response| response.value.as_ref().ok().cloned()).collect(),
+        last_error: errors.next_back().cloned(),
     })
 }
 
@@ -102,32 +101,31 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().expect("no holder of the lock panics")
 }
 
-async fn ask_again_and_again(client: kube::Client, metric: Metric, answers: Answers) {
-    let mut ticks = tokio::time::interval(EVERY);
+async fn probe_forever(client: kube::Client, metric: Metric, responses: SharedResponses) {
+    let mut ticks = tokio::time::interval(REQUEST_INTERVAL);
     loop {
         ticks.tick().await;
-        let (client, metric, answers) = (client.clone(), metric.clone(), answers.clone());
+        let (client, metric, responses) = (client.clone(), metric.clone(), responses.clone());
         tokio::spawn(async move {
-            let value = match tokio::time::timeout(PATIENCE, ask(&client, &metric)).await {
-                Ok(answered) => answered.map_err(|error| format!("{error:#}")),
-                Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+            let value = match tokio::time::timeout(REQUEST_TIMEOUT, fetch_value(&client, &metric)).await {
+                Ok(fetched) => fetched.map_err(|error| format!("{error:#}")),
+                Err(_) => Err(format!("no response within {REQUEST_TIMEOUT:?}")),
             };
-            lock(&answers).push(Response { metric, at: Instant::now(), value });
+            lock(&responses).push(Response { metric, at: Instant::now(), value });
         });
     }
 }
 
-/// The value, as the API words it.
-async fn ask(client: &kube::Client, metric: &Metric) -> anyhow::Result<String> {
+/// Fetches the value of a metric, as the quantity that the API returns.
+async fn fetch_value(client: &kube::Client, metric: &Metric) -> anyhow::Result<String> {
     let Metric { namespace, object, name } = metric;
-    let path = format!(
-        "/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{name}?labelSelector=scaledobject.keda.sh%2Fname%3D{object}"
-    );
-    let found: Value = match client.request(http::Request::get(path).body(Vec::new())?).await {
+    let path = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{name}");
+    let uri = format!("{path}?labelSelector=scaledobject.keda.sh%2Fname%3D{object}");
+    let list: Value = match client.request(http::Request::get(uri).body(Vec::new())?).await {
         Err(kube::Error::Api(status)) => bail!("{} ({})", status.message, status.code),
         other => other?,
     };
-    Ok(found["items"][0]["value"].as_str().unwrap_or("no value").to_owned())
+    Ok(list["items"][0]["value"].as_str().unwrap_or("no value").to_owned())
 }
 
 #[cfg(test)]
@@ -135,27 +133,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gap_is_the_longest_time_without_a_good_answer() {
+    fn the_longest_gap_is_between_two_valid_responses() {
         let metric = Metric { namespace: "n".into(), object: "o".into(), name: "m".into() };
-        let begin = Instant::now();
-        let answer = |millis: u64, value: Result<&str, &str>| Response {
+        let begun_at = Instant::now();
+        let response = |millis: u64, value: Result<&str, &str>| Response {
             metric: metric.clone(),
-            at: begin + Duration::from_millis(millis),
+            at: begun_at + Duration::from_millis(millis),
             value: value.map(str::to_owned).map_err(str::to_owned),
         };
-        let answers = [
-            answer(0, Ok("3")),
-            answer(100, Ok("3")),
-            answer(200, Err("gone")),
-            answer(900, Err("still gone")),
-            answer(1000, Ok("3")),
-            answer(1100, Ok("4")),
+        let responses = [
+            response(0, Ok("3")),
+            response(100, Ok("3")),
+            response(200, Err("refused")),
+            response(900, Err("timed out")),
+            response(1000, Ok("3")),
+            response(1100, Ok("4")),
         ];
-        let started_at = begin + Duration::from_millis(500);
-        let seen = gap(&metric, &answers.iter().collect::<Vec<_>>(), started_at).expect("there were good answers");
-        assert_eq!((seen.longest, seen.failures), (Duration::from_millis(900), 2));
-        assert_eq!((seen.across, seen.answered_at), (Duration::from_millis(900), begin + Duration::from_millis(1000)));
-        assert_eq!(seen.values, BTreeSet::from(["3".to_owned(), "4".to_owned()]));
-        assert_eq!(seen.last_failure.as_deref(), Some("still gone"));
+        let started_at = begun_at + Duration::from_millis(500);
+        let summary = summarize(&metric, &responses.iter().collect::<Vec<_>>(), started_at).expect("valid responses");
+        assert_eq!((summary.longest_gap, summary.failures), (Duration::from_millis(900), 2));
+        assert_eq!(summary.handover_gap, Duration::from_millis(900));
+        assert_eq!(summary.first_response_at, begun_at + Duration::from_millis(1000));
+        assert_eq!(summary.values, BTreeSet::from(["3".to_owned(), "4".to_owned()]));
+        assert_eq!(summary.last_error.as_deref(), Some("timed out"));
     }
 }

@@ -1,6 +1,6 @@
-//! Every change of what is watched, as the API server sent it: targets, HPAs, ScaledObjects, and the Lease of the one in charge.
+//! Watches targets, HPAs, ScaledObjects and the operators' Leases, and records every change that the API server sends.
 
-mod facets;
+mod fields;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,43 +12,43 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams, WatchEvent, WatchPa
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-pub(crate) use self::facets::{Facet, KINDS, Kind};
+use self::fields::{FieldValues, WATCHED_KINDS};
+pub(crate) use self::fields::{WatchedField, WatchedKind};
 
-/// A facet of an object was one thing and is another.
+/// A changed field of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) at: Instant,
-    pub(crate) kind: Kind,
+    pub(crate) kind: WatchedKind,
     /// `namespace/name`.
     pub(crate) object: String,
-    pub(crate) facet: Facet,
+    pub(crate) field: WatchedField,
     pub(crate) from: Value,
     pub(crate) to: Value,
 }
 
 impl Change {
-    /// What changed, whatever the object is called.
-    pub(crate) fn without_object(&self) -> String {
-        let Change { kind, object, facet, from, to, .. } = self;
+    /// Describes the change without the name of the object, so that equal changes have equal descriptions.
+    pub(crate) fn describe_without_name(&self) -> String {
+        let Change { kind, object, field, from, to, .. } = self;
         let name = object.split_once('/').map_or(object.as_str(), |(_, name)| name);
-        let differences = facets::differences(from, to).join("; ").replace(name, "NAME");
-        format!("{kind:?}: {facet:?} {differences}")
+        let differences = fields::list_differences(from, to).join("; ").replace(name, "NAME");
+        format!("{kind:?}: {field:?} {differences}")
     }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Change { kind, object, facet, from, to, .. } = self;
-        let differences = facets::differences(from, to);
-        write!(f, "{kind:?} {object}: {facet:?} {}", differences.join("; "))
+        let Change { kind, object, field, from, to, .. } = self;
+        let differences = fields::list_differences(from, to);
+        write!(f, "{kind:?} {object}: {field:?} {}", differences.join("; "))
     }
 }
 
-type Seen = BTreeMap<(Kind, String), BTreeMap<Facet, Value>>;
-
 #[derive(Default)]
 struct State {
-    seen: Seen,
+    /// By kind and `namespace/name`.
+    objects: BTreeMap<(WatchedKind, String), FieldValues>,
     changes: Vec<Change>,
 }
 
@@ -59,26 +59,26 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins to watch, and returns when all that is there was seen.
+    /// Lists all objects, and starts to watch them.
     pub(crate) async fn start(client: &kube::Client) -> anyhow::Result<Self> {
         let state = Arc::<Mutex<State>>::default();
         let mut tasks = Vec::new();
-        for kind in KINDS {
-            let api = Api::all_with(client.clone(), &kind.resource());
+        for kind in WATCHED_KINDS {
+            let api = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind.group_version_kind()));
             let version = list(&api, kind, &state).await?;
-            tasks.push(tokio::spawn(follow(api, kind, state.clone(), version)));
+            tasks.push(tokio::spawn(watch_forever(api, kind, state.clone(), version)));
         }
         Ok(Self { state, tasks })
     }
 
-    /// What changed since a moment.
-    pub(crate) fn since(&self, moment: Instant) -> Vec<Change> {
-        lock(&self.state).changes.iter().filter(|change| change.at >= moment).cloned().collect()
+    /// Returns the changes since `begun_at`.
+    pub(crate) fn changes_since(&self, begun_at: Instant) -> Vec<Change> {
+        lock(&self.state).changes.iter().filter(|change| change.at >= begun_at).cloned().collect()
     }
 
-    /// What a facet of an object is now.
-    pub(crate) fn now(&self, kind: Kind, object: &str, facet: Facet) -> Option<Value> {
-        lock(&self.state).seen.get(&(kind, object.to_owned()))?.get(&facet).cloned()
+    /// Returns the current value of a field; `None` without the object.
+    pub(crate) fn current_value(&self, kind: WatchedKind, object: &str, field: WatchedField) -> Option<Value> {
+        lock(&self.state).objects.get(&(kind, object.to_owned()))?.get(&field).cloned()
     }
 }
 
@@ -92,20 +92,20 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().expect("no holder of the lock panics")
 }
 
-/// Takes in all there is, and answers the version from which to watch.
-async fn list(api: &Api<DynamicObject>, kind: Kind, state: &Mutex<State>) -> kube::Result<String> {
-    let listed = api.list(&ListParams::default()).await?;
+/// Lists all objects of a kind; returns the resource version to watch from.
+async fn list(api: &Api<DynamicObject>, kind: WatchedKind, state: &Mutex<State>) -> kube::Result<String> {
+    let list = api.list(&ListParams::default()).await?;
     let mut state = lock(state);
-    let found: BTreeMap<_, _> = listed.items.iter().filter_map(|object| kind.look(object)).collect();
-    let of_kind = state.seen.keys().filter(|(seen, _)| *seen == kind).map(|(_, object)| object.clone());
-    let gone: Vec<String> = of_kind.filter(|object| !found.contains_key(object)).collect();
-    gone.into_iter().for_each(|object| state.remove(kind, object));
-    found.into_iter().for_each(|(object, facets)| state.put(kind, object, facets));
-    Ok(listed.metadata.resource_version.unwrap_or_default())
+    let listed: BTreeMap<_, _> = list.items.iter().filter_map(|object| kind.extract_fields(object)).collect();
+    let stored = state.objects.keys().filter(|(stored, _)| *stored == kind).map(|(_, object)| object.clone());
+    let deleted: Vec<String> = stored.filter(|object| !listed.contains_key(object)).collect();
+    deleted.into_iter().for_each(|object| state.remove(kind, object));
+    listed.into_iter().for_each(|(object, values)| state.store(kind, object, values));
+    Ok(list.metadata.resource_version.unwrap_or_default())
 }
 
-/// Watches for ever; where a watch ends, everything is listed again, so that no change is lost.
-async fn follow(api: Api<DynamicObject>, kind: Kind, state: Arc<Mutex<State>>, mut version: String) {
+/// Watches a kind; lists all objects again when a watch ends, so that no change is lost.
+async fn watch_forever(api: Api<DynamicObject>, kind: WatchedKind, state: Arc<Mutex<State>>, mut version: String) {
     loop {
         if let Err(error) = watch(&api, kind, &state, &version).await {
             eprintln!("the watch of {kind:?}s ended: {error}");
@@ -117,18 +117,18 @@ async fn follow(api: Api<DynamicObject>, kind: Kind, state: Arc<Mutex<State>>, m
     }
 }
 
-async fn watch(api: &Api<DynamicObject>, kind: Kind, state: &Mutex<State>, version: &str) -> kube::Result<()> {
+async fn watch(api: &Api<DynamicObject>, kind: WatchedKind, state: &Mutex<State>, version: &str) -> kube::Result<()> {
     let events = api.watch(&WatchParams::default().disable_bookmarks(), version).await?;
     pin_mut!(events);
     while let Some(event) = events.next().await.transpose()? {
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                if let Some((object, facets)) = kind.look(&object) {
-                    lock(state).put(kind, object, facets);
+                if let Some((object, values)) = kind.extract_fields(&object) {
+                    lock(state).store(kind, object, values);
                 }
             }
             WatchEvent::Deleted(object) => {
-                if let Some((object, _)) = kind.look(&object) {
+                if let Some((object, _)) = kind.extract_fields(&object) {
                     lock(state).remove(kind, object);
                 }
             }
@@ -140,35 +140,28 @@ async fn watch(api: &Api<DynamicObject>, kind: Kind, state: &Mutex<State>, versi
 }
 
 impl State {
-    fn put(&mut self, kind: Kind, object: String, facets: BTreeMap<Facet, Value>) {
+    fn store(&mut self, kind: WatchedKind, object: String, values: FieldValues) {
         let key = (kind, object);
-        let before = self.seen.get(&key).cloned().unwrap_or_default();
-        for (facet, value) in &facets {
-            let from = before.get(facet).unwrap_or(&Value::Null);
+        let previous = self.objects.get(&key).cloned().unwrap_or_default();
+        for (field, value) in &values {
+            let from = previous.get(field).unwrap_or(&Value::Null);
             if from != value {
-                self.note(&key, *facet, from.clone(), value.clone());
+                self.record_change(&key, *field, from.clone(), value.clone());
             }
         }
-        self.seen.insert(key, facets);
+        self.objects.insert(key, values);
     }
 
-    fn remove(&mut self, kind: Kind, object: String) {
+    fn remove(&mut self, kind: WatchedKind, object: String) {
         let key = (kind, object);
-        if let Some(facets) = self.seen.remove(&key) {
-            let identity = facets.get(&Facet::Identity).cloned().unwrap_or_default();
-            self.note(&key, Facet::Identity, identity, Value::Null);
+        if let Some(values) = self.objects.remove(&key) {
+            let uid = values.get(&WatchedField::Uid).cloned().unwrap_or_default();
+            self.record_change(&key, WatchedField::Uid, uid, Value::Null);
         }
     }
 
-    fn note(&mut self, key: &(Kind, String), facet: Facet, from: Value, to: Value) {
+    fn record_change(&mut self, key: &(WatchedKind, String), field: WatchedField, from: Value, to: Value) {
         let (kind, object) = key.clone();
-        self.changes.push(Change { at: Instant::now(), kind, object, facet, from, to });
-    }
-}
-
-/// How the API server knows a kind.
-impl Kind {
-    fn resource(self) -> ApiResource {
-        ApiResource::from_gvk(&self.group_version_kind())
+        self.changes.push(Change { at: Instant::now(), kind, object, field, from, to });
     }
 }

@@ -1,4 +1,4 @@
-//! The result: progress while it runs, a table at the end, and the same in a document.
+//! Prints the progress of a takeover, renders its results as tables, and writes them to a document.
 
 mod document;
 mod machine;
@@ -13,82 +13,87 @@ use kedge_test_cluster::Cluster;
 
 use self::machine::Machine;
 use self::verdict::Verdict;
-use super::operators::Peer;
-use super::recorder::Change;
-use super::takeover::{Followed, Handover, Profile};
+use crate::operators::Peer;
+use crate::recorder::Change;
+use crate::results::{Handover, Profile, ScalingTimes};
 
-/// Everything that was found out.
+/// The results of all steps.
 pub(crate) struct Report {
     machine: Machine,
     handovers: Vec<(Handover, Verdict)>,
-    /// What moved though nothing happened.
-    at_rest: Vec<Change>,
-    scalings: Vec<(Peer, Followed)>,
-    refusals: Vec<(Peer, String)>,
+    /// Changes under constant load, before the first handover.
+    idle_changes: Vec<Change>,
+    scalings: Vec<(Peer, ScalingTimes)>,
+    /// The message of each denial.
+    denials: Vec<(Peer, String)>,
     deletions: Vec<(Peer, Duration)>,
     violations: Vec<String>,
 }
 
 impl Report {
-    pub(crate) async fn begin(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
+    /// Reads the versions and the size of the machine.
+    pub(crate) async fn start(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
         Ok(Self {
-            machine: Machine::look(cluster, profile).await?,
+            machine: Machine::read(cluster, profile).await?,
             handovers: Vec::new(),
-            at_rest: Vec::new(),
+            idle_changes: Vec::new(),
             scalings: Vec::new(),
-            refusals: Vec::new(),
+            denials: Vec::new(),
             deletions: Vec::new(),
             violations: Vec::new(),
         })
     }
 
-    pub(crate) fn rest(&mut self, changes: Vec<Change>) {
-        let moved = changes.iter().filter(|change| verdict::is_violation(change));
-        self.violations.extend(moved.map(|change| format!("at rest under KEDA: {change}")));
-        self.at_rest = changes;
+    pub(crate) fn add_idle_changes(&mut self, changes: Vec<Change>) {
+        let violations = changes.iter().filter(|change| verdict::is_violation(change));
+        self.violations.extend(violations.map(|change| format!("under constant load with KEDA: {change}")));
+        self.idle_changes = changes;
     }
 
-    pub(crate) fn scaling(&mut self, peer: Peer, followed: Followed) {
-        self.scalings.push((peer, followed));
+    pub(crate) fn add_scaling(&mut self, peer: Peer, times: ScalingTimes) {
+        self.scalings.push((peer, times));
     }
 
-    pub(crate) fn refusal(&mut self, peer: Peer, answer: Result<String, String>) {
-        match answer {
-            Ok(message) => self.refusals.push((peer, message.lines().next().unwrap_or_default().to_owned())),
-            Err(problem) => self.violations.push(format!("a mistake is not refused under {peer}: {problem}")),
+    /// Adds the message of a denial, or the problem if the object was not denied.
+    pub(crate) fn add_denial(&mut self, peer: Peer, result: Result<String, String>) {
+        match result {
+            Ok(message) => self.denials.push((peer, message.lines().next().unwrap_or_default().to_owned())),
+            Err(problem) => self.violations.push(format!("a duplicate is not denied under {peer}: {problem}")),
         }
     }
 
-    /// The story could not be played to its end.
-    pub(crate) fn broken(&mut self, error: &anyhow::Error) {
-        self.violations.push(format!("not played to its end: {error:#}"));
+    /// Adds the error that ended the takeover early.
+    pub(crate) fn add_error(&mut self, error: &anyhow::Error) {
+        self.violations.push(format!("the takeover did not complete: {error:#}"));
     }
 
-    pub(crate) fn deletion(&mut self, peer: Peer, took: Duration) {
-        self.deletions.push((peer, took));
+    pub(crate) fn add_deletion(&mut self, peer: Peer, duration: Duration) {
+        self.deletions.push((peer, duration));
     }
 
-    pub(crate) fn handover(&mut self, seen: Handover) {
-        let verdict = Verdict::from_handover(&seen);
-        for note in &verdict.notes {
-            println!("  noted: {note}");
+    pub(crate) fn add_handover(&mut self, handover: Handover) {
+        let verdict = Verdict::from_handover(&handover);
+        for change in &verdict.allowed_changes {
+            println!("  changed: {change}");
         }
         for violation in &verdict.violations {
             println!("  VIOLATION: {violation}");
         }
-        for gap in &seen.gaps {
-            let (name, longest, failures) = (&gap.metric.object, gap.longest, gap.failures);
-            let said = gap.last_failure.as_deref().unwrap_or("nothing");
-            println!("  {name}: {longest:.1?} without an answer, {failures} failures, the last said: {said}");
+        for probe in &handover.probes {
+            let (name, longest_gap, failures) = (&probe.metric.object, probe.longest_gap, probe.failures);
+            let last_error = probe.last_error.as_deref().unwrap_or("none");
+            println!(
+                "  {name}: {longest_gap:.1?} without a response, {failures} failed requests, last error: {last_error}"
+            );
         }
-        let title = seen.title();
+        let title = handover.title();
         self.violations.extend(verdict.violations.iter().map(|violation| format!("{title}: {violation}")));
-        self.handovers.push((seen, verdict));
+        self.handovers.push((handover, verdict));
     }
 
-    /// Prints the result, writes it where it was asked for, and fails if anything was not as it is to be.
+    /// Prints the result, writes it to the document if there is one, and fails on a violation.
     pub(crate) fn finish(self, document: Option<&Path>) -> anyhow::Result<()> {
-        let text = self.text();
+        let text = self.render();
         println!("\n{text}");
         if let Some(path) = document {
             document::write(path, &text)?;
@@ -100,9 +105,9 @@ impl Report {
     }
 }
 
-/// Tells whoever waits what is going on.
-pub(crate) fn say(what: &str) {
-    static BEGUN: OnceLock<Instant> = OnceLock::new();
-    let elapsed = BEGUN.get_or_init(Instant::now).elapsed();
-    println!("[{:>5.1} s] {what}", elapsed.as_secs_f64());
+/// Prints a message with the time since the first one.
+pub(crate) fn print_progress(message: &str) {
+    static STARTED_AT: OnceLock<Instant> = OnceLock::new();
+    let elapsed = STARTED_AT.get_or_init(Instant::now).elapsed();
+    println!("[{:>5.1} s] {message}", elapsed.as_secs_f64());
 }

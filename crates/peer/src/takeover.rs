@@ -1,8 +1,9 @@
-//! `cargo xtask peer takeover`: KEDA brings 50 ScaledObjects to rest, Kedge takes them over, KEDA takes them back; first one stops
-//! and then the other starts, then both run side by side for a while, and at last a Helm release takes over from another. Everything is watched all the time. Nothing may move.
+//! `cargo xtask peer takeover`: KEDA scales 50 ScaledObjects until they are settled. Then the two operators hand them
+//! over to each other: one after the other, side by side, and from Helm release to Helm release. No replica count and
+//! no HPA may change during a handover.
 
 mod handover;
-mod stage;
+mod setup;
 mod steps;
 
 use std::path::PathBuf;
@@ -12,58 +13,44 @@ use kedge_test_cluster::cargo;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane};
 
-use self::handover::hand_over;
-pub(crate) use self::handover::{Handover, How};
-use self::stage::Stage;
-pub(crate) use self::steps::Followed;
-use super::operators::Peer;
-use super::report::{Report, say};
+use self::handover::run_handover;
+use self::setup::Setup;
+use crate::operators::Peer;
+use crate::report::{Report, print_progress};
+use crate::results::{HandoverMode, Profile};
 
 /// The sync period of the HPA controller.
-pub(crate) const SYNC_PERIOD: Duration = Duration::from_secs(5);
+const SYNC_PERIOD: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write the result into this document too, in place of the last one
+    /// Also write the result to this document, in place of the previous result
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// Build Kedge as it is shipped: that takes minutes
+    /// Build Kedge in the release profile, which takes minutes
     #[arg(long)]
     release: bool,
 }
 
 #[tokio::main]
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
-    say("KEDA and Kedge are built, if need be, and a cluster is started");
-    let kedge = build(args.release.into())?;
+    print_progress("building KEDA and Kedge, and starting a cluster");
+    let kedge_binary = build_operators(args.release.into())?;
     let cluster = Cluster::builder("takeover").nodes(4).hpa_sync_period(SYNC_PERIOD).control_plane(ControlPlane::Real);
     let cluster = cluster.start().await?;
-    let mut report = Report::begin(&cluster, args.release.into()).await?;
-    if let Err(error) = play(&cluster, kedge, &mut report).await {
-        report.broken(&error);
+    let mut report = Report::start(&cluster, args.release.into()).await?;
+    if let Err(error) = run_steps(&cluster, kedge_binary, &mut report).await {
+        report.add_error(&error);
     }
     report.finish(args.write.as_deref())
 }
 
-/// The profile that Kedge is built in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Profile {
-    Dev,
-    Release,
-}
-
-impl From<bool> for Profile {
-    fn from(release: bool) -> Self {
-        if release { Profile::Release } else { Profile::Dev }
-    }
-}
-
-/// Builds both; answers where Kedge's program is.
-fn build(profile: Profile) -> anyhow::Result<PathBuf> {
+/// Builds KEDA and Kedge; returns the path of Kedge's binary.
+fn build_operators(profile: Profile) -> anyhow::Result<PathBuf> {
     tokio::task::block_in_place(|| {
         tools::build(&Tool::KEDA)?;
-        let beside = std::env::current_exe()?;
+        let own_binary = std::env::current_exe()?;
         let folder = match profile {
             Profile::Dev => "debug",
             Profile::Release => "release",
@@ -73,40 +60,40 @@ fn build(profile: Profile) -> anyhow::Result<PathBuf> {
             Profile::Release => &["--release"],
         };
         cargo::run(&[&["build", "--quiet", "--package", "kedge"], flags].concat())?;
-        let target = beside.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
+        let target = own_binary.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
         Ok(target.join(folder).join("kedge"))
     })
 }
 
-/// The whole story.
-async fn play(cluster: &Cluster, kedge: PathBuf, report: &mut Report) -> anyhow::Result<()> {
-    let (mut stage, keda) = Stage::set(cluster, kedge).await?;
-    report.rest(steps::rest(&stage).await?);
-    report.scaling(Peer::Keda, steps::scale(&mut stage, 0).await?);
-    report.refusal(Peer::Keda, steps::admission(&stage).await);
+/// Runs every step in order, and adds its result to the report.
+async fn run_steps(cluster: &Cluster, kedge_binary: PathBuf, report: &mut Report) -> anyhow::Result<()> {
+    let (mut setup, keda) = Setup::start(cluster, kedge_binary).await?;
+    report.add_idle_changes(steps::record_idle_changes(&setup).await?);
+    report.add_scaling(Peer::Keda, steps::change_load(&mut setup, 0).await?);
+    report.add_denial(Peer::Keda, steps::create_duplicate(&setup).await);
 
-    let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::OneAfterTheOther).await?;
-    report.handover(seen);
-    report.scaling(Peer::Kedge, steps::scale(&mut stage, 1).await?);
-    report.refusal(Peer::Kedge, steps::admission(&stage).await);
-    report.deletion(Peer::Kedge, steps::delete(&mut stage, 0).await?);
+    let (kedge, result) = run_handover(&mut setup, keda, Peer::Kedge, HandoverMode::Sequential).await?;
+    report.add_handover(result);
+    report.add_scaling(Peer::Kedge, steps::change_load(&mut setup, 1).await?);
+    report.add_denial(Peer::Kedge, steps::create_duplicate(&setup).await);
+    report.add_deletion(Peer::Kedge, steps::delete_member(&mut setup, 0).await?);
 
-    let (keda, seen) = hand_over(&mut stage, kedge, Peer::Keda, How::OneAfterTheOther).await?;
-    report.handover(seen);
-    report.scaling(Peer::Keda, steps::scale(&mut stage, 2).await?);
-    report.deletion(Peer::Keda, steps::delete(&mut stage, 1).await?);
+    let (keda, result) = run_handover(&mut setup, kedge, Peer::Keda, HandoverMode::Sequential).await?;
+    report.add_handover(result);
+    report.add_scaling(Peer::Keda, steps::change_load(&mut setup, 2).await?);
+    report.add_deletion(Peer::Keda, steps::delete_member(&mut setup, 1).await?);
 
-    let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::SideBySide).await?;
-    report.handover(seen);
-    let (keda, seen) = hand_over(&mut stage, kedge, Peer::Keda, How::SideBySide).await?;
-    report.handover(seen);
+    let (kedge, result) = run_handover(&mut setup, keda, Peer::Kedge, HandoverMode::SideBySide).await?;
+    report.add_handover(result);
+    let (keda, result) = run_handover(&mut setup, kedge, Peer::Keda, HandoverMode::SideBySide).await?;
+    report.add_handover(result);
 
-    let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::BothActing).await?;
-    report.handover(seen);
-    let (keda, seen) = hand_over(&mut stage, kedge, Peer::Keda, How::OneAfterTheOther).await?;
-    report.handover(seen);
-    let (kedge, seen) = hand_over(&mut stage, keda, Peer::Kedge, How::ByHelm).await?;
-    report.handover(seen);
-    report.scaling(Peer::Kedge, steps::scale(&mut stage, 3).await?);
+    let (kedge, result) = run_handover(&mut setup, keda, Peer::Kedge, HandoverMode::TwoLeases).await?;
+    report.add_handover(result);
+    let (keda, result) = run_handover(&mut setup, kedge, Peer::Keda, HandoverMode::Sequential).await?;
+    report.add_handover(result);
+    let (kedge, result) = run_handover(&mut setup, keda, Peer::Kedge, HandoverMode::HelmReleases).await?;
+    report.add_handover(result);
+    report.add_scaling(Peer::Kedge, steps::change_load(&mut setup, 3).await?);
     kedge.stop().await
 }

@@ -1,13 +1,13 @@
-//! What it ran on: versions and the size of the machine, and nothing that names it.
+//! The versions of the software, and the size of the machine; nothing that identifies the machine.
 
 use std::fs;
 use std::process::Command;
 
 use kedge_test_cluster::Cluster;
+use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::tools::KEDA_VERSION;
 
-use crate::takeover::Profile;
-use kedge_test_cluster::cargo::workspace;
+use crate::results::Profile;
 
 pub(super) struct Machine {
     pub(super) date: String,
@@ -16,33 +16,33 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) async fn look(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
+    pub(super) async fn read(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
         let kubernetes = cluster.client().await?.apiserver_version().await?.git_version;
         let build = match profile {
             Profile::Dev => "without optimisation",
             Profile::Release => "release build",
         };
-        let own = format!("Kedge {} at {} ({build})", env!("CARGO_PKG_VERSION"), commit());
+        let kedge = format!("Kedge {} at {} ({build})", env!("CARGO_PKG_VERSION"), read_commit());
         Ok(Self {
             date: k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-            versions: format!("KEDA {KEDA_VERSION}, {own}, Kubernetes {kubernetes}"),
-            size: format!("{} cores, {} GiB of memory", cores(), memory_gib()),
+            versions: format!("KEDA {KEDA_VERSION}, {kedge}, Kubernetes {kubernetes}"),
+            size: format!("{} cores, {} GiB of memory", count_cores(), read_memory_gib()),
         })
     }
 }
 
-fn commit() -> String {
-    let asked = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(workspace()).output();
-    asked.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default().trim().to_owned()
+fn read_commit() -> String {
+    let output = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(workspace()).output();
+    output.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default().trim().to_owned()
 }
 
-fn cores() -> usize {
+fn count_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn memory_gib() -> u64 {
+fn read_memory_gib() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default();
+    let kib = total.and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default();
     kib.div_ceil(1024 * 1024)
 }

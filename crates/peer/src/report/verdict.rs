@@ -1,67 +1,70 @@
-//! What may change in a hand-over and what may not.
+//! Decides which changes during a handover are violations.
 
 use std::collections::BTreeMap;
 
-use crate::recorder::{Change, Facet, Kind};
-use crate::takeover::Handover;
+use crate::recorder::{Change, WatchedField, WatchedKind};
+use crate::results::Handover;
 
-/// What was found.
 pub(super) struct Verdict {
     pub(super) violations: Vec<String>,
-    /// What changed and may.
-    pub(super) notes: Vec<String>,
+    pub(super) allowed_changes: Vec<String>,
     pub(super) replicas_changed: usize,
     pub(super) hpas_replaced: usize,
     pub(super) hpa_specs_changed: usize,
-    pub(super) hpa_marks_changed: usize,
+    pub(super) hpa_metadata_changed: usize,
     pub(super) ready_changed: usize,
 }
 
 impl Verdict {
-    pub(super) fn from_handover(seen: &Handover) -> Self {
-        let (wrong, allowed): (Vec<&Change>, Vec<&Change>) =
-            seen.changes.iter().partition(|change| is_violation(change));
-        let mut violations: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-        violations.extend(seen.unsettled.iter().map(|object| format!("not as it was at the end: {object}")));
-        for gap in seen.gaps.iter().filter(|gap| gap.values.len() > 1) {
-            violations.push(format!("{} had different values: {:?}", gap.metric.object, gap.values));
+    pub(super) fn from_handover(handover: &Handover) -> Self {
+        let (forbidden, allowed): (Vec<&Change>, Vec<&Change>) =
+            handover.changes.iter().partition(|change| is_violation(change));
+        let mut violations: Vec<String> = forbidden.iter().map(ToString::to_string).collect();
+        violations.extend(handover.unsettled.iter().map(|object| format!("differs at the end: {object}")));
+        for probe in handover.probes.iter().filter(|probe| probe.values.len() > 1) {
+            violations.push(format!("{} had different values: {:?}", probe.metric.object, probe.values));
         }
-        let count = |kinds: &[Kind], facet: Facet| {
-            seen.changes.iter().filter(|change| kinds.contains(&change.kind) && change.facet == facet).count()
+        let count = |kinds: &[WatchedKind], field: WatchedField| {
+            handover.changes.iter().filter(|change| kinds.contains(&change.kind) && change.field == field).count()
         };
-        let hpa = [Kind::HorizontalPodAutoscaler];
+        let targets = [WatchedKind::Deployment, WatchedKind::StatefulSet];
+        let hpas = [WatchedKind::HorizontalPodAutoscaler];
         Self {
-            replicas_changed: count(&[Kind::Deployment, Kind::StatefulSet], Facet::Replicas),
-            hpas_replaced: count(&hpa, Facet::Identity),
-            hpa_specs_changed: count(&hpa, Facet::Spec),
-            hpa_marks_changed: count(&hpa, Facet::Marks),
-            ready_changed: count(&[Kind::ScaledObject], Facet::Ready),
+            replicas_changed: count(&targets, WatchedField::Replicas),
+            hpas_replaced: count(&hpas, WatchedField::Uid),
+            hpa_specs_changed: count(&hpas, WatchedField::Spec),
+            hpa_metadata_changed: count(&hpas, WatchedField::Metadata),
+            ready_changed: count(&[WatchedKind::ScaledObject], WatchedField::Ready),
             violations,
-            notes: notes(&allowed),
+            allowed_changes: count_by_description(&allowed),
         }
     }
 }
 
-/// Changes of the same form are one note, with how many there were. The holder of the Lease is reported elsewhere.
-pub(super) fn notes(changes: &[&Change]) -> Vec<String> {
-    let mut counted = BTreeMap::<String, usize>::new();
-    for change in changes.iter().filter(|change| change.kind != Kind::Lease) {
-        *counted.entry(change.without_object()).or_default() += 1;
+/// Counts equal changes of different objects. Leases are left out; the report lists their holders separately.
+pub(super) fn count_by_description(changes: &[&Change]) -> Vec<String> {
+    let mut counts = BTreeMap::<String, usize>::new();
+    for change in changes.iter().filter(|change| change.kind != WatchedKind::Lease) {
+        *counts.entry(change.describe_without_name()).or_default() += 1;
     }
-    counted.into_iter().map(|(form, count)| format!("{count} × {form}")).collect()
+    counts.into_iter().map(|(description, count)| format!("{count} × {description}")).collect()
 }
 
-/// Targets and HPAs are to stay as they are, and so is what a ScaledObject is and remembers. Its conditions, and who has the Lease, may
-/// change on the way; how they are at the end is checked then.
+/// Returns whether a change must not happen. Conditions of a ScaledObject may change during a handover, since `Ready`
+/// is checked at the end, and so may the holder of a Lease.
 pub(super) fn is_violation(change: &Change) -> bool {
-    match (change.kind, change.facet) {
-        (Kind::Deployment | Kind::StatefulSet, _) => true,
-        (Kind::HorizontalPodAutoscaler, facet) => facet != Facet::Marks,
-        (Kind::ScaledObject, facet) => {
-            let kept = [Facet::Identity, Facet::Spec, Facet::OriginalReplicas, Facet::HpaName, Facet::MetricNames];
-            kept.contains(&facet)
-        }
-        (Kind::Lease, _) => false,
+    match (change.kind, change.field) {
+        (WatchedKind::Deployment | WatchedKind::StatefulSet, _) => true,
+        (WatchedKind::HorizontalPodAutoscaler, field) => field != WatchedField::Metadata,
+        (WatchedKind::ScaledObject, field) => matches!(
+            field,
+            WatchedField::Uid
+                | WatchedField::Spec
+                | WatchedField::OriginalReplicas
+                | WatchedField::HpaName
+                | WatchedField::MetricNames
+        ),
+        (WatchedKind::Lease, _) => false,
     }
 }
 
@@ -74,19 +77,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_a_target_or_rewrites_an_hpa_is_a_violation() {
+    fn changed_targets_hpas_and_stored_status_fields_are_violations() {
         let rows = [
-            ("a replica", Kind::Deployment, Facet::Replicas, true),
-            ("another HPA", Kind::HorizontalPodAutoscaler, Facet::Identity, true),
-            ("its spec", Kind::HorizontalPodAutoscaler, Facet::Spec, true),
-            ("its labels", Kind::HorizontalPodAutoscaler, Facet::Marks, false),
-            ("what was before", Kind::ScaledObject, Facet::OriginalReplicas, true),
-            ("a condition on the way", Kind::ScaledObject, Facet::Active, false),
-            ("who leads", Kind::Lease, Facet::Holder, false),
+            ("replicas", WatchedKind::Deployment, WatchedField::Replicas, true),
+            ("a recreated HPA", WatchedKind::HorizontalPodAutoscaler, WatchedField::Uid, true),
+            ("the spec of an HPA", WatchedKind::HorizontalPodAutoscaler, WatchedField::Spec, true),
+            ("the labels of an HPA", WatchedKind::HorizontalPodAutoscaler, WatchedField::Metadata, false),
+            ("the original replicas", WatchedKind::ScaledObject, WatchedField::OriginalReplicas, true),
+            ("a condition", WatchedKind::ScaledObject, WatchedField::Active, false),
+            ("the holder of a Lease", WatchedKind::Lease, WatchedField::HolderIdentity, false),
         ];
-        for (name, kind, facet, expected) in rows {
+        for (name, kind, field, expected) in rows {
             let object = "team-0/web".to_owned();
-            let change = Change { at: Instant::now(), kind, object, facet, from: json!(1), to: json!(2) };
+            let change = Change { at: Instant::now(), kind, object, field, from: json!(1), to: json!(2) };
             assert_eq!(is_violation(&change), expected, "{name}");
         }
     }

@@ -1,32 +1,32 @@
-//! One of the fleet while it is being made up, and the objects it is made of.
+//! Builds a member of the fleet and the objects that it consists of.
 
+use kedge_test_cluster::http_source::SourceResponse;
 use serde_json::{Value, json};
 
-use super::{Member, SHARE};
-use kedge_test_cluster::http_source::SourceResponse;
+use super::{Member, THRESHOLD};
 
-pub(super) struct Draft {
+pub(super) struct MemberBuilder {
     member: Member,
-    before: i64,
+    initial_replicas: i64,
     annotations: Value,
     spec: Value,
     triggers: Vec<Value>,
 }
 
-impl Draft {
+impl MemberBuilder {
     pub(super) fn new(name: &str) -> Self {
         let member = Member {
             namespace: String::new(),
             name: name.to_owned(),
             target_kind: "Deployment",
-            settles_at: 0,
-            ready: "True",
-            polled: true,
+            expected_replicas: 0,
+            expected_ready: "True",
+            is_polled: true,
             objects: Vec::new(),
             responses: Vec::new(),
             authorization: None,
         };
-        Self { member, before: 0, annotations: json!({}), spec: json!({}), triggers: Vec::new() }
+        Self { member, initial_replicas: 0, annotations: json!({}), spec: json!({}), triggers: Vec::new() }
     }
 
     pub(super) fn triggers(mut self, triggers: impl IntoIterator<Item = Value>) -> Self {
@@ -34,30 +34,32 @@ impl Draft {
         self
     }
 
-    pub(super) fn answer(mut self, query: &str, response: SourceResponse) -> Self {
+    /// Adds the response of the source to a query.
+    pub(super) fn response(mut self, query: &str, response: SourceResponse) -> Self {
         self.member.responses.push((query.to_owned(), response));
         self
     }
 
-    pub(super) fn broken(mut self) -> Self {
+    /// Makes every query to the source fail.
+    pub(super) fn failing_source(mut self) -> Self {
         self.member.responses = vec![(self.member.name.clone(), SourceResponse::broken())];
         self
     }
 
-    /// Requires this `Authorization` of those who query the source.
-    pub(super) fn protected(mut self, authorization: &'static str) -> Self {
+    /// Sets the `Authorization` header that the source requires.
+    pub(super) fn authorization(mut self, authorization: &'static str) -> Self {
         self.member.authorization = Some(authorization);
         self
     }
 
-    pub(super) fn settles_at(mut self, replicas: i64) -> Self {
-        self.member.settles_at = replicas;
+    pub(super) fn expected_replicas(mut self, replicas: i64) -> Self {
+        self.member.expected_replicas = replicas;
         self
     }
 
-    /// The replicas of the target when it is created.
-    pub(super) fn before(mut self, replicas: i64) -> Self {
-        self.before = replicas;
+    /// Sets the replicas that the target is created with.
+    pub(super) fn initial_replicas(mut self, replicas: i64) -> Self {
+        self.initial_replicas = replicas;
         self
     }
 
@@ -71,27 +73,28 @@ impl Draft {
         self
     }
 
-    pub(super) fn unpolled(mut self) -> Self {
-        self.member.polled = false;
+    pub(super) fn not_polled(mut self) -> Self {
+        self.member.is_polled = false;
         self
     }
 
     pub(super) fn not_ready(mut self) -> Self {
-        self.member.ready = "False";
+        self.member.expected_ready = "False";
         self
     }
 
-    pub(super) fn of_kind(mut self, kind: &'static str) -> Self {
+    pub(super) fn target_kind(mut self, kind: &'static str) -> Self {
         self.member.target_kind = kind;
         self
     }
 
-    pub(super) fn with(mut self, object: Value) -> Self {
+    /// Adds an object that is created before the ScaledObject.
+    pub(super) fn object(mut self, object: Value) -> Self {
         self.member.objects.push(object);
         self
     }
 
-    pub(super) fn finish(mut self, namespace: &str) -> Member {
+    pub(super) fn build(mut self, namespace: &str) -> Member {
         let (name, kind) = (self.member.name.as_str(), self.member.target_kind);
         self.spec["scaleTargetRef"] = json!({ "name": name, "kind": kind });
         self.spec["triggers"] = json!(self.triggers);
@@ -100,7 +103,7 @@ impl Draft {
             "metadata": { "name": name, "annotations": self.annotations },
             "spec": self.spec,
         });
-        let mut objects = vec![workload(kind, name, self.before)];
+        let mut objects = vec![workload(kind, name, self.initial_replicas)];
         objects.append(&mut self.member.objects);
         objects.push(scaled_object);
         for object in &mut objects {
@@ -111,8 +114,8 @@ impl Draft {
 }
 
 pub(super) fn prometheus(url: &str, query: &str) -> Value {
-    let share = SHARE.to_string();
-    json!({ "type": "prometheus", "metadata": { "serverAddress": url, "query": query, "threshold": share } })
+    let threshold = THRESHOLD.to_string();
+    json!({ "type": "prometheus", "metadata": { "serverAddress": url, "query": query, "threshold": threshold } })
 }
 
 pub(super) fn cron(start: &str, end: &str, replicas: u32) -> Value {
