@@ -1,9 +1,5 @@
 //! A plane behind a socket: who calls is known, what was asked is noted, and who is behind it is called over TLS.
 
-// A test ends at the first thing that is not as it must be, helpers included.
-#![allow(clippy::unwrap_used)]
-
-#[path = "serve/rig.rs"]
 mod rig;
 
 use std::time::Duration;

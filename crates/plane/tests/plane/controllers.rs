@@ -1,8 +1,5 @@
 //! Workloads on the plane, in virtual time: pods come, are ready after their start-up, and go.
 
-// A test ends at the first thing that is not as it must be, helpers included.
-#![allow(clippy::unwrap_used)]
-
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};

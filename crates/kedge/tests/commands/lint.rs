@@ -1,8 +1,6 @@
 //! `kedge lint`, as a user runs it. The rules are tested beside their code.
 
 // Helpers of tests may unwrap too.
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,5 @@
 //! `kedge operator`, as a user starts it, as far as it goes without a cluster; and the page that describes it.
 
-// A test ends at the first thing that is not as it must be, helpers included.
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

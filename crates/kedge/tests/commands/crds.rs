@@ -1,8 +1,5 @@
 //! `kedge crds`, as a user runs it.
 
-// A test ends at the first thing that is not as it must be, helpers included.
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,7 +1,5 @@
 //! `kedge scaler check`, as a user runs it, against correct and faulty scalers.
 
-#![allow(clippy::unwrap_used, reason = "all of this is test code, also outside of test functions")]
-
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Command, Output};

@@ -1,7 +1,5 @@
 //! What the schemas of custom resources make of objects, against what kube-apiserver made of them, and over our own CRDs.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

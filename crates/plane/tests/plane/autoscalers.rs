@@ -1,8 +1,5 @@
 //! Autoscalers on the plane, in virtual time: when they are reconciled, what they read, and what they write.
 
-// A test ends at the first thing that is not as it must be, helpers included.
-#![allow(clippy::unwrap_used)]
-
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

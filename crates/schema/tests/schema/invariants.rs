@@ -1,7 +1,5 @@
 //! What holds for any object, any schema and any rule: nothing panics, and what is pruned stays as it is.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
