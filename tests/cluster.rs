@@ -1,6 +1,6 @@
 //! Tests on a real cluster: kube-apiserver, the HPA controller, kwok's nodes. And those that need a program built from Go.
 
-// A test ends at the first thing that is not as it must be, helpers included.
+// Tests and their helpers panic at the first failure.
 #![allow(clippy::unwrap_used)]
 
 #[path = "cluster/chart.rs"]

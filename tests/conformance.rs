@@ -1,16 +1,16 @@
-//! The plane held against the real API server: the same scripts of requests to both, and every answer compared.
+//! The plane compared with the real API server: the same scripts of requests to both, and every response compared.
 //!
-//! `conformance/scripts/SUBJECT/NAME.yaml` is a script. What the plane answers otherwise must stand in
-//! `docs/plane-differences.md`, and what is listed there must differ.
+//! `conformance/scripts/SUBJECT/NAME.yaml` is a script. Every difference of the plane must be listed in
+//! `docs/plane-differences.md`, and every listed difference must occur.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `KEDGE_SCRIPTS_ONLY='watch/*,crd/*'` | only some scripts |
 //! | `KEDGE_SCRIPTS_KUBECONFIG=FILE` | this cluster, rather than one of its own |
-//! | `KEDGE_SCRIPTS_TWICE=1` | the real API server held against itself: whether scripts say the same each time |
-//! | `KEDGE_SCRIPTS_SHOW=1` | all answers of the real one are printed |
+//! | `KEDGE_SCRIPTS_TWICE=1` | the real API server compared with itself: whether scripts have the same result each time |
+//! | `KEDGE_SCRIPTS_SHOW=1` | all responses of the real one are printed |
 
-// A test ends at the first thing that is not as it must be, helpers included.
+// Tests and their helpers panic at the first failure.
 #![allow(clippy::unwrap_used)]
 
 #[path = "conformance/exchange.rs"]
@@ -49,14 +49,14 @@ use crate::verdict::{Tally, Verdict};
 
 /// How many scripts are played at once.
 const AT_ONCE: usize = 8;
-/// Of the controllers, only those whose work the plane does as well: nothing else may write into what scripts read.
+/// Only the controllers that the plane has as well: nothing else may write to the objects of scripts.
 const CONTROLLERS: &str = "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller";
-/// So that a script may see a version that is too old.
+/// Short, so that a script can use a version that is too old.
 const COMPACTION: &str = "--etcd-compaction-interval=10s";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_plane_answers_as_the_real_api_server_does() {
-    let listed = KnownDifferences::read(&files::workspace().join("docs/plane-differences.md"));
+async fn the_plane_responds_as_the_real_api_server_does() {
+    let listed = KnownDifferences::load(&files::workspace().join("docs/plane-differences.md"));
     let mut scripts = Script::read_all();
     let of_all = scripts.len();
     scripts.retain(|script| is_chosen(&script.name, "KEDGE_SCRIPTS_ONLY"));
@@ -74,7 +74,7 @@ async fn the_plane_answers_as_the_real_api_server_does() {
         print_line(&format!("\n{problem}"));
     }
     print_line(&format!("\n{tally}"));
-    assert!(tally.surprises.is_empty(), "{} scripts are not what they say", tally.surprises.len());
+    assert!(tally.surprises.is_empty(), "{} scripts have unexpected responses", tally.surprises.len());
     assert!(tally.unlisted.is_empty(), "{} answers differ and are not listed", tally.unlisted.len());
     if scripts.len() == of_all && !twice {
         let stale = tally.stale(&listed);
@@ -107,7 +107,7 @@ async fn play_side(server: &Server, script: &Script, namespace: &str) -> Vec<Ste
     play::play(server, script, namespace).await
 }
 
-/// Our CRDs, that scripts find there.
+/// Creates our CRDs, which scripts use.
 async fn install_crds(server: &Server) {
     for path in files::list(&files::workspace().join("crds"), "yaml") {
         let crd = files::read_yaml(&path);
@@ -127,7 +127,7 @@ async fn cluster() -> (Option<Cluster>, PathBuf) {
 }
 
 fn show(script: &Script, answer: &StepResponse) {
-    print_line(&format!("{} {}: {}\n    {}", script.name, answer.step, answer.asked, answer.said));
+    print_line(&format!("{} {}: {}\n    {}", script.name, answer.step, answer.request, answer.response));
 }
 
 fn is_set(variable: &str) -> bool {

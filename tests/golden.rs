@@ -1,7 +1,7 @@
-//! Tests against files, with nothing but cargo: generated files are fresh, the API is KEDA's field by field, and the
-//! contract with external scalers compiles to the same thing elsewhere.
+//! Tests against files, with nothing but cargo: generated files are fresh, the API has KEDA's fields, and other compilers read
+//! the contract with external scalers in the same way.
 
-// A test ends at the first thing that is not as it must be, helpers included.
+// Tests and their helpers panic at the first failure.
 #![allow(clippy::unwrap_used)]
 
 #[path = "golden/crate_graph.rs"]
@@ -12,6 +12,8 @@ mod crds;
 mod cron;
 #[path = "golden/hpa.rs"]
 mod hpa;
+#[path = "golden/module_graph.rs"]
+mod module_graph;
 #[path = "golden/proto.rs"]
 mod proto;
 #[path = "golden/quantity.rs"]

@@ -1,11 +1,11 @@
 //! The operator compared with KEDA: cases that were recorded with KEDA v2.21.0 on a real control plane, played again.
 //!
-//! `parity/keda/cases/NAME.yaml` is a case, `parity/keda/golden/NAME.json` what KEDA did at each step. What Kedge does
-//! otherwise must be listed in `docs/differences-from-keda.md`, and what is listed there must differ.
-//! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the answers.
-//! `KEDGE_PARITY_ONLY='fallback-*,admission/*'` plays some.
+//! `parity/keda/cases/NAME.yaml` is a case, `parity/keda/golden/NAME.json` what KEDA did at each step. Every difference of
+//! Kedge must be listed in `docs/differences-from-keda.md`, and every listed difference must occur.
+//! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the responses.
+//! `KEDGE_PARITY_ONLY='fallback-*,admission/*'` selects cases.
 
-// A test ends at the first thing that is not as it must be, helpers included.
+// Tests and their helpers panic at the first failure.
 #![allow(clippy::unwrap_used)]
 
 #[path = "parity/admission.rs"]
@@ -55,14 +55,14 @@ use crate::verdict::Tally;
 const AT_ONCE: usize = 16;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kedge_does_what_keda_is_seen_to_do() {
-    let listed = KnownDifferences::read(&files::workspace().join("docs/differences-from-keda.md"));
+async fn kedge_does_what_is_recorded_of_keda() {
+    let listed = KnownDifferences::load(&files::workspace().join("docs/differences-from-keda.md"));
     let mut cases = Case::read_all();
     cases.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
     let mut admissions = AdmissionCase::read_all();
     admissions.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
-    assert!(cases.len() + admissions.len() > 0, "no case is called so: see tests/parity/keda");
-    // The longest first, so that none is left over at the end.
+    assert!(cases.len() + admissions.len() > 0, "no case has this name: see tests/parity/keda");
+    // The longest first, so that none of them is the last to run.
     cases.sort_by_key(|case| std::cmp::Reverse(case.steps.len()));
 
     let cluster = Cluster::builder("parity").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
@@ -78,13 +78,13 @@ async fn kedge_does_what_keda_is_seen_to_do() {
     let mut tally = play_all(&environment, &cases).await;
     if !admissions.is_empty() {
         admission::register(&environment.kube, port.number, &operator.ca_pem()).await.unwrap();
-        put_all(&environment, &admissions, &mut tally).await;
+        play_admissions(&environment, &admissions, &mut tally).await;
     }
     print_line(&tally.to_string());
-    assert!(tally.is_well(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
+    assert!(tally.is_as_listed(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
 }
 
-/// Plays the cases, some at once, and tells each verdict when it is there.
+/// Plays the cases, several at once, and prints each verdict.
 async fn play_all(environment: &Environment, cases: &[Case]) -> Tally {
     let mut verdicts = stream::iter(cases).map(|case| play::play(environment, case)).buffer_unordered(AT_ONCE);
     let mut tally = Tally::default();
@@ -95,10 +95,10 @@ async fn play_all(environment: &Environment, cases: &[Case]) -> Tally {
     tally
 }
 
-/// Puts the requests of admission cases, some at once. After the other cases: denied objects keep an operator busy.
-async fn put_all(environment: &Environment, cases: &[AdmissionCase], tally: &mut Tally) {
-    let put = |case| admission::play(&environment.kube, &environment.listed, case);
-    let mut verdicts = stream::iter(cases).map(put).buffer_unordered(AT_ONCE);
+/// Plays the admission cases, several at once, after the other cases: denied objects keep an operator busy.
+async fn play_admissions(environment: &Environment, cases: &[AdmissionCase], tally: &mut Tally) {
+    let play = |case| admission::play(&environment.kube, &environment.listed, case);
+    let mut verdicts = stream::iter(cases).map(play).buffer_unordered(AT_ONCE);
     while let Some(verdict) = verdicts.next().await {
         print_line(&verdict.to_string());
         tally.add(verdict);

@@ -2,12 +2,12 @@
 //!
 //! | module | what is tested |
 //! |---|---|
-//! | [`rendered`] | what each set of values gives, against golden files |
+//! | [`rendered`] | what the chart renders for each set of values, compared with golden files |
 //! | [`rejected`] | values that the chart rejects, with their messages |
-//! | [`rbac`] | that no role allows more than its set of values asks for |
+//! | [`rbac`] | that no role allows more than its set of values requires |
 //! | [`used_rbac`] | that the operator works with the rules it gets, and uses them |
-//! | [`running`], [`scenarios`] | a release whose pods run, and what it is given to do |
-//! | [`rotation`] | certificates that are renewed while metrics are read and objects are judged |
+//! | [`running`], [`scenarios`] | a release whose pods run, and the objects that it handles |
+//! | [`rotation`] | certificate rotation while metrics are read and objects are validated |
 //! | [`release`] | a release from installation to removal |
 //! | [`pod_security`] | pods under the restricted pod security standard |
 
@@ -45,7 +45,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// What a set of values gives, CRDs aside: those are not changed by values.
+/// The objects that a set of values renders, without the CRDs, which values do not change.
 fn render(case: &Case) -> Vec<Document> {
     let values = format!("--values={}", case.path("values.yaml").display());
     let rendered = helm::template(&["--set=crds.install=false", &values]);

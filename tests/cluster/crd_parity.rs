@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::shared;
 
-/// What an API server made of a manifest.
+/// The response of an API server to a manifest.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Stored(Value),
     Refused(Box<Status>),
 }
 
-/// Whether unknown fields are dropped or refused: `kubectl` asks for the second.
+/// Whether unknown fields are dropped or refused: `kubectl` sets the second.
 const FIELD_VALIDATIONS: [&str; 2] = ["Warn", "Strict"];
 
 #[tokio::test]
@@ -76,7 +76,7 @@ fn normalise(mut stored: Value) -> Value {
     stored
 }
 
-/// What is wrong with a verdict, seen from the file: its folder says which it must be, and its first line why.
+/// Checks a verdict against the file: the folder says whether it must be refused, and the first line why. Returns the problem.
 fn check(path: &Path, verdict: &Verdict) -> Option<String> {
     let text = files::read(path);
     let must_be_refused = path.parent().is_some_and(|folder| folder.ends_with("refused"));
@@ -90,10 +90,10 @@ fn check(path: &Path, verdict: &Verdict) -> Option<String> {
     }
 }
 
-/// What is lost when a stored object is read into our types and written again.
+/// The difference between a stored object and the same object read into our types and written again.
 fn survives_our_types(stored: &Value) -> Option<String> {
     let written = match stored["kind"].as_str().unwrap() {
-        // KEDA: one without a spec is let in; it cannot run, and our type says so.
+        // KEDA: a ScaledJob without a spec is accepted; our type requires one.
         "ScaledJob" if stored.get("spec").is_none() => return None,
         "ScaledJob" => rewrite::<ScaledJob>(stored),
         "ScaledObject" => rewrite::<ScaledObject>(stored),

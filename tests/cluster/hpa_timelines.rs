@@ -1,13 +1,13 @@
-//! The HPA controller of the plane and the real one on the same timelines: what the real one saw and wrote is recorded
-//! sync by sync, then the plane's controller is shown the same at the same instants, and must write the same.
+//! The HPA controller of the plane and the real one on the same timelines: what the real one read and wrote is recorded
+//! sync by sync, then the plane's controller gets the same input at the same instants, and must write the same.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `script` | what a timeline is made of |
+//! | `script` | the parts of a timeline |
 //! | `table` | the timelines |
-//! | `real_cluster` | the real cluster: whether pods are as many as wanted, and what is done to objects on the way |
-//! | `scripted_metrics` | the external metrics API, which answers by the scripts |
-//! | `record` | what the real controller saw and wrote, from the audit log |
+//! | `real_cluster` | the real cluster: its objects, the state of its pods, and the actions on objects |
+//! | `scripted_metrics` | the external metrics API, which responds by the scripts |
+//! | `record` | what the real controller read and wrote, from the audit log |
 //! | `replay` | the same on a plane |
 
 #[path = "hpa_timelines/real_cluster.rs"]
@@ -26,13 +26,13 @@ mod table;
 use real_cluster::RealCluster;
 use record::Record;
 
-/// How often a timeline is played at most, until the machine was quick enough to show all of it.
+/// How often a timeline is played at most, if the machine is too busy for an unambiguous record.
 const ROUNDS_MAX: usize = 12;
 
-/// How many timelines play at once after the first round: a busy machine is quick enough for a few.
+/// How many timelines are played at once after the first round: few enough for a busy machine.
 const FEW: usize = 8;
 
-/// How many timelines must have been played to their end.
+/// How many timelines must have an unambiguous record to their end.
 const CLEAR_MIN: usize = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,7 +49,7 @@ async fn the_planes_autoscalers_write_what_the_real_controller_writes() {
     assert!(clear >= CLEAR_MIN, "the machine was too busy: {clear} timelines are clear");
 }
 
-/// Every timeline as it went, as far as it is unambiguous.
+/// Plays and records every timeline, again while its record is ambiguous.
 async fn record_timelines() -> Vec<Record> {
     let cluster = RealCluster::open("hpa-timelines").await.unwrap();
     let (mut records, mut left) = (Vec::new(), table::timelines());
@@ -57,7 +57,7 @@ async fn record_timelines() -> Vec<Record> {
         let at_once = if round == 1 { left.len() } else { FEW };
         let mut ambiguous = Vec::new();
         for some in left.chunks(at_once) {
-            let played = cluster.perform(some).await.unwrap();
+            let played = cluster.play_all(some).await.unwrap();
             let (clear, ambiguous_now): (Vec<_>, Vec<_>) = played.into_iter().partition(Record::is_clear);
             records.extend(clear);
             ambiguous.extend(ambiguous_now);

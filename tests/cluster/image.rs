@@ -1,4 +1,4 @@
-//! The program of the image: static, and content with a file system that holds nothing else and cannot be written.
+//! The program of the image: static, and able to run on a read-only file system that holds nothing else.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// The user of the image.
 const USER: &str = "65532:65532";
 
-/// More would be noticed by whoever pulls it.
+/// The maximum size of the program.
 const SIZE_MAX: u64 = 40 << 20;
 
 /// The program, built as the Dockerfile builds it.
@@ -57,7 +57,7 @@ fn write(path: &Path, text: &str) {
     fs::set_permissions(path, PermissionsExt::from_mode(0o444)).unwrap();
 }
 
-/// A file system for it: the program, and what a pod is given.
+/// A file system: the program, and the files that a pod has.
 fn root(program: &Path, kubeconfig: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     fs::set_permissions(root.path(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -70,18 +70,18 @@ fn root(program: &Path, kubeconfig: &str) -> tempfile::TempDir {
     root
 }
 
-/// The administrator's kubeconfig, which refers to no file, with the API server by name, so that a name is looked up.
+/// The administrator's kubeconfig with its files embedded, and with the name of the API server, so that the name is resolved.
 fn kubeconfig(path: &Path) -> String {
     let mut config: Value = serde_json::from_str(&files::read(path)).unwrap();
     let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap().replace("127.0.0.1", "localhost");
     config["clusters"][0]["cluster"]["server"] = json!(server);
-    hold(&mut config["clusters"][0]["cluster"], &["certificate-authority"]);
-    hold(&mut config["users"][0]["user"], &["client-certificate", "client-key"]);
+    embed(&mut config["clusters"][0]["cluster"], &["certificate-authority"]);
+    embed(&mut config["users"][0]["user"], &["client-certificate", "client-key"]);
     config.to_string()
 }
 
-/// Puts what these fields name into fields of their own.
-fn hold(part: &mut Value, fields: &[&str]) {
+/// Embeds the files that these fields name.
+fn embed(part: &mut Value, fields: &[&str]) {
     for field in fields {
         let path = part[field].take();
         let content = fs::read(path.as_str().unwrap_or_else(|| panic!("{field} names no file"))).unwrap();
@@ -95,17 +95,17 @@ async fn the_program_of_the_image_needs_nothing_beside_it() {
     let program = built();
     let size = fs::metadata(&program).unwrap().len();
     assert!(size < SIZE_MAX, "{} MiB", size >> 20);
-    // No interpreter (3): there is no loader of libraries, and so none is loaded.
+    // Without an interpreter (3), no library is loaded.
     let segments = segments(&fs::read(&program).unwrap());
     assert!(segments.contains(&1) && !segments.contains(&3), "{segments:?}");
 
-    // Of its own: a cluster that others use must not be looked after for a moment.
+    // Its own cluster: on a shared one, this operator would reconcile the objects of other tests.
     let cluster = Cluster::builder("image").start().await.unwrap();
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     let root = root(&program, &kubeconfig(&cluster.kubeconfig()));
     let printed = jailed(root.path(), &["crds"]).wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&printed.stderr).into_owned();
-    assert!(printed.status.success(), "this test needs the rights to change its root, as root has them: {said}");
+    let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+    assert!(printed.status.success(), "this test needs the permission to call chroot: {stderr}");
     assert!(String::from_utf8_lossy(&printed.stdout).contains("name: scaledobjects.keda.sh"));
 
     let nowhere =
@@ -115,17 +115,18 @@ async fn the_program_of_the_image_needs_nothing_beside_it() {
     let operator = jailed(root.path(), &arguments);
     let client = cluster.client().await.unwrap();
     let leases: kube::Api<k8s_openapi::api::coordination::v1::Lease> = kube::Api::namespaced(client, "default");
-    let led = wait_for("it leads", DEADLINE, async || match leases.get_opt("operator.keda.sh").await {
-        Ok(Some(_)) => Ok(()),
-        other => Err(format!("{other:?}")),
-    });
+    let led =
+        wait_for("the operator is the leader", DEADLINE, async || match leases.get_opt("operator.keda.sh").await {
+            Ok(Some(_)) => Ok(()),
+            other => Err(format!("{other:?}")),
+        });
     let led = led.await;
     let status = files::read(Path::new(&format!("/proc/{}/status", operator.id())));
     assert!(Command::new("kill").arg(operator.id().to_string()).status().unwrap().success());
     let output = operator.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    led.unwrap_or_else(|error| panic!("{error}: {said}"));
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    led.unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    assert!(output.status.success(), "{stderr}");
     assert!(status.contains("Uid:\t65532\t65532\t65532\t65532"), "{status}");
     assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
 }

@@ -1,4 +1,4 @@
-//! KEDA's own CRDs and contracts, from the source it publishes, and ours held against them.
+//! KEDA's own CRDs and contracts, from the source it publishes, compared with ours.
 
 use std::fs;
 use std::path::Path;

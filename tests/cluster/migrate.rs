@@ -1,9 +1,9 @@
-//! From a release of KEDA's chart to one of ours and back, with the real helm: `kedge migrate`. A chart that owns the same things
-//! stands in for KEDA's.
+//! From a release of KEDA's chart to one of ours and back, with the real helm: `kedge migrate`. A chart with the same objects
+//! replaces KEDA's.
 //!
 //! | module | what is tested |
 //! |---|---|
-//! | `takeover` | that nothing is lost from one release to the other and back, and that something would be |
+//! | `takeover` | that no object is lost from one release to the other and back, and that objects are lost without `kedge migrate` |
 
 #[path = "migrate/takeover.rs"]
 mod takeover;
@@ -16,8 +16,8 @@ use kedge_tests::{helm, programs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What a command came to: its exit code, and what it printed and complained about.
-struct Said {
+/// The exit code of a command, and what it printed on both outputs.
+struct CommandOutput {
     code: i32,
     text: String,
 }
@@ -62,19 +62,19 @@ impl Stage {
         self.helm(&["uninstall", release, &namespace, "--wait", "--timeout=180s"]).unwrap()
     }
 
-    fn migrate(&self, arguments: &[&str]) -> Said {
+    fn migrate(&self, arguments: &[&str]) -> CommandOutput {
         let kubeconfig = format!("--kubeconfig={}", self.cluster.kubeconfig().display());
         let mut command = Command::new(programs::kedge());
         let output = command.arg("migrate").args(arguments).arg(kubeconfig).output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        Said { code: output.status.code().unwrap(), text }
+        CommandOutput { code: output.status.code().unwrap(), text }
     }
 
-    /// Runs it and answers what it said, which must be a success.
+    /// Runs `prepare`, which must succeed, and returns its output.
     fn prepare(&self, arguments: &[&str]) -> String {
-        let said = self.migrate(&[&["prepare"], arguments].concat());
-        assert_eq!(said.code, 0, "{}", said.text);
-        said.text
+        let output = self.migrate(&[&["prepare"], arguments].concat());
+        assert_eq!(output.code, 0, "{}", output.text);
+        output.text
     }
 
     fn create_objects(&self) {
@@ -97,8 +97,8 @@ impl Stage {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// Who our objects are: they stay the same as long as they are not deleted and created again.
-    fn identities(&self) -> Vec<Value> {
+    /// The uids of our objects and CRDs, which change when one is deleted and created again.
+    fn uids(&self) -> Vec<Value> {
         let kinds = ["scaledobjects.keda.sh", "triggerauthentications.keda.sh", "cloudeventsources.eventing.keda.sh"];
         let objects = kinds.map(|kind| self.get(&[kind, "web", "--namespace=default"])["metadata"]["uid"].clone());
         let crds = kinds.map(|kind| self.get(&["crd", kind])["metadata"]["uid"].clone());
@@ -109,7 +109,7 @@ impl Stage {
         self.get(&["apiservice", "v1beta1.external.metrics.k8s.io"])
     }
 
-    /// The namespace of the Service behind each registration.
+    /// The namespace of the Service of the metrics API, and of that of the webhooks.
     fn served_from(&self) -> [Value; 2] {
         let webhooks = self.get(&["validatingwebhookconfiguration", "keda-admission"]);
         [

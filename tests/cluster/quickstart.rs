@@ -1,4 +1,4 @@
-//! The page `docs/quickstart.md`, followed to the letter by a newcomer who has a shell.
+//! The commands of `docs/quickstart.md`, run as they are written.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use kedge_tests::{files, programs};
 /// The name that this test's cluster has, in place of the default one.
 const NAME: &str = "quickstart";
 
-/// Takes the cluster down at the end, also when the page proves wrong.
+/// Stops the cluster at the end, also after a failure.
 struct CleanUp;
 
 impl Drop for CleanUp {
@@ -20,7 +20,7 @@ impl Drop for CleanUp {
 }
 
 /// Runs a line of the page as it is written, but on a cluster of its own name.
-fn follow(line: &str) -> String {
+fn run_line(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut command = match &words[..] {
         ["cargo", "xtask", "cluster", rest @ ..] => {
@@ -34,12 +34,12 @@ fn follow(line: &str) -> String {
             command.args(rest).env("KUBECONFIG", kubeconfig);
             command
         }
-        _ => panic!("the page has a command that a newcomer may not have: {line}"),
+        _ => panic!("the page has a command other than `cargo xtask cluster` and `kubectl`: {line}"),
     };
     let output = command.current_dir(files::workspace()).output().unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "$ {line}\n{said}");
-    said
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "$ {line}\n{text}");
+    text
 }
 
 /// The commands of a page, each with the lines that the page shows.
@@ -62,21 +62,21 @@ fn commands(page: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn the_page_is_true() {
+fn the_commands_print_what_the_page_shows() {
     let page = files::read(Path::new(&files::workspace().join("docs/quickstart.md")));
     let commands = commands(&page);
     assert!(commands.len() >= 7, "only {} commands", commands.len());
-    // What an earlier run may have left is not what a newcomer has.
+    // Removes what an earlier run may have left.
     drop(CleanUp);
     let _clean_up = CleanUp;
     for (command, printed) in commands {
-        let said = follow(&command);
+        let output = run_line(&command);
         for line in printed {
-            assert!(said.contains(&line), "$ {command}\n{said}\ndoes not say: {line}");
+            assert!(output.contains(&line), "$ {command}\n{output}\ndoes not print: {line}");
         }
         if command.starts_with("kubectl describe") {
             for part in ["ScaledObjectReady", "KEDAScaleTargetActivated"] {
-                assert!(said.contains(part), "$ {command}\n{said}\ndoes not tell of {part}");
+                assert!(output.contains(part), "$ {command}\n{output}\ndoes not show {part}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The roles that `kedge rbac` prints are enough: the operator looks after the objects they were printed for with no other right, and the
-//! API server's own log shows no refusal.
+//! The roles that `kedge rbac` prints are sufficient: the operator manages the objects they were printed for with no other permission,
+//! and the audit log shows no denied request.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +13,11 @@ use kedge_tests::{files, programs};
 use serde_json::{Value, json};
 
 use crate::chart::kubeconfig_of;
-use crate::chart::used_rbac::{checking_cluster, log};
+use crate::chart::used_rbac::{checking_cluster, read_audit_log};
 
 const ACCOUNT: &str = "system:serviceaccount:keda:keda-operator";
 
-/// Objects that have the operator read all that it reads, and scale.
+/// Objects that make the operator read every kind of reference, and scale.
 fn manifests() -> Vec<Value> {
     let from = |name: &str| json!([{ "parameter": "one", "name": name, "key": "key" }]);
     let own = json!({
@@ -25,9 +25,9 @@ fn manifests() -> Vec<Value> {
         "env": [{ "parameter": "two", "name": "TOKEN" }],
         "boundServiceAccountToken": [{ "parameter": "three", "serviceAccountName": "default" }],
     });
-    let mut awake = deployment("awake", 0);
+    let mut active = deployment("active", 0);
     let variable = json!([{ "name": "TOKEN", "valueFrom": { "secretKeyRef": { "name": "variable", "key": "key" } } }]);
-    awake["spec"]["template"]["spec"]["containers"][0]["env"] = variable;
+    active["spec"]["template"]["spec"]["containers"][0]["env"] = variable;
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
     let of_set = json!({ "scaleTargetRef": { "kind": "StatefulSet", "name": "counting" } });
     let of_workload = json!({ "podIdentity": { "provider": "aws", "identityOwner": "workload" } });
@@ -35,11 +35,11 @@ fn manifests() -> Vec<Value> {
         authentication("TriggerAuthentication", "own", own),
         authentication("TriggerAuthentication", "cloud", of_workload),
         authentication("ClusterTriggerAuthentication", "shared", json!({ "secretTargetRef": from("shared") })),
-        awake,
-        scaled_object("awake", [with_authentication(cron_open(2), "TriggerAuthentication", "own")], json!({})),
-        deployment("asleep", 1),
+        active,
+        scaled_object("active", [with_authentication(cron_open(2), "TriggerAuthentication", "own")], json!({})),
+        deployment("inactive", 1),
         scaled_object(
-            "asleep",
+            "inactive",
             [with_authentication(cron_closed(2), "ClusterTriggerAuthentication", "shared")],
             json!({}),
         ),
@@ -51,7 +51,7 @@ fn manifests() -> Vec<Value> {
     ]
 }
 
-/// A kind that can be scaled, one of it, and its ScaledObject.
+/// A CRD with a scale subresource, an object of it, and its ScaledObject.
 fn fleet() -> [Value; 3] {
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let replicas = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
@@ -80,14 +80,14 @@ async fn start(cluster: &Cluster, namespace: &str) -> RunningOperator {
     RunningOperator::launch(cluster, &programs::kedge(), launch).await.unwrap()
 }
 
-/// What is printed for manifests.
+/// The path of the roles that are printed for manifests.
 fn roles(namespace: &TestNamespace<'_>, manifests: &[Value]) -> String {
     let file = namespace.cluster.folder().join("manifests.yaml");
     let documents: Vec<String> = manifests.iter().map(ToString::to_string).collect();
     fs::write(&file, documents.join("\n---\n")).unwrap();
     let arguments = ["rbac", "--given-certificates", "--namespace", &namespace.name, "--from"];
     let output = Command::new(programs::kedge()).args(arguments).arg(&file).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "everything is known");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "no reference is unknown");
     let printed = namespace.cluster.folder().join("roles.yaml");
     fs::write(&printed, &output.stdout).unwrap();
     printed.display().to_string()
@@ -99,7 +99,7 @@ fn credential(kind: &str, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_printed_roles_are_enough_and_no_more() {
+async fn the_printed_roles_are_sufficient_and_no_more() {
     let cluster = checking_cluster("rbac").await;
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     cluster.kubectl(["create", "serviceaccount", "keda-operator", "--namespace=keda"]).unwrap();
@@ -118,20 +118,20 @@ async fn the_printed_roles_are_enough_and_no_more() {
     of_cluster.iter().for_each(|object| cluster.apply(object).unwrap());
     namespace.kubectl(["wait", "--for=condition=Established", "crd/navies.example.com"]);
     namespace.apply(of_namespace);
-    namespace.until_replicas("awake", 2).await;
-    namespace.until_replicas("asleep", 0).await;
+    namespace.until_replicas("active", 2).await;
+    namespace.until_replicas("inactive", 0).await;
     namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
     namespace
-        .until("its user is known", json!("awake"), |namespace| {
+        .until("the status lists its user", json!("active"), |namespace| {
             namespace.get("ta", "own")["status"]["scaledobjects"].clone()
         })
         .await;
-    namespace.kubectl(["delete", "scaledobject", "awake", "counting"]);
-    namespace.until("its HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-awake").is_null()).await;
+    namespace.kubectl(["delete", "scaledobject", "active", "counting"]);
+    namespace.until("its HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-active").is_null()).await;
     operator.terminate().await.unwrap();
 
-    let (done, refused) = log(&cluster, 0);
-    assert_eq!(refused, BTreeSet::new());
+    let (done, denied) = read_audit_log(&cluster, 0);
+    assert_eq!(denied, BTreeSet::new());
     let used = |resource: &str| done.iter().any(|done| done.resource == resource);
     for resource in ["secrets", "configmaps", "serviceaccounts", "serviceaccounts/token", "pods", "navies/scale"] {
         assert!(used(resource), "{resource} is used");

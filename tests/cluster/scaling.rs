@@ -52,7 +52,7 @@ async fn running() -> &'static (Cluster, RunningOperator) {
     RUNNING.get_or_init(|| start_with_operator(quick("scaling").nodes(3))).await
 }
 
-/// A cluster whose HPA controller is quick.
+/// A cluster with a short HPA sync period.
 fn quick(name: &str) -> ClusterBuilder {
     Cluster::builder(name).hpa_sync_period(Duration::from_secs(1))
 }

@@ -1,4 +1,4 @@
-//! The test cluster itself: real, several at once, and gone without a trace.
+//! The test cluster itself: it is real, several run at once, and none leaves a process behind.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -29,8 +29,8 @@ async fn a_plain_hpa_gets_its_conditions_from_the_real_controller() {
         },
     }));
     hpas.create(&Default::default(), &hpa.unwrap()).await.unwrap();
-    // Above the maximum, so the controller scales though it has no metric; then it says what it lacks.
-    let conditions = wait_for("the controller has judged the HPA", DEADLINE, async || {
+    // Above the maximum, so the controller scales without a metric; then it reports the missing metric.
+    let conditions = wait_for("the controller has set the conditions of the HPA", DEADLINE, async || {
         let status = hpas.get("web").await.unwrap().status.unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         let able = conditions.iter().any(|condition| condition.type_ == "AbleToScale" && condition.status == "True");
@@ -67,12 +67,12 @@ async fn service_accounts_may_only_do_what_rbac_allows() {
     cluster.kubectl(["create", "serviceaccount", "reader"]).unwrap();
     let token = cluster.kubectl(["create", "token", "reader"]).unwrap();
     let server = format!("https://127.0.0.1:{}", cluster.apiserver_port());
-    let asked = Command::new(tools::path(Tool::Kubectl).unwrap())
+    let output = Command::new(tools::path(Tool::Kubectl).unwrap())
         .args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", "--server", &server, "--token", token.trim()])
         .args(["get", "secrets"])
         .output()
         .unwrap();
-    let answer = String::from_utf8_lossy(&asked.stderr).into_owned();
+    let answer = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(answer.contains("system:serviceaccount:default:reader\" cannot list resource \"secrets\""), "{answer}");
 }
 
@@ -80,22 +80,22 @@ async fn service_accounts_may_only_do_what_rbac_allows() {
 fn down_leaves_no_process_and_no_port_behind() {
     let name = ["--name", "harness-down"];
     let state = StateFolder::for_cluster("harness-down").unwrap();
-    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
-    assert!(up, "{said}");
-    assert!(said.contains("export KUBECONFIG="), "{said}");
+    let (up, output) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{output}");
+    assert!(output.contains("export KUBECONFIG="), "{output}");
     let processes = state.processes().unwrap();
     assert!(processes.len() >= 6, "etcd, three of Kubernetes, kwok and the guardian, not {processes:?}");
     let ports = listened_ports(&processes);
     assert!(ports.len() >= 6, "{ports:?}");
 
-    let (again, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
-    assert!(again, "a second `up` finds it running: {said}");
+    let (again, output) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
+    assert!(again, "a second `up` finds it running: {output}");
     assert_eq!(state.processes().unwrap(), processes);
     let (_, status) = run_xtask(&["cluster", "status"]);
     assert!(status.contains("harness-down: ready"), "{status}");
 
-    let (down, said) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
-    assert!(down && said.contains("is stopped"), "{said}");
+    let (down, output) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
+    assert!(down && output.contains("is stopped"), "{output}");
     assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
     for port in ports {
         TcpListener::bind(("127.0.0.1", port)).unwrap_or_else(|error| panic!("port {port}: {error}"));
@@ -107,8 +107,8 @@ fn down_leaves_no_process_and_no_port_behind() {
 fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     let name = ["--name", "harness-kill"];
     let state = StateFolder::for_cluster("harness-kill").unwrap();
-    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
-    assert!(up, "{said}");
+    let (up, output) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{output}");
     kill_owner(&state);
     let deadline = Instant::now() + DEADLINE;
     while !state.processes().unwrap().is_empty() {
@@ -117,21 +117,21 @@ fn killing_the_owner_ends_the_cluster_and_the_name_can_be_used_again() {
     }
 
     // The worst case: the guardian is killed first, then the owner. Only the next `up` is left to clean up.
-    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
-    assert!(up, "{said}");
+    let (up, output) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{output}");
     let processes = state.processes().unwrap();
     let is_shell =
         |pid: &&u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sh");
     kill(*processes.iter().find(is_shell).expect("a guardian"));
     kill_owner(&state);
     assert!(state.processes().unwrap().len() >= 5, "left behind");
-    let (up, said) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
-    assert!(up, "{said}");
+    let (up, output) = run_xtask(&[&["cluster", "up"], &name[..]].concat());
+    assert!(up, "{output}");
     let now = state.processes().unwrap();
     assert!(processes.iter().all(|old| !now.contains(old)), "{processes:?} {now:?}");
 
-    let (down, said) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
-    assert!(down, "{said}");
+    let (down, output) = run_xtask(&[&["cluster", "down"], &name[..]].concat());
+    assert!(down, "{output}");
     assert_eq!(state.processes().unwrap(), Vec::<u32>::new());
 }
 
@@ -144,9 +144,9 @@ fn ctrl_c_ends_a_cluster_in_the_foreground() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Held until the end: it continues to print.
-    let mut said = BufReader::new(owner.stdout.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap().contains("is ready")), "it ended before it was ready");
+    // Held until the end: the process continues to print.
+    let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("is ready")), "it ended before it was ready");
     assert!(!state.processes().unwrap().is_empty());
     signal("INT", owner.id());
     assert!(owner.wait().unwrap().success());
@@ -154,7 +154,7 @@ fn ctrl_c_ends_a_cluster_in_the_foreground() {
 }
 
 #[test]
-fn a_build_that_fails_says_why_and_what_to_do() {
+fn a_failed_build_prints_the_error_and_the_remedy() {
     let cache = tempfile::tempdir().unwrap();
     let output = Command::new(xtask())
         .arg("tools")
@@ -163,17 +163,17 @@ fn a_build_that_fails_says_why_and_what_to_do() {
         .env("GOPROXY", "off")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     for part in
         ["building go.etcd.io/etcd/server/v3 failed", "GOPROXY=off", "check the network", "run the same command again"]
     {
-        assert!(said.contains(part), "{said}");
+        assert!(stderr.contains(part), "{stderr}");
     }
 }
 
 #[test]
-fn without_go_the_error_says_what_to_do() {
+fn without_go_the_error_has_a_remedy() {
     let cache = tempfile::tempdir().unwrap();
     let output = Command::new(xtask())
         .args(["cluster", "up", "--name", "harness-without-go"])
@@ -181,15 +181,15 @@ fn without_go_the_error_says_what_to_do() {
         .env("PATH", cache.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     for part in ["the command `go` is missing", "install Go", "--no-cluster"] {
-        assert!(said.contains(part), "{said}");
+        assert!(stderr.contains(part), "{stderr}");
     }
 }
 
 #[test]
-fn helm_is_there() {
+fn helm_runs() {
     let output = Command::new(tools::path(Tool::Helm).unwrap()).args(["version", "--short"]).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("v3."), "{output:?}");
 }

@@ -1,4 +1,4 @@
-//! What users see of the API through kubectl: columns and explanations.
+//! The output of kubectl for our API: columns and explanations.
 
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
@@ -92,7 +92,7 @@ async fn kubectl_explain_has_text_for_every_field() {
     }
 }
 
-/// Fails for a field without a description; answers how many there are. Kubernetes' own types are left out.
+/// Fails for a field without a description. Returns the number of fields. Kubernetes' own types are left out.
 fn require_text(path: &str, schema: &Value) -> usize {
     let mut explained = 0;
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {

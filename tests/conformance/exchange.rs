@@ -1,4 +1,4 @@
-//! One request and its answer, as values.
+//! One request and its response, as values.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub(crate) type Lines = BoxStream<'static, Value>;
 /// The deadline of a single request.
 pub(crate) const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
 
-/// Sends the request of a step, and answers with the whole answer.
-pub(crate) async fn ask(
+/// Sends the request of a step, and returns the whole response.
+pub(crate) async fn send_request(
     server: &Server,
     step: &Step,
     method: &str,
@@ -30,8 +30,8 @@ pub(crate) async fn ask(
     body: Option<String>,
 ) -> anyhow::Result<Value> {
     let request = request(step, method, path, body)?;
-    let answered = async { whole(server.send(request).await?).await };
-    timeout(REQUEST_DEADLINE, answered).await.with_context(|| format!("no answer to {method} {path}"))?
+    let response = async { whole(server.send(request).await?).await };
+    timeout(REQUEST_DEADLINE, response).await.with_context(|| format!("no response to {method} {path}"))?
 }
 
 /// The request of a step.
@@ -44,7 +44,7 @@ pub(crate) fn request(step: &Step, method: &str, path: &str, body: Option<String
     Ok(request.body(body.map_or_else(Body::empty, |body| Body::from(body.into_bytes())))?)
 }
 
-/// What an answer says before its body.
+/// The status, content type and warnings of a response.
 pub(crate) fn head(answer: &Response<Body>) -> Value {
     let all = |name| -> Vec<String> {
         let values = answer.headers().get_all(name).iter();
@@ -53,7 +53,7 @@ pub(crate) fn head(answer: &Response<Body>) -> Value {
     json!({ "code": answer.status().as_u16(), "type": all(header::CONTENT_TYPE), "warnings": all(header::WARNING) })
 }
 
-/// An answer with its body: JSON where it is, else text.
+/// A response with its body: JSON if it can be parsed, else text.
 pub(crate) async fn whole(answer: Response<Body>) -> anyhow::Result<Value> {
     let mut whole = head(&answer);
     let bytes = answer.into_body().collect().await?.to_bytes();
@@ -65,7 +65,7 @@ fn parsed(bytes: &Bytes) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
 }
 
-/// The lines of a body that goes on.
+/// The lines of a streamed body.
 pub(crate) fn lines(body: Body) -> Lines {
     let frames = body.into_data_stream().map(|frame| frame.map_err(|error| error.to_string()));
     futures::stream::unfold((frames, Vec::new()), async |(mut frames, mut rest): (_, Vec<u8>)| {

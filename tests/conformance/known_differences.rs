@@ -1,7 +1,7 @@
 //! The differences that are known, as users read them: `docs/plane-differences.md`.
 //!
-//! Rows of its tables say in which scripts, at which steps and where in the answer the plane differs, and why. In the
-//! first three cells, which are code, `*` stands for anything.
+//! Each row names the scripts, the steps and the path in the response at which the plane differs, and why. In the first three
+//! cells, which are code, `*` matches any text.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether this is the place that is meant.
+    /// Whether this row lists a difference at this path.
     pub(crate) fn is(&self, script: &str, step: &str, path: &str) -> bool {
         fits(script, &self.script) && fits(step, &self.step) && fits(path, &self.path)
     }
@@ -33,7 +33,7 @@ impl Row {
 
 impl KnownDifferences {
     /// Reads the page, which must be well formed.
-    pub(crate) fn read(page: &Path) -> Self {
+    pub(crate) fn load(page: &Path) -> Self {
         Self::parse(&files::read(page)).unwrap_or_else(|problem| panic!("{}: {problem}", page.display()))
     }
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_where_and_why() {
+    fn a_row_names_a_place_and_a_reason() {
         let page = format!("# Title\n\nWords.\n\n{HEAD}\n{RULE}\n| `crd/*` | `2` | `body.status.*` | because |\n");
         let listed = KnownDifferences::parse(&page).unwrap();
         assert!(listed.0[0].is("crd/a", "2", "body.status.x"));

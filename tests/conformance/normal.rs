@@ -1,8 +1,8 @@
-//! The normal form of answers: without what differs from run to run.
+//! The normal form of responses: without what differs from run to run.
 //!
-//! Uids and resource versions become `uid1`, `rv1`, … in the order in which a script first sees them, so that it still
-//! shows which are the same. Times, continue tokens, generated names, addresses and ports lose their value; managed
-//! fields are dropped. All else, every message included, stays as it is.
+//! Uids and resource versions become `uid1`, `rv1`, … in the order in which they first occur in a script, so that equal ones
+//! stay equal. Times, continue tokens, generated names, addresses and ports lose their value; managed
+//! fields are dropped. Everything else, messages included, is unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,13 +10,13 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
-/// Times of this day are the scripts' own.
+/// Times of this day are from scripts, and kept.
 const DATE_OF_SCRIPTS: &str = "2026-01-02T";
 
-/// Makes the answers of one script normal, in their order.
+/// Normalises the responses of one script, in their order.
 #[derive(Debug)]
 pub(crate) struct Normaliser {
-    /// What stands for what, in all texts: the namespace, generated names.
+    /// Replacements in all texts: the namespace, generated names.
     words: Vec<(String, String)>,
     uids: Numbers,
     versions: Numbers,
@@ -34,13 +34,13 @@ impl Numbers {
 }
 
 impl Normaliser {
-    /// For a script that plays in this namespace.
+    /// For a script in this namespace.
     pub(crate) fn new(namespace: &str) -> Self {
         let words = vec![(namespace.to_owned(), "<namespace>".to_owned())];
         Self { words, uids: Numbers::default(), versions: Numbers::default() }
     }
 
-    /// An answer in its normal form.
+    /// A response in its normal form.
     pub(crate) fn normal(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.text(text).into(),
@@ -52,7 +52,7 @@ impl Normaliser {
 
     fn object(&mut self, fields: &Map<String, Value>) -> Value {
         if let Some(metadata) = fields.get("metadata") {
-            self.learn_name(metadata);
+            self.record_name(metadata);
         }
         let ordered = causes_in_order(fields).or_else(|| resources_in_order(fields));
         let fields = ordered.as_ref().unwrap_or(fields);
@@ -70,7 +70,7 @@ impl Normaliser {
         Value::Object(normal.collect())
     }
 
-    /// The metadata of a list or a bookmark: its version is that of the whole store, which others write into as well.
+    /// The metadata of a list or a bookmark: its version is that of the whole store, which other clients write to as well.
     fn shared_metadata(&mut self, metadata: &Map<String, Value>) -> Value {
         let mut metadata = metadata.clone();
         if let Some(version) = metadata.get_mut("resourceVersion").filter(|version| **version != json!("")) {
@@ -93,7 +93,7 @@ impl Normaliser {
         }
     }
 
-    /// A message about versions names those of the moment.
+    /// Replaces the versions in a message about versions.
     fn message(&mut self, text: &str) -> String {
         // The version that the server has reached.
         static CURRENT: LazyLock<Regex> =
@@ -112,7 +112,7 @@ impl Normaliser {
         current.into_owned()
     }
 
-    /// A message may hold a whole object as JSON: that is made normal as well.
+    /// Normalises objects that a message holds as JSON.
     fn without_dumps(&mut self, text: &str) -> String {
         static DUMP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""\{([^"\\]|\\.)*\}""#).expect("a pattern"));
         let normal = DUMP.replace_all(text, |found: &Captures<'_>| {
@@ -136,8 +136,8 @@ impl Normaliser {
         TIME.replace_all(&text, hidden).into_owned()
     }
 
-    /// Notes a name that the server made up.
-    fn learn_name(&mut self, metadata: &Value) {
+    /// Records a name that the server generated.
+    fn record_name(&mut self, metadata: &Value) {
         let text = |key: &str| metadata.get(key).and_then(Value::as_str);
         if let (Some(prefix), Some(name)) = (text("generateName"), text("name"))
             && name.strip_prefix(prefix).is_some_and(|rest| rest.len() == 5)
@@ -149,7 +149,7 @@ impl Normaliser {
     }
 }
 
-/// A refusal of a custom resource, its causes sorted: the real API server finds them in an order that is by chance.
+/// A refusal of a custom resource, with its causes sorted: their order in the real API server is random.
 fn causes_in_order(status: &Map<String, Value>) -> Option<Map<String, Value>> {
     let details = status.get("details")?;
     let is_custom = |group: &str| group.contains('.') && !group.ends_with(".k8s.io");
@@ -170,7 +170,7 @@ fn causes_in_order(status: &Map<String, Value>) -> Option<Map<String, Value>> {
     Some(status)
 }
 
-/// A discovery document, sorted: the real API server lists custom resources in an order that is by chance.
+/// A discovery document, sorted: the order of custom resources in the real API server is random.
 fn resources_in_order(document: &Map<String, Value>) -> Option<Map<String, Value>> {
     let mut resources =
         document.get("resources").filter(|_| document.contains_key("groupVersion"))?.as_array()?.clone();
@@ -185,7 +185,7 @@ fn is_list(fields: &Map<String, Value>) -> bool {
         || fields.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"))
 }
 
-/// An object of which nothing is known but its version.
+/// Whether an object has nothing but its version.
 fn is_bookmark(fields: &Map<String, Value>) -> bool {
     let metadata = fields.get("metadata").and_then(Value::as_object);
     fields.contains_key("kind")
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_from_run_to_run_is_hidden_and_what_is_the_same_still_shows() {
+    fn values_that_differ_between_runs_are_replaced_and_equal_ones_stay_equal() {
         let mut normaliser = Normaliser::new("ns-17");
         let uid = "00000000-1111-2222-3333-444444444444";
         let rows = [

@@ -8,30 +8,30 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::exchange::{Lines, REQUEST_DEADLINE, ask, head, lines, request, whole};
+use crate::exchange::{Lines, REQUEST_DEADLINE, head, lines, request, send_request, whole};
 use crate::normal::Normaliser;
 use crate::script::{Script, Step, base};
 use crate::server::Server;
 use crate::setup;
-use crate::variables::{Variables, find, lay_over, method_and_path};
+use crate::variables::{Variables, apply_merge_patch, find, method_and_path};
 
 /// How often a request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What one step was answered.
+/// The response to one step.
 #[derive(Debug)]
 pub(crate) struct StepResponse {
     pub(crate) step: String,
     /// The request, for a reader.
-    pub(crate) asked: String,
+    pub(crate) request: String,
     /// In its normal form.
-    pub(crate) said: Value,
-    /// Why this is not what the script says of the real API server.
+    pub(crate) response: Value,
+    /// The difference from what the script expects of the real API server.
     pub(crate) surprise: Option<String>,
 }
 
 /// A script being played on one side.
-struct Stage<'a> {
+struct ScriptRun<'a> {
     server: &'a Server,
     variables: Variables,
     normaliser: Normaliser,
@@ -39,9 +39,9 @@ struct Stage<'a> {
     answers: Vec<StepResponse>,
 }
 
-/// Plays a script in a namespace of its own, as far as it goes: what comes last says why it goes no further.
+/// Plays a script in a namespace of its own, until a step fails: then the last response holds the error.
 pub(crate) async fn play(server: &Server, script: &Script, namespace: &str) -> Vec<StepResponse> {
-    let mut stage = Stage {
+    let mut run = ScriptRun {
         server,
         variables: Variables::new(namespace),
         normaliser: Normaliser::new(namespace),
@@ -50,24 +50,24 @@ pub(crate) async fn play(server: &Server, script: &Script, namespace: &str) -> V
     };
     for (index, step) in script.steps.iter().enumerate() {
         let name = step.name.clone().unwrap_or_else(|| (index + 1).to_string());
-        if let Err(error) = stage.play_step(&name, step).await {
-            let said = stage.normaliser.normal(&json!(format!("{error:#}")));
+        if let Err(error) = run.play_step(&name, step).await {
+            let response = run.normaliser.normal(&json!(format!("{error:#}")));
             let surprise = Some(format!("the script ends here: {error:#}"));
-            stage.answers.push(StepResponse { step: name, asked: String::new(), said, surprise });
+            run.answers.push(StepResponse { step: name, request: String::new(), response, surprise });
             break;
         }
     }
-    stage.answers
+    run.answers
 }
 
-impl Stage<'_> {
+impl ScriptRun<'_> {
     async fn play_step(&mut self, name: &str, step: &Step) -> anyhow::Result<()> {
         match &step.each {
             None => self.play_once(name, step).await,
             Some(each) => {
                 for word in each {
                     let filled = self.variables.text(word)?;
-                    self.variables.keep("each", json!(filled));
+                    self.variables.set("each", json!(filled));
                     self.play_once(&format!("{name}.{word}"), step).await?;
                 }
                 Ok(())
@@ -90,18 +90,18 @@ impl Stage<'_> {
         let (method, path) = method_and_path(&call)?;
         let body = self.body(step)?;
         let answer = match &step.until {
-            None => ask(self.server, step, method, path, body).await?,
+            None => send_request(self.server, step, method, path, body).await?,
             Some(wanted) => {
                 let wanted = self.variables.fill(&json!(wanted))?;
-                self.ask_until(step, method, path, body, &wanted).await?
+                self.send_until(step, method, path, body, &wanted).await?
             }
         };
         self.note(name, step, &call, answer);
         Ok(())
     }
 
-    /// Asks again and again until the answer is as wanted. One that never is, is the answer all the same, and says so.
-    async fn ask_until(
+    /// Repeats a request until the response is as wanted. At the deadline, marks the last response as `waited`.
+    async fn send_until(
         &self,
         step: &Step,
         method: &str,
@@ -111,7 +111,7 @@ impl Stage<'_> {
     ) -> anyhow::Result<Value> {
         let deadline = Instant::now() + self.server.deadline();
         loop {
-            let mut answer = ask(self.server, step, method, path, body.clone()).await?;
+            let mut answer = send_request(self.server, step, method, path, body.clone()).await?;
             if wanted.as_object().into_iter().flatten().all(|(path, value)| find(&answer, path) == Some(value)) {
                 return Ok(answer);
             }
@@ -123,7 +123,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Creates a CRD and waits until its objects are served. Between the two, the moments are the server's own.
+    /// Creates a CRD and waits until its objects are served. The states in between are not compared.
     async fn play_crd(&mut self, name: &str, step: &Step, base: &str) -> anyhow::Result<()> {
         let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let create = Step { base: Some(base.to_owned()), crd: None, ..step.clone() };
@@ -159,7 +159,7 @@ impl Stage<'_> {
         let mut end = "";
         while step.count.is_none_or(|count| events.len() < count) {
             match timeout_at(deadline, lines.next()).await {
-                // How many bookmarks come in a row is by chance.
+                // The number of consecutive bookmarks is random.
                 Ok(Some(event)) if is_bookmark(&event) && events.last().is_some_and(is_bookmark) => {}
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => {
@@ -173,9 +173,14 @@ impl Stage<'_> {
             }
         }
         let surprise = (step.count.is_some() && !end.is_empty()).then(|| format!("{end}: {}", json!(events)));
-        self.variables.keep(name, json!(events));
-        let said = self.normaliser.normal(&json!({ "events": events, "end": end }));
-        self.answers.push(StepResponse { step: name.to_owned(), asked: format!("events of {watch}"), said, surprise });
+        self.variables.set(name, json!(events));
+        let response = self.normaliser.normal(&json!({ "events": events, "end": end }));
+        self.answers.push(StepResponse {
+            step: name.to_owned(),
+            request: format!("events of {watch}"),
+            response,
+            surprise,
+        });
         Ok(())
     }
 
@@ -189,24 +194,24 @@ impl Stage<'_> {
             (Some(name), None) => base(name),
             (Some(name), Some(over)) => {
                 let mut body = base(name);
-                lay_over(&mut body, over);
+                apply_merge_patch(&mut body, over);
                 body
             }
         };
         Ok(Some(self.variables.fill(&body)?.to_string()))
     }
 
-    fn note(&mut self, name: &str, step: &Step, asked: &str, answer: Value) {
+    fn note(&mut self, name: &str, step: &Step, request: &str, answer: Value) {
         let code = answer["code"].as_u64().unwrap_or_default();
-        let as_said = match step.expect {
+        let is_expected = match step.expect {
             Some(expected) => code == u64::from(expected),
             None if step.until.is_some() => answer.get("waited").is_none(),
             None => (200..300).contains(&code),
         };
-        let surprise = (!as_said).then(|| answer.to_string());
-        self.variables.keep(name, answer["body"].clone());
-        let said = self.normaliser.normal(&answer);
-        self.answers.push(StepResponse { step: name.to_owned(), asked: asked.to_owned(), said, surprise });
+        let surprise = (!is_expected).then(|| answer.to_string());
+        self.variables.set(name, answer["body"].clone());
+        let response = self.normaliser.normal(&answer);
+        self.answers.push(StepResponse { step: name.to_owned(), request: request.to_owned(), response, surprise });
     }
 }
 

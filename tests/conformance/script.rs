@@ -2,12 +2,12 @@
 //!
 //! | step | what happens |
 //! |---|---|
-//! | `call: METHOD PATH` | a request; its answer is compared |
-//! | `crd: BASE` | a CRD is created and awaited; what it was at both moments is compared |
-//! | `watch: PATH` | a watch is opened; a refusal would be compared |
+//! | `call: METHOD PATH` | sends a request; its response is compared |
+//! | `crd: BASE` | creates a CRD and waits until it is established; both responses are compared |
+//! | `watch: PATH` | opens a watch; a refusal is compared |
 //! | `events: NAME` | `count` events of that watch, or all until it ends, are compared |
 //!
-//! A step's answer is kept under its name, `as` or else its number, for later steps: `${made.metadata.uid}`.
+//! Later steps refer to a response by the name of its step, `as` or else its number: `${made.metadata.uid}`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,9 +38,9 @@ pub(crate) struct Step {
     /// The step is taken once for each of these, as `${each}`.
     #[serde(rename = "for")]
     pub(crate) each: Option<Vec<String>>,
-    /// The code that the real API server must answer with: a script that does not do what it says is none.
+    /// The status code that the real API server must respond with.
     pub(crate) expect: Option<u16>,
-    /// A file in `bases`, over which the body is laid as a merge patch.
+    /// A file in `bases`, to which the body is applied as a merge patch.
     pub(crate) base: Option<String>,
     pub(crate) body: Option<Value>,
     /// A body that is sent as it is.
@@ -51,7 +51,7 @@ pub(crate) struct Step {
     #[serde(rename = "type")]
     pub(crate) content_type: Option<String>,
     pub(crate) accept: Option<String>,
-    /// The request is repeated until the answer is so.
+    /// The request is repeated until the response has these values.
     pub(crate) until: Option<BTreeMap<String, Value>>,
     pub(crate) count: Option<usize>,
 }
@@ -67,7 +67,7 @@ pub(crate) enum Patch {
 }
 
 impl Patch {
-    /// How requests name it.
+    /// The content type of such a patch.
     fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json-patch+json",
@@ -94,10 +94,10 @@ impl Script {
         let mut paths: Vec<_> =
             subjects.flat_map(|subject| files::list(&subject.expect("a readable folder").path(), "yaml")).collect();
         paths.sort();
-        paths.iter().map(|path| Self::read(&folder, path)).collect()
+        paths.iter().map(|path| Self::load(&folder, path)).collect()
     }
 
-    fn read(folder: &Path, path: &Path) -> Self {
+    fn load(folder: &Path, path: &Path) -> Self {
         let name = path.strip_prefix(folder).expect("it was found there").with_extension("").display().to_string();
         let steps = serde_saphyr::from_str(&files::read(path));
         Self { steps: steps.unwrap_or_else(|error| panic!("{name}: {error}")), name }

@@ -11,10 +11,10 @@ use kedge_plane::{Options, Plane};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-/// Who asks, on both sides: the administrator of the test cluster.
+/// The user of all requests, on both sides: the administrator of the test cluster.
 const USER: &str = "admin";
 
-/// Something that answers requests as an API server does.
+/// An API server, real or not.
 #[derive(Clone)]
 pub(crate) enum Server {
     Real(kube::Client),
@@ -22,7 +22,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// The API server that a kubeconfig names. Nothing is asked twice.
+    /// The API server that a kubeconfig names. Requests are not retried.
     pub(crate) async fn real(kubeconfig: &Path) -> anyhow::Result<Self> {
         let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
@@ -36,14 +36,14 @@ impl Server {
         Self::Plane(Plane::new(Options { authorize, ..Options::default() }))
     }
 
-    /// Forgets what is past, where that is not done in time.
+    /// Compacts the history of the plane. The real API server does so by itself.
     pub(crate) fn compact(&self) {
         if let Self::Plane(plane) = self {
             plane.compact();
         }
     }
 
-    /// The longest wait for the work of a controller, or for an event. The plane does its work at once, unless the machine is busy.
+    /// The longest wait for a controller, or for an event. The plane responds at once, unless the machine is busy.
     pub(crate) fn deadline(&self) -> Duration {
         match self {
             Self::Real(_) => Duration::from_secs(60),
@@ -51,14 +51,14 @@ impl Server {
         }
     }
 
-    /// The answer to a request. A plane that panics has not answered.
+    /// Sends a request. A panic of the plane is an error.
     pub(crate) async fn send(&self, request: Request<Body>) -> anyhow::Result<Response<Body>> {
         match self {
             Self::Real(client) => client.send(request).await.context("the real API server does not answer"),
             Self::Plane(plane) => {
                 let plane = plane.clone();
-                let answered = tokio::spawn(async move { plane.handle(USER, request).await });
-                answered.await.context("the plane does not answer")
+                let response = tokio::spawn(async move { plane.handle(USER, request).await });
+                response.await.context("the plane does not answer")
             }
         }
     }

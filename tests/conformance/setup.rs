@@ -1,10 +1,10 @@
-//! What scripts find there: their namespaces, and CRDs.
+//! What scripts need: their namespaces, and CRDs.
 
 use anyhow::{Context, bail};
 use kedge_test_cluster::wait::wait_for;
 use serde_json::{Value, json};
 
-use crate::exchange::ask;
+use crate::exchange::send_request;
 use crate::script::Step;
 use crate::server::Server;
 
@@ -22,16 +22,16 @@ pub(crate) async fn install_crd(server: &Server, crd: &Value) -> anyhow::Result<
     wait_until_served(server, crd).await
 }
 
-/// Creates an object that may be there already.
+/// Creates an object, unless it exists.
 async fn create(server: &Server, path: &str, object: &Value) -> anyhow::Result<()> {
-    let answer = ask(server, &Step::default(), "POST", path, Some(object.to_string())).await?;
+    let answer = send_request(server, &Step::default(), "POST", path, Some(object.to_string())).await?;
     if ![json!(201), json!(409)].contains(&answer["code"]) {
         bail!("cannot create {}: {answer}", object["metadata"]["name"]);
     }
     Ok(())
 }
 
-/// Waits until the objects of a CRD are served: a moment later than it says so itself.
+/// Waits until the objects of a CRD are served, a moment after its condition is set.
 pub(crate) async fn wait_until_served(server: &Server, crd: &Value) -> anyhow::Result<()> {
     let spec = &crd["spec"];
     let versions = spec["versions"].as_array().context("a CRD without versions")?;
@@ -39,7 +39,7 @@ pub(crate) async fn wait_until_served(server: &Server, crd: &Value) -> anyhow::R
     let texts = [&spec["group"], &served["name"], &spec["names"]["plural"]].map(|value| value.as_str().unwrap_or("?"));
     let path = format!("/apis/{}", texts.join("/"));
     wait_for(&format!("{path} is served"), server.deadline(), async || {
-        match ask(server, &Step::default(), "GET", &path, None).await {
+        match send_request(server, &Step::default(), "GET", &path, None).await {
             Ok(answer) if answer["code"] == json!(200) => Ok(()),
             other => Err(other),
         }

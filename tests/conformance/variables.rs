@@ -1,16 +1,16 @@
-//! The variables of a script: `${namespace}`, `${group}`, and what earlier steps were answered.
+//! The variables of a script: `${namespace}`, `${group}`, and the responses to earlier steps.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-/// What the variables stand for.
+/// The values of the variables.
 #[derive(Debug)]
 pub(crate) struct Variables(BTreeMap<String, Value>);
 
 impl Variables {
-    /// The variables of a script that plays in this namespace.
+    /// The variables of a script in this namespace.
     pub(crate) fn new(namespace: &str) -> Self {
         let group = format!("{namespace}.example.com");
         let variables = [
@@ -25,8 +25,8 @@ impl Variables {
         Self(variables.into_iter().map(|(name, word)| (name.to_owned(), word.into())).collect())
     }
 
-    /// Keeps a value under a name.
-    pub(crate) fn keep(&mut self, name: &str, value: Value) {
+    /// Sets a variable.
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
         self.0.insert(name.to_owned(), value);
     }
 
@@ -34,7 +34,7 @@ impl Variables {
     pub(crate) fn fill(&self, value: &Value) -> anyhow::Result<Value> {
         Ok(match value {
             Value::String(text) => match only_variable(text) {
-                Some(variable) => self.look_up(variable)?.clone(),
+                Some(variable) => self.resolve(variable)?.clone(),
                 None => self.text(text)?.into(),
             },
             Value::Array(items) => items.iter().map(|item| self.fill(item)).collect::<Result<_, _>>()?,
@@ -52,7 +52,7 @@ impl Variables {
         let mut filled = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             let (variable, rest) = piece.split_once('}').with_context(|| format!("an open variable in `{text}`"))?;
-            match self.look_up(variable)? {
+            match self.resolve(variable)? {
                 Value::String(word) => filled.push_str(word),
                 other => filled.push_str(&other.to_string()),
             }
@@ -61,7 +61,7 @@ impl Variables {
         Ok(filled)
     }
 
-    fn look_up(&self, variable: &str) -> anyhow::Result<&Value> {
+    fn resolve(&self, variable: &str) -> anyhow::Result<&Value> {
         let (name, path) = variable.split_once('.').unwrap_or((variable, ""));
         let kept = self.0.get(name).with_context(|| format!("no step is called `{name}`"))?;
         find(kept, path).with_context(|| format!("`{name}` has no `{path}`: {kept}"))
@@ -72,7 +72,7 @@ fn only_variable(text: &str) -> Option<&str> {
     text.strip_prefix("${")?.strip_suffix('}').filter(|inner| !inner.contains('}'))
 }
 
-/// What a value has at a path: `status.conditions[type=Ready].status`, `items[0].metadata`.
+/// The value at a path: `status.conditions[type=Ready].status`, `items[0].metadata`.
 pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     let steps = path.split('.').flat_map(|part| part.split('[')).filter(|step| !step.is_empty());
     steps.into_iter().try_fold(value, |value, step| match step.strip_suffix(']') {
@@ -84,8 +84,8 @@ pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Lays a merge patch over a value: what is null in it goes, objects are merged, all else is replaced.
-pub(crate) fn lay_over(value: &mut Value, patch: &Value) {
+/// Applies a merge patch: null removes a field, objects are merged, everything else is replaced.
+pub(crate) fn apply_merge_patch(value: &mut Value, patch: &Value) {
     json_patch::merge(value, patch);
 }
 
@@ -105,7 +105,7 @@ mod tests {
     fn variables_are_replaced_in_texts_keys_and_whole_values() {
         let mut variables = Variables::new("ns");
         variables
-            .keep("made", json!({ "metadata": { "uid": "u", "n": 3 }, "items": [{ "type": "A", "status": "True" }] }));
+            .set("made", json!({ "metadata": { "uid": "u", "n": 3 }, "items": [{ "type": "A", "status": "True" }] }));
         let rows = [
             (json!("${core}/x"), json!("/api/v1/namespaces/ns/x")),
             (json!({ "${group}": ["${made.metadata.uid}-${namespace}"] }), json!({ "ns.example.com": ["u-ns"] })),

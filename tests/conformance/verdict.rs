@@ -1,4 +1,4 @@
-//! What comes of a script, and of all.
+//! The result of one script, and of all.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 use crate::known_differences::{KnownDifferences, Row};
 use crate::play::StepResponse;
 
-/// One step, as both sides answered it.
+/// The responses of both sides to one step.
 #[derive(Debug)]
 struct Pair {
     step: String,
-    asked: String,
+    request: String,
     differences: Vec<Difference>,
 }
 
-/// What came of one script.
+/// The result of one script.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     script: String,
     pairs: Vec<Pair>,
-    /// Where the real API server does not do what the script says of it.
+    /// Where the real API server does not respond as the script expects.
     surprises: Vec<String>,
 }
 
@@ -30,12 +30,12 @@ impl Verdict {
     pub(crate) fn new(script: &str, real: &[StepResponse], plane: &[StepResponse]) -> Self {
         let surprise = |answer: &StepResponse| {
             let text = answer.surprise.as_ref()?;
-            Some(format!("{script}, step {}: {}\n    {text}", answer.step, answer.asked))
+            Some(format!("{script}, step {}: {}\n    {text}", answer.step, answer.request))
         };
         let pairs = real.iter().enumerate().map(|(index, answer)| Pair {
             step: answer.step.clone(),
-            asked: answer.asked.clone(),
-            differences: differences(&answer.said, &plane.get(index).map_or(json!("not reached"), said)),
+            request: answer.request.clone(),
+            differences: differences(&answer.response, &plane.get(index).map_or(json!("not reached"), response)),
         });
         let surprises = real.iter().filter_map(surprise).collect();
         Self { script: script.to_owned(), pairs: pairs.collect(), surprises }
@@ -49,17 +49,17 @@ fn describe(difference: &Difference) -> String {
     format!("    @ {path}\n    - {}\n    + {}", text(expected), text(found))
 }
 
-fn said(answer: &StepResponse) -> Value {
-    answer.said.clone()
+fn response(answer: &StepResponse) -> Value {
+    answer.response.clone()
 }
 
-/// All verdicts, judged by what is listed.
+/// All verdicts, compared with the listed differences.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     scripts: usize,
     pub(crate) answers: usize,
     pub(crate) different: usize,
-    /// What differs though it is not listed.
+    /// Differences that are not listed.
     pub(crate) unlisted: Vec<String>,
     pub(crate) surprises: Vec<String>,
     met: BTreeSet<Row>,
@@ -82,13 +82,13 @@ impl Tally {
                 self.met.extend(rows.into_iter().cloned());
             }
             if !unlisted.is_empty() {
-                let head = format!("{}, step {}: {}", verdict.script, pair.step, pair.asked);
+                let head = format!("{}, step {}: {}", verdict.script, pair.step, pair.request);
                 self.unlisted.push(format!("{head}\n{}", unlisted.join("\n")));
             }
         }
     }
 
-    /// The rows that say of something that it differs, which does not.
+    /// The listed differences that do not occur.
     pub(crate) fn stale<'a>(&self, listed: &'a KnownDifferences) -> Vec<&'a Row> {
         listed.0.iter().filter(|row| !self.met.contains(row)).collect()
     }

@@ -21,7 +21,7 @@ fn the_committed_crds_are_fresh() {
     }
 }
 
-/// Where the CRDs that KEDA releases differ from the ones the golden table was made of, by what its release adds to them.
+/// Applies the differences between the CRDs that KEDA releases and those of the golden table. Returns whether the field is released.
 fn released(name: &str, path: &str, rules: &mut Value) -> bool {
     match (name, path) {
         ("scaledobjects.keda.sh", path) if path.ends_with(".stabilizationWindowSeconds") => {
@@ -73,11 +73,11 @@ fn is_deep_in_the_job(path: &str) -> bool {
     path.strip_prefix("spec.jobTargetRef.").is_some_and(|field| field.contains(['.', '[', '{']))
 }
 
-/// The rules of a field in the words of the golden table.
+/// The rules of a field in the form of the golden table.
 fn comparable(rules: &Value) -> Value {
     let mut rules = rules.clone();
     let map = rules.as_object_mut().unwrap();
-    // An int-or-string is given by its own mark there.
+    // The golden table marks an int-or-string in another way.
     map.remove("anyOf");
     if let Some(validations) = map.remove("x-kubernetes-validations") {
         map.insert("cel".to_owned(), validations);

@@ -9,9 +9,9 @@ use kedge_tests::{csv, files};
 
 type Row = BTreeMap<String, String>;
 
-/// The columns of a row that are answers.
+/// The result columns of a row.
 #[derive(Debug, PartialEq)]
-struct Answer {
+struct CronResult {
     next_start: String,
     next_end: String,
     active: String,
@@ -19,9 +19,9 @@ struct Answer {
     name: String,
 }
 
-/// What the row says, or `None` where it says that the trigger is refused.
-fn expected(row: &Row) -> Option<Answer> {
-    row["error_stage"].is_empty().then(|| Answer {
+/// The result in the row, or `None` if KEDA rejects the trigger.
+fn expected(row: &Row) -> Option<CronResult> {
+    row["error_stage"].is_empty().then(|| CronResult {
         next_start: row["next_start_utc"].clone(),
         next_end: row["next_end_utc"].clone(),
         active: row["active"].clone(),
@@ -30,13 +30,13 @@ fn expected(row: &Row) -> Option<Answer> {
     })
 }
 
-/// What we say to the same question.
-fn answer(row: &Row) -> anyhow::Result<Answer> {
+/// Our result for the same input.
+fn compute(row: &Row) -> anyhow::Result<CronResult> {
     let (start, end, zone) = (row["start"].trim(), row["end"].trim(), row["timezone"].trim());
     let window = Window { start: Schedule::parse(start)?, end: Schedule::parse(end)?, zone: parse_zone(zone)? };
     let replicas: i64 = row["desiredReplicas"].parse()?;
     anyhow::ensure!(start != end, "start and end are the same text");
-    anyhow::ensure!(replicas != 0, "there are no replicas to ask for");
+    anyhow::ensure!(replicas != 0, "desiredReplicas is 0");
 
     let now: DateTime<Utc> = row["now_utc"].parse()?;
     let next = |schedule: &Schedule| match schedule.next_after(now, window.zone) {
@@ -45,7 +45,7 @@ fn answer(row: &Row) -> anyhow::Result<Answer> {
     };
     let open = window.is_open(now);
     let published = Quantity::parse(&format_float(if open { replicas as f64 } else { 0.0 }))?;
-    Ok(Answer {
+    Ok(CronResult {
         next_start: next(&window.start),
         next_end: next(&window.end),
         active: open.to_string(),
@@ -60,7 +60,7 @@ fn windows_open_and_close_when_they_do_in_keda() {
     assert!(rows.len() >= 150, "only {} rows", rows.len());
     let mut failures = Vec::new();
     for row in &rows {
-        let (ours, theirs) = (answer(row), expected(row));
+        let (ours, theirs) = (compute(row), expected(row));
         if ours.as_ref().ok() != theirs.as_ref() {
             failures.push(format!("{}: {ours:?} instead of {theirs:?} ({})", row["id"], row["note"]));
         }

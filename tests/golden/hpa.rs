@@ -5,8 +5,8 @@
 //! | [`external`] | proposals of External and Object metrics |
 //! | [`per_pod`] | proposals of Resource and Pods metrics |
 //! | [`percents`] | limits of percent policies |
-//! | [`timelines`] | syncs one after another, with what they remember |
-//! | [`syncs`] | single syncs with all they leave behind |
+//! | [`timelines`] | consecutive syncs, with the history that they share |
+//! | [`syncs`] | single syncs with everything that they write |
 
 #[path = "hpa/external.rs"]
 mod external;
@@ -29,30 +29,30 @@ use kedge_core::milli::Milli;
 
 type Row = BTreeMap<String, String>;
 
-/// What a row says and what the model says, where they differ.
+/// The rows in which the recording and the model differ.
 struct Differences(Vec<String>);
 
 impl Differences {
-    /// Compares what belongs to one row.
-    fn note<T: PartialEq + Debug>(&mut self, id: &str, recorded: &T, modelled: &T) {
+    /// Compares the results of one row.
+    fn compare<T: PartialEq + Debug>(&mut self, id: &str, recorded: &T, modelled: &T) {
         if recorded != modelled {
             self.0.push(format!("{id}\n  recorded {recorded:?}\n  modelled {modelled:?}"));
         }
     }
 
-    /// Ends the test unless there were rows and none of them differed.
-    fn judge(self, rows: usize, rows_min: usize) {
+    /// Fails if there are fewer than `rows_min` rows, or if any of them differs.
+    fn assert_none(self, rows: usize, rows_min: usize) {
         assert!(rows >= rows_min, "only {rows} rows");
         assert!(self.0.is_empty(), "{} of {rows} rows differ:\n{}", self.0.len(), self.0.join("\n"));
     }
 }
 
-fn read<T: FromStr<Err: Debug>>(row: &Row, column: &str) -> T {
+fn parse_column<T: FromStr<Err: Debug>>(row: &Row, column: &str) -> T {
     row[column].parse().unwrap_or_else(|error| panic!("{column} of {row:?}: {error:?}"))
 }
 
-/// The text of a column in which results stand that may be missing.
-fn print<T: ToString>(result: Option<T>) -> String {
+/// The text of a result in a column, empty if there is none.
+fn result_text<T: ToString>(result: Option<T>) -> String {
     result.map(|value| value.to_string()).unwrap_or_default()
 }
 

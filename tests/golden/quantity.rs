@@ -7,7 +7,7 @@ use kedge_tests::{csv, files};
 
 type Row = BTreeMap<String, String>;
 
-/// Everything that is different from what the row says.
+/// All differences from the row.
 fn differences(row: &Row) -> Vec<String> {
     let parsed = Quantity::parse(&row["input"]);
     let Ok(quantity) = parsed else {

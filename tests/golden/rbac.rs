@@ -1,5 +1,5 @@
-//! `kedge rbac`: manifests, and the roles that are enough for them. `tests/golden/rbac/CASE/` holds `manifests.yaml` and `arguments`, and
-//! what is expected: `roles.yaml`, and `unknown` with the lines on standard error.
+//! `kedge rbac`: manifests, and the roles that are sufficient for them. `tests/golden/rbac/CASE/` holds `manifests.yaml` and
+//! `arguments`, and the expected output: `roles.yaml`, and `unknown` with the lines on standard error.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -16,7 +16,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn manifests_give_the_roles_that_are_enough_for_them() {
+fn manifests_print_the_roles_of_their_golden_file() {
     let cases = golden::cases("rbac");
     assert!(cases.len() >= 3, "only {} cases", cases.len());
     let mut wrong = Vec::new();
@@ -48,7 +48,7 @@ fn roles_are_valid_yaml_that_names_a_role_for_each_binding() {
 }
 
 #[test]
-fn bad_input_is_named_and_ends_with_failure() {
+fn invalid_input_is_reported_and_fails() {
     let rows = [
         ("kind: [", "<stdin>:1:"),
         ("kind: Secret\n", "there is no ScaledObject in the files"),
@@ -57,7 +57,7 @@ fn bad_input_is_named_and_ends_with_failure() {
             "ScaledObject web cannot be read",
         ),
     ];
-    for (input, said) in rows {
+    for (input, expected) in rows {
         let mut command = Command::new(programs::kedge());
         command.args(["rbac", "--from", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -65,6 +65,6 @@ fn bad_input_is_named_and_ends_with_failure() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{input}");
         let error = text(output.stderr);
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

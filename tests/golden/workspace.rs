@@ -1,4 +1,4 @@
-//! Promises of the workspace as a whole: licences, what a build needs, and who may know whom.
+//! Rules for the whole workspace: licences, requirements of a build, and banned dependencies.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Licences that ask for no more than naming the author.
+/// Licences that require no more than attribution.
 const FREE: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
@@ -59,8 +59,8 @@ fn a_build_needs_no_system_library() {
 }
 
 #[test]
-fn crates_know_only_whom_they_may() {
-    // Left: the crate. Right: what must not be below it.
+fn crates_have_no_banned_dependencies() {
+    // Left: the crate. Right: packages that it must not depend on.
     let rows: [(&str, &[&str]); 4] = [
         ("kedge-api", &["tokio", "hyper", "kube-client", "tonic"]),
         ("kedge-core", &["tokio", "hyper", "kube-client", "tonic"]),

@@ -1,6 +1,6 @@
-//! The webhooks held against KEDA's: requests through the API server, and what KEDA's webhooks were seen to answer.
+//! The webhooks compared with KEDA's: requests through the API server, and the recorded responses of KEDA's webhooks.
 //!
-//! `keda/admission/NAME.yaml` holds requests that build on one another, `keda/golden/admission/NAME.json` the answers.
+//! `keda/admission/NAME.yaml` holds consecutive requests, `keda/golden/admission/NAME.json` the responses.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,14 +23,14 @@ use crate::compare::differences;
 use crate::known_differences::{KnownDifferences, Row};
 use crate::verdict::{Outcome, Verdict};
 
-/// The label of the namespaces whose objects are judged.
+/// The label of the namespaces whose objects the webhooks validate.
 const LABEL: &str = "parity.example.com/admission";
 
-/// How long the webhooks may take to see what was made a moment before.
-const SIGHT: Duration = Duration::from_secs(20);
+/// How long the caches of the webhooks may take to hold a new object.
+const CACHE_DEADLINE: Duration = Duration::from_secs(20);
 
-/// Triggers without parameters are no mistake to KEDA's webhooks, and stand in many cases that are about something else. This
-/// case is put as it is written; in all others such triggers get what they need.
+/// KEDA's webhooks accept triggers without parameters, which occur in many cases about other rules. This case is sent as it is
+/// written; in all others such triggers get valid parameters.
 const AS_WRITTEN: &str = "admission/scaledobject-target-missing";
 
 /// One case.
@@ -71,7 +71,7 @@ struct Request {
     name: String,
     #[serde(default)]
     dry_run: bool,
-    /// Here the webhooks are waited for instead.
+    /// Not used: the test waits for the webhooks instead.
     #[serde(rename = "hold", default)]
     _hold: u64,
 }
@@ -85,14 +85,14 @@ fn default_name() -> String {
 }
 
 impl AdmissionCase {
-    /// All cases, by name, with what KEDA answered in each.
+    /// All cases, by name, with the responses of KEDA.
     pub(crate) fn read_all() -> Vec<Self> {
         let folder = files::workspace().join("tests/parity/keda");
         let paths = files::list(&folder.join("admission"), "yaml");
-        paths.iter().map(|path| Self::read(path, &folder.join("golden/admission"))).collect()
+        paths.iter().map(|path| Self::load(path, &folder.join("golden/admission"))).collect()
     }
 
-    fn read(path: &Path, golden: &Path) -> Self {
+    fn load(path: &Path, golden: &Path) -> Self {
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a file with a name");
         let options = serde_saphyr::options! { strict_booleans: true };
         let mut case: Self = serde_saphyr::from_str_with_options(&files::read(path), options)
@@ -105,13 +105,13 @@ impl AdmissionCase {
     }
 }
 
-/// Tells the API server to have objects of our namespaces judged at a port of this machine, and waits until it does.
-pub(crate) async fn register(kube: &Kube, port: u16, authority: &str) -> anyhow::Result<()> {
+/// Registers the webhooks at a port of this machine for our namespaces, and waits until the API server calls them.
+pub(crate) async fn register(kube: &Kube, port: u16, ca_pem: &str) -> anyhow::Result<()> {
     let mut configuration = kedge_webhooks::webhook_configuration::configuration();
     for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
         let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default();
         let url = format!("https://localhost:{port}{path}");
-        webhook["clientConfig"] = json!({ "url": url, "caBundle": STANDARD.encode(authority) });
+        webhook["clientConfig"] = json!({ "url": url, "caBundle": STANDARD.encode(ca_pem) });
         webhook["failurePolicy"] = json!("Fail");
         webhook["namespaceSelector"] = json!({ "matchLabels": { LABEL: "on" } });
     }
@@ -120,7 +120,7 @@ pub(crate) async fn register(kube: &Kube, port: u16, authority: &str) -> anyhow:
     let namespace = create_namespace(kube, "admission").await?;
     let bad = json!({ "so": { "idleReplicaCount": 0, "triggers": [{ "type": "cron", "metadata": {} }] } });
     let bad: Entry = serde_json::from_value(bad)?;
-    wait_for("the webhooks are asked", DEADLINE, async || {
+    wait_for("the webhooks are called", DEADLINE, async || {
         let path = format!("{}?dryRun=All", path_of("ScaledObject", &namespace));
         let answer = kube.call(Method::POST, &path, Some(&bad.with_defaults(json!({})))).await;
         match answer.map_err(|error| error.to_string())? {
@@ -137,57 +137,61 @@ async fn create_namespace(kube: &Kube, name: &str) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
-/// Puts the requests of a case. One that breaks is different too, and says why.
+/// Plays a case. A case that fails counts as different, with its error.
 pub(crate) async fn play(kube: &Kube, listed: &KnownDifferences, case: &AdmissionCase) -> Verdict {
     let began = Instant::now();
-    let outcome = match put_all(kube, listed, case).await {
+    let outcome = match play_case(kube, listed, case).await {
         Ok(requests) => Outcome::from_steps(&requests),
         Err(error) => Outcome::Different(vec![format!("broken: {error:#}")]),
     };
     Verdict { case: case.name.clone(), took: began.elapsed(), outcome }
 }
 
-type Judged<'a> = Vec<(String, Vec<Difference>, Vec<&'a Row>)>;
+type RequestResults<'a> = Vec<(String, Vec<Difference>, Vec<&'a Row>)>;
 
-async fn put_all<'a>(kube: &Kube, listed: &'a KnownDifferences, case: &AdmissionCase) -> anyhow::Result<Judged<'a>> {
+async fn play_case<'a>(
+    kube: &Kube,
+    listed: &'a KnownDifferences,
+    case: &AdmissionCase,
+) -> anyhow::Result<RequestResults<'a>> {
     let namespace = create_namespace(kube, &case.name.replace('/', "-")).await?;
-    let put = Put { kube, case, namespace: &namespace };
-    let put = put.put_all(listed).await;
+    let run = AdmissionRun { kube, case, namespace: &namespace };
+    let results = run.play_requests(listed).await;
     kube.done(Method::DELETE, &format!("/api/v1/namespaces/{namespace}"), None).await?;
-    // What has no namespace is named after it.
+    // Cluster-scoped objects have the name of the namespace.
     let cluster_wide = format!("{}/{namespace}", path_of("ClusterTriggerAuthentication", ""));
     kube.call(Method::DELETE, &cluster_wide, None).await?;
-    put
+    results
 }
 
 /// A case that is being played.
-struct Put<'a> {
+struct AdmissionRun<'a> {
     kube: &'a Kube,
     case: &'a AdmissionCase,
     namespace: &'a str,
 }
 
-impl Put<'_> {
-    async fn put_all<'l>(&self, listed: &'l KnownDifferences) -> anyhow::Result<Judged<'l>> {
+impl AdmissionRun<'_> {
+    async fn play_requests<'l>(&self, listed: &'l KnownDifferences) -> anyhow::Result<RequestResults<'l>> {
         for entry in &self.case.objects {
             let object = self.manifest(entry);
             let kind = object["kind"].as_str().unwrap_or_default();
             self.kube.done(Method::POST, &path_of(kind, self.namespace), Some(&object)).await?;
         }
-        let mut judged = Vec::new();
+        let mut results = Vec::new();
         for (index, request) in self.case.requests.iter().enumerate() {
             let name = format!("request {}", index + 1);
             let golden = &self.case.golden[&name];
-            let seen = self.put(request, golden).await?;
+            let seen = self.play_request(request, golden).await?;
             let found = differences(golden, &self.with_kedas_words(seen, golden));
-            judged.push((name.clone(), found, listed.for_step(&self.case.name, &name)));
+            results.push((name.clone(), found, listed.for_step(&self.case.name, &name)));
         }
-        Ok(judged)
+        Ok(results)
     }
 
-    /// Puts a request. Where KEDA denied it, the webhooks may first have to see why: it is tried dry until they do.
-    async fn put(&self, request: &Request, golden: &Value) -> anyhow::Result<Value> {
-        let deadline = Instant::now() + SIGHT;
+    /// Sends a request. Where KEDA denied it, sends dry runs first, until the caches of the webhooks hold the reason.
+    async fn play_request(&self, request: &Request, golden: &Value) -> anyhow::Result<Value> {
+        let deadline = Instant::now() + CACHE_DEADLINE;
         while golden["allowed"] == false && Instant::now() < deadline {
             if self.send(request, "?dryRun=All").await?["allowed"] == false {
                 break;
@@ -219,7 +223,7 @@ impl Put<'_> {
         self.completed(filled(&entry.with_defaults(json!({})), &[("${NS}", self.namespace)]))
     }
 
-    /// Triggers without parameters get what they need.
+    /// Adds valid parameters to triggers without any.
     fn completed(&self, mut object: Value) -> Value {
         let triggers = object.pointer_mut("/spec/triggers").and_then(Value::as_array_mut);
         for trigger in triggers.into_iter().flatten().filter(|_| self.case.name != AS_WRITTEN) {
@@ -230,7 +234,7 @@ impl Put<'_> {
         object
     }
 
-    /// A message that begins with KEDA's words is as good as KEDA's; more may follow.
+    /// Replaces a message that begins with KEDA's by KEDA's: more text may follow.
     fn with_kedas_words(&self, mut seen: Value, golden: &Value) -> Value {
         let text = |value: &Value| value["message"].as_str().map(str::to_owned);
         if let (Some(ours), Some(kedas)) = (text(&seen), text(golden))
@@ -250,7 +254,7 @@ fn parameters(kind: &str) -> Value {
     }
 }
 
-/// An answer in the form in which KEDA's were recorded.
+/// A response in the form in which KEDA's were recorded.
 fn seen(answer: &HttpResponse, namespace: &str) -> Value {
     let mut seen = json!({ "allowed": answer.code.is_success(), "warnings": answer.warnings });
     if !answer.code.is_success() {
@@ -264,7 +268,7 @@ fn seen(answer: &HttpResponse, namespace: &str) -> Value {
 }
 
 #[test]
-fn every_admission_case_can_be_read_and_has_an_answer_to_each_request() {
+fn every_admission_case_can_be_read_and_has_a_response_to_each_request() {
     let cases = AdmissionCase::read_all();
     assert_eq!(cases.len(), 34);
     for case in cases {

@@ -1,4 +1,4 @@
-//! As little of a Kubernetes client as the cases need: any kind, as JSON, by its path.
+//! A small Kubernetes client for the cases: any kind, as JSON, by its path.
 
 use std::path::Path;
 
@@ -8,19 +8,19 @@ use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
-/// Clients with the rights of the administrator.
+/// Clients with the permissions of the administrator.
 pub(crate) struct Kube {
-    /// Asks again when the API server is busy.
-    patient: kube::Client,
-    /// Takes the first answer.
+    /// Retries when the API server is busy.
+    retrying: kube::Client,
+    /// Returns the first response.
     plain: kube::Client,
 }
 
-/// What the API server answered.
+/// A response of the API server.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) code: StatusCode,
-    /// What the API server says beside it.
+    /// The warnings in its headers.
     pub(crate) warnings: Vec<String>,
     pub(crate) body: Value,
 }
@@ -29,18 +29,18 @@ impl Kube {
     pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<Self> {
         let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        let patient = kube::Client::try_from(config.clone())?;
+        let retrying = kube::Client::try_from(config.clone())?;
         config.default_retry = false;
-        Ok(Self { patient, plain: kube::Client::try_from(config)? })
+        Ok(Self { retrying, plain: kube::Client::try_from(config)? })
     }
 
-    /// Sends a request; any status is an answer.
+    /// Sends a request. Any status is a response, not an error.
     pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<HttpResponse> {
-        send(&self.patient, method, path, body).await
+        send(&self.retrying, method, path, body).await
     }
 
-    /// Asks once, whatever the answer.
-    pub(crate) async fn ask(&self, path: &str) -> anyhow::Result<HttpResponse> {
+    /// Sends one GET request, without retries.
+    pub(crate) async fn get_once(&self, path: &str) -> anyhow::Result<HttpResponse> {
         send(&self.plain, Method::GET, path, None).await
     }
 

@@ -1,4 +1,4 @@
-//! What a user could see now, read from the cluster and brought to normal form.
+//! The visible state of a case, read from the cluster in its normal form.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use crate::api::path_of;
 use crate::normal;
 use crate::play::CaseRun;
 
-/// Everything whose reading changes nothing: ScaledObjects, HPAs, replicas of targets, events, TriggerAuthentications.
+/// Captures what can be read without side effects: ScaledObjects, HPAs, replicas of targets, events, TriggerAuthentications.
 pub(crate) async fn take(run: &CaseRun<'_>) -> anyhow::Result<Value> {
     let items = async |kind| run.environment.kube.items(&path_of(kind, &run.namespace)).await;
     let mut targets = Map::new();
@@ -27,31 +27,31 @@ pub(crate) async fn take(run: &CaseRun<'_>) -> anyhow::Result<Value> {
     Ok(run.replacements().normal(&seen))
 }
 
-/// What the external metrics API answers for every external metric of every HPA, and to the questions of the case.
+/// Captures the responses of the external metrics API for every external metric of every HPA, and for the queries of the case.
 ///
-/// Reading a failing metric counts as one more failure, so this comes once, after everything else.
+/// Reading a failing metric counts as one more failure, so this is done once, after everything else.
 pub(crate) async fn metrics(run: &CaseRun<'_>, seen: &Value) -> anyhow::Result<Value> {
     let mut answers = Map::new();
-    let asked = run.case.ask.iter().map(|question| ("so".to_owned(), question.metric.clone()));
-    for (owner, metric) in external_metrics(seen).into_iter().chain(asked) {
+    let queries = run.case.queries.iter().map(|query| ("so".to_owned(), query.metric.clone()));
+    for (owner, metric) in external_metrics(seen).into_iter().chain(queries) {
         let path = format!(
             "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/{}?labelSelector=scaledobject.keda.sh%2Fname%3D{owner}",
             run.namespace,
             metric.replace("${NS}", &run.namespace),
         );
-        let answer = run.environment.kube.ask(&path).await?;
+        let answer = run.environment.kube.get_once(&path).await?;
         let item = |item: &Value| {
             let value = normal::quantity(item["value"].as_str().unwrap_or_default());
             json!({ "metricName": item["metricName"], "metricLabels": item["metricLabels"], "value": value })
         };
-        let said = match answer.body["items"].as_array() {
+        let response = match answer.body["items"].as_array() {
             Some(items) => json!({ "code": answer.code.as_u16(), "items": items.iter().map(item).collect::<Vec<_>>() }),
             None => {
                 let (reason, message) = (&answer.body["reason"], &answer.body["message"]);
                 json!({ "code": answer.code.as_u16(), "reason": reason, "message": message })
             }
         };
-        answers.insert(format!("{owner}/{metric}"), said);
+        answers.insert(format!("{owner}/{metric}"), response);
     }
     Ok(run.replacements().normal(&Value::Object(answers)))
 }
@@ -71,8 +71,8 @@ fn external_metrics(seen: &Value) -> Vec<(String, String)> {
 }
 
 fn authentication(object: &Value) -> Value {
-    let or = |value: &Value, empty: Value| if value.is_null() { empty } else { value.clone() };
-    json!({ "finalizers": or(&object["metadata"]["finalizers"], json!([])), "status": or(&object["status"], json!({})) })
+    let or_empty = |value: &Value, empty: Value| if value.is_null() { empty } else { value.clone() };
+    json!({ "finalizers": or_empty(&object["metadata"]["finalizers"], json!([])), "status": or_empty(&object["status"], json!({})) })
 }
 
 /// The events about our kinds, each once.
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_external_metrics_are_asked_for() {
+    fn only_external_metrics_are_queried() {
         let metrics = json!([{ "type": "Resource", "resource": {} }, { "type": "External", "external": { "metric": { "name": "s0-x" } } }]);
         let seen =
             json!({ "hpas": { "h": { "ownerReferences": [{ "name": "so" }], "spec": { "metrics": metrics } } } });

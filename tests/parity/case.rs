@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::sources::Source;
 
-/// One run.
+/// One case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
@@ -24,12 +24,12 @@ pub(crate) struct Case {
     _about: String,
     #[serde(default)]
     pub(crate) sources: BTreeMap<String, Source>,
-    /// What is there before the first step.
+    /// The objects that exist before the first step.
     #[serde(default)]
     pub(crate) objects: Vec<Entry>,
-    /// Questions to the metrics API that no HPA asks.
-    #[serde(default)]
-    pub(crate) ask: Vec<Question>,
+    /// Queries to the metrics API that no HPA sends.
+    #[serde(rename = "ask", default)]
+    pub(crate) queries: Vec<MetricQuery>,
     /// Texts that may be worded otherwise.
     #[serde(default)]
     pub(crate) free: Free,
@@ -39,7 +39,7 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Step>,
 }
 
-/// One step: what is done, and what must then come true.
+/// One step: actions, and the expectations after them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Step {
@@ -82,14 +82,14 @@ pub(crate) struct Named {
     pub(crate) name: String,
 }
 
-/// A question to the metrics API.
+/// A query to the metrics API.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Question {
+pub(crate) struct MetricQuery {
     pub(crate) metric: String,
 }
 
-/// Texts that a language or a library words itself.
+/// Texts that come from a language or a library, and may differ.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Free {
@@ -106,10 +106,10 @@ impl Case {
     pub(crate) fn read_all() -> Vec<Self> {
         let folder = files::workspace().join("tests/parity/keda");
         let paths = files::list(&folder.join("cases"), "yaml");
-        paths.iter().map(|path| Self::read(path, &folder.join("golden"))).collect()
+        paths.iter().map(|path| Self::load(path, &folder.join("golden"))).collect()
     }
 
-    fn read(path: &Path, golden: &Path) -> Self {
+    fn load(path: &Path, golden: &Path) -> Self {
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a file with a name").to_owned();
         // `n` is a letter here.
         let options = serde_saphyr::options! { strict_booleans: true };
@@ -124,9 +124,9 @@ impl Case {
 }
 
 impl Entry {
-    /// The full manifest in a run.
+    /// The full manifest in a case.
     pub(crate) fn spelled_out(&self) -> Value {
-        // Stories are not to take minutes.
+        // Short, so that a case takes less than minutes.
         self.with_defaults(json!({ "pollingInterval": 2, "cooldownPeriod": 4 }))
     }
 
@@ -144,7 +144,7 @@ impl Entry {
         }
     }
 
-    /// How many pods it has from the beginning.
+    /// How many pods it has at first.
     pub(crate) fn pods(&self) -> u64 {
         match self.spelled_out() {
             object if object["spec"]["template"].is_object() => object["spec"]["replicas"].as_u64().unwrap_or(1),
@@ -178,7 +178,7 @@ fn workload(kind: &str, short: &Value) -> Value {
     json!({ "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name }, "spec": spec })
 }
 
-/// A ScaledObject `so` for the Deployment `web`; null takes a default away.
+/// A ScaledObject `so` for the Deployment `web`; null removes a default.
 fn scaled_object(short: &Value, mut spec: Value) -> Value {
     spec["scaleTargetRef"] = json!({ "name": "web" });
     let mut metadata = json!({ "name": "so" });
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_deployment_has_one_replica_by_default() {
         let rows = [
-            ("nothing said", json!({ "name": "web" }), json!(1)),
+            ("no number", json!({ "name": "web" }), json!(1)),
             ("a number", json!({ "name": "web", "replicas": 3 }), json!(3)),
             ("left to the API server", json!({ "name": "web", "replicas": null }), Value::Null),
         ];
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_takes_over_labels_and_environment() {
+    fn a_workload_has_the_given_labels_and_environment() {
         let made = spelled_out(json!({ "statefulset": { "name": "web", "podLabels": { "role": "load" }, "env": [] } }));
         assert_eq!(made["kind"], "StatefulSet");
         assert_eq!(made["spec"]["serviceName"], "web");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scaled_object_has_defaults_that_null_takes_away() {
+    fn a_scaled_object_has_defaults_that_null_removes() {
         let made = spelled_out(
             json!({ "so": { "cooldownPeriod": null, "pollingInterval": 40, "metadata": { "labels": {} } } }),
         );
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_stays_as_it_is() {
+    fn a_manifest_is_unchanged() {
         let manifest = json!({ "kind": "Secret", "metadata": { "name": "creds" } });
         assert_eq!(spelled_out(manifest.clone()), manifest);
         assert_eq!(Entry(manifest).pods(), 0);

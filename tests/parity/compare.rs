@@ -12,7 +12,7 @@ pub(crate) fn describe(difference: &Difference) -> String {
     format!("{path}\n  KEDA:  {}\n  Kedge: {}", text(expected), text(found))
 }
 
-/// A value as it is written for a reader: text as it is, unless it would be taken for something else.
+/// A value as text for a reader. A text is quoted if it could be taken for another value.
 pub(crate) fn written(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
@@ -27,7 +27,7 @@ fn is_plain(text: &str) -> bool {
         && serde_json::from_str::<Value>(text).is_err()
 }
 
-/// A capture in which all texts that the case leaves open are the same.
+/// A capture in which all texts that the case leaves free are replaced by the same text.
 pub(crate) fn freed(capture: &Value, free: &Free) -> Value {
     let mut capture = capture.clone();
     for (_, object) in capture.get_mut("scaledObjects").and_then(Value::as_object_mut).into_iter().flatten() {
@@ -65,16 +65,16 @@ fn compare_list(path: &str, keda: &[Value], kedge: &[Value]) -> Option<Vec<Diffe
     }
 }
 
-/// Conditions are compared by their type, and then their order.
+/// Compares conditions by their type, and then their order.
 fn compare_conditions(path: &str, old: &[Value], new: &[Value]) -> Vec<Difference> {
     let mut found = Vec::new();
     let kinds = |list: &[Value]| list.iter().map(|condition| condition["type"].clone()).collect::<Vec<_>>();
-    let of = |list: &[Value], kind: &Value| list.iter().find(|condition| condition["type"] == *kind).cloned();
+    let find = |list: &[Value], kind: &Value| list.iter().find(|condition| condition["type"] == *kind).cloned();
     let (old_kinds, new_kinds) = (kinds(old), kinds(new));
     let added = new_kinds.iter().filter(|kind| !old_kinds.contains(kind));
     for kind in old_kinds.iter().chain(added) {
         let below = format!("{path}[{}]", kind.as_str().unwrap_or_default());
-        found.extend(differences_at(&below, of(old, kind).as_ref(), of(new, kind).as_ref(), compare_list));
+        found.extend(differences_at(&below, find(old, kind).as_ref(), find(new, kind).as_ref(), compare_list));
     }
     let common = |list: &[Value], other: &[Value]| -> Value {
         let common = list.iter().filter(|kind| other.contains(kind)).filter_map(Value::as_str);
@@ -85,7 +85,7 @@ fn compare_conditions(path: &str, old: &[Value], new: &[Value]) -> Vec<Differenc
     found
 }
 
-/// Events are a set. Two that differ only in their note are one difference.
+/// Compares events as sets. Two events that differ only in their note are one difference.
 fn compare_events(old: &[Value], new: &[Value]) -> Vec<Difference> {
     let mut found = Vec::new();
     let path = |event: &Value| {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_no_difference() {
+    fn equal_captures_have_no_difference() {
         let capture = json!({ "events": [{ "reason": "A" }], "targets": { "Deployment/web": 3 } });
         assert_eq!(described(capture.clone(), capture), Vec::<String>::new());
     }
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn conditions_are_named_by_their_type_and_keep_their_order() {
         let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status });
-        let of = |list: [Value; 2]| json!({ "status": { "conditions": list } });
-        let keda = of([condition("Ready", "True"), condition("Active", "True")]);
-        let kedge = of([condition("Active", "True"), condition("Ready", "False")]);
+        let object = |list: [Value; 2]| json!({ "status": { "conditions": list } });
+        let keda = object([condition("Ready", "True"), condition("Active", "True")]);
+        let kedge = object([condition("Active", "True"), condition("Ready", "False")]);
         let expected = [
             "status.conditions[Ready].status | KEDA:  True | Kedge: False",
             "status.conditions[order] | KEDA:  Ready, Active | Kedge: Active, Ready",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_looks_like_something_else_is_quoted() {
+    fn a_text_that_could_be_another_value_is_quoted() {
         let rows = [
             (json!("True"), "True"),
             (json!("3"), "\"3\""),

@@ -9,13 +9,13 @@
 //! | `event.REASON` | whether there is such an event |
 //! | `so.status.hpaName`, `hpa.spec.maxReplicas` | a path in the ScaledObject, or in the first HPA |
 //!
-//! `x:` before it speaks of the ScaledObject `x` instead of `so`.
+//! The prefix `x:` selects the ScaledObject `x` instead of `so`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The expectations that are not true yet, with what is true instead.
+/// The expectations that are not met yet, with the actual values.
 pub(crate) fn missing(until: &BTreeMap<String, Value>, seen: &Value) -> BTreeMap<String, Value> {
     let differs = |(expectation, wanted): (&String, &Value)| {
         let value = value_of(expectation, seen);
@@ -45,8 +45,8 @@ fn value_of(expectation: &str, seen: &Value) -> Value {
 
 fn replicas(seen: &Value, name: &str) -> Value {
     let targets = seen["targets"].as_object().into_iter().flatten();
-    let of = |key: &str| key.split_once('/').is_some_and(|(_, found)| found == name);
-    targets.into_iter().find(|(key, _)| of(key)).map(|(_, replicas)| replicas.clone()).unwrap_or_default()
+    let has_name = |key: &str| key.split_once('/').is_some_and(|(_, found)| found == name);
+    targets.into_iter().find(|(key, _)| has_name(key)).map(|(_, replicas)| replicas.clone()).unwrap_or_default()
 }
 
 fn hpas(seen: &Value) -> Value {
@@ -54,7 +54,7 @@ fn hpas(seen: &Value) -> Value {
     if names.is_empty() { Value::Null } else { json!(names.join(",")) }
 }
 
-/// What lies at a path of names and indices with dots between them.
+/// The value at a path of names and indices with dots between them.
 fn at(value: &Value, path: &str) -> Value {
     let step = |value: &Value, part: &str| match value {
         Value::Array(items) => part.parse().ok().and_then(|index: usize| items.get(index)).cloned().unwrap_or_default(),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wish_names_a_value() {
+    fn each_expectation_names_a_value() {
         let rows = [
             ("Ready", json!("True")),
             ("Ready.reason", json!("Fine")),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_true_is_missing() {
+    fn only_unmet_expectations_are_missing() {
         let until = [("Ready".to_owned(), json!("False")), ("replicas".to_owned(), json!(2))].into();
         assert_eq!(missing(&until, &seen()), [("Ready".to_owned(), json!("True"))].into());
         assert_eq!(missing(&[("hpas".to_owned(), Value::Null)].into(), &json!({ "hpas": {} })), [].into());

@@ -1,10 +1,10 @@
-//! The differences that are meant, as users read them: `docs/differences-from-keda.md`.
+//! The intended differences, as users read them: `docs/differences-from-keda.md`.
 //!
-//! Every section of that page is one difference: a heading `## ID: TITLE`, some words, and a table of the cases in which it
-//! shows. The page is read strictly, so that it cannot say less, or other, than it seems to.
+//! Every section of that page is one difference: a heading `## ID: TITLE`, a description, and a table of the cases in which it
+//! occurs. The page is parsed strictly, so that every row has an effect.
 //!
-//! A value is code, in which `…` stands for any text; or one of the words `absent` and `present`, the latter for a list or an
-//! object that is too long to be spelled out.
+//! A value is code, in which `…` matches any text; or one of the words `absent` and `present`, the latter for a list or an
+//! object that is too long to be written out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::compare::written;
 const HEAD: &str = "| case | step | where | KEDA | Kedge |";
 const RULE: &str = "|---|---|---|---|---|";
 
-/// All differences that are meant.
+/// All intended differences.
 #[derive(Debug, Default)]
 pub(crate) struct KnownDifferences(Vec<Row>);
 
@@ -42,12 +42,12 @@ pub(crate) enum Cell {
     Absent,
     /// A list or an object, whatever is in it.
     Present,
-    /// What [`written`] makes of it, in pieces: anything may stand between two.
+    /// The text that [`written`] returns, in pieces: any text may be between two.
     Text(Vec<String>),
 }
 
 impl Row {
-    /// Whether this is the difference that is meant.
+    /// Whether this row lists the difference.
     pub(crate) fn is(&self, found: &Difference) -> bool {
         self.path == found.path && self.keda.is(found.expected.as_ref()) && self.kedge.is(found.found.as_ref())
     }
@@ -72,7 +72,7 @@ impl Cell {
     }
 }
 
-/// Whether a text is these pieces, with anything between two of them.
+/// Whether a text consists of these pieces, with any text between two of them.
 fn consists_of(text: &str, pieces: &[String]) -> bool {
     match pieces {
         [] => false,
@@ -90,11 +90,11 @@ fn consists_of(text: &str, pieces: &[String]) -> bool {
 
 impl KnownDifferences {
     /// Reads the page, which must be well formed.
-    pub(crate) fn read(page: &Path) -> Self {
+    pub(crate) fn load(page: &Path) -> Self {
         Self::parse(&files::read(page)).unwrap_or_else(|problem| panic!("{}: {problem}", page.display()))
     }
 
-    /// What is listed for a step of a case.
+    /// The rows for a step of a case.
     pub(crate) fn for_step(&self, case: &str, step: &str) -> Vec<&Row> {
         self.0.iter().filter(|row| row.case == case && row.step == step).collect()
     }
@@ -139,7 +139,7 @@ impl Section {
         }
         let (table, words): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with('|'));
         if words.concat().trim().is_empty() {
-            return Err(format!("{id} says nothing of why"));
+            return Err(format!("{id} has no description"));
         }
         let [HEAD, RULE, rows @ ..] = &table[..] else {
             return Err(format!("{id} has no table that begins with `{HEAD}` and `{RULE}`"));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_where_and_what() {
+    fn a_row_names_a_place_and_both_values() {
         let rows = "| `cron-active` | in the window | `a.b[Ready].c` | `True` | absent |\n| `x` | y | `z` | `\"3\"` | `` a `b` \\| c `` |";
         let listed = KnownDifferences::parse(&table(rows)).unwrap();
         let row = |case: &str, step: &str, path: &str, keda: &str, kedge| Row {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_says_what_a_value_may_be() {
+    fn a_cell_matches_values() {
         let rows = [
             ("absent", None, true),
             ("absent", Some(json!("absent")), false),

@@ -1,7 +1,7 @@
-//! The normal form of what is seen: without what differs from run to run, from operator to operator, or by chance.
+//! The normal form of captured objects: without what differs from run to run, from operator to operator, or at random.
 //!
-//! No times, uids and versions; quantities are plain decimals; a number of failures says only whether it passed the
-//! threshold; an operator's own name and version on its HPAs are hidden.
+//! Times, uids and versions are removed; quantities are plain decimals; the number of failures is replaced by whether it passed
+//! the threshold; an operator's own name and version on its HPAs are hidden.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use kedge_core::quantity::Quantity;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-/// What is replaced in every text: addresses, names and such, longest first where one contains another.
+/// Replacements in every text: addresses and names, longest first where one contains another.
 #[derive(Debug)]
 pub(crate) struct Replacements(Vec<(String, &'static str)>);
 
@@ -100,7 +100,7 @@ pub(crate) fn hpa(hpa: &Value) -> Value {
     })
 }
 
-/// An event, as what it is about, its type, its reason and its note. None for one that comes by chance.
+/// An event: its object, type, reason and note. `None` for an event that occurs at random.
 ///
 /// KEDA: of several `Scaler TYPE is built` the API keeps the one that was written first. A poll that is cut off may leave
 /// `context canceled` behind.
@@ -114,7 +114,7 @@ pub(crate) fn event(event: &Value) -> Option<Value> {
     (!note.contains("context canceled")).then_some(normal)
 }
 
-/// A quantity as a plain decimal of up to three places: `2500m`, `2.500` and `2500e-3` are all 2.5. What is none stays.
+/// A quantity as a plain decimal of up to three places: `2500m`, `2.500` and `2500e-3` are all 2.5. Other texts are unchanged.
 pub(crate) fn quantity(text: &str) -> String {
     let Ok(quantity) = Quantity::parse(text) else { return text.to_owned() };
     let milli = quantity.milli_value();
@@ -174,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_run_to_run_becomes_a_word() {
-        let words = Replacements::new("parity-x", "127.0.0.1:2000", "127.0.0.1:3000");
+    fn values_that_differ_between_runs_are_replaced() {
+        let replacements = Replacements::new("parity-x", "127.0.0.1:2000", "127.0.0.1:3000");
         let rows = [
             ("Deployment parity-x/web", "Deployment ${NS}/web"),
             ("Get http://127.0.0.1:2000/p", "Get ${HTTP}/p"),
@@ -186,12 +186,12 @@ mod tests {
             ("read 127.0.0.1:54321->127.0.0.1:9", "read 127.0.0.1:<port>->127.0.0.1:9"),
         ];
         for (text, expected) in rows {
-            assert_eq!(words.normal(&json!({ text: [text] })), json!({ expected: [expected] }), "{text}");
+            assert_eq!(replacements.normal(&json!({ text: [text] })), json!({ expected: [expected] }), "{text}");
         }
     }
 
     #[test]
-    fn failures_only_say_whether_they_passed_the_threshold() {
+    fn failure_counts_only_show_whether_they_passed_the_threshold() {
         let rows = [(0, json!(0)), (3, json!("<up to threshold>")), (4, json!("<above threshold>"))];
         for (failures, expected) in rows {
             let object = json!({
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hpa_hides_who_wrote_it_and_keeps_whether_it_scales() {
+    fn an_hpa_hides_its_operator_and_keeps_whether_it_scales() {
         let seen = json!({
             "metadata": { "labels": { "app.kubernetes.io/version": "9", "a": "b" }, "ownerReferences": [{ "name": "so", "uid": "u" }] },
             "spec": { "maxReplicas": 3 },
@@ -224,15 +224,15 @@ mod tests {
     }
 
     #[test]
-    fn events_of_chance_are_left_out() {
-        let of = |note: &str| {
+    fn events_that_occur_at_random_are_left_out() {
+        let normal = |note: &str| {
             let regarding = json!({ "kind": "ScaledObject", "name": "so" });
             event(&json!({ "regarding": regarding, "type": "Normal", "reason": "R", "note": note, "action": "A" }))
         };
         let expected =
             |note: &str| Some(json!({ "on": "ScaledObject/so", "type": "Normal", "reason": "R", "note": note }));
-        assert_eq!(of("Scaler cron is built"), expected("Scaler <type> is built"));
-        assert_eq!(of("Scaler of two words is built"), expected("Scaler of two words is built"));
-        assert_eq!(of("poll: context canceled"), None);
+        assert_eq!(normal("Scaler cron is built"), expected("Scaler <type> is built"));
+        assert_eq!(normal("Scaler of two words is built"), expected("Scaler of two words is built"));
+        assert_eq!(normal("poll: context canceled"), None);
     }
 }

@@ -19,12 +19,12 @@ use crate::sources::Sources;
 use crate::verdict::{Outcome, Verdict};
 use crate::{capture, expectations, steps};
 
-/// How long nothing may change before a capture, unless a step says otherwise.
+/// How long nothing may change before a capture, unless a step sets another time.
 const SETTLE: Duration = Duration::from_secs(5);
 /// How long the expectations of a step may take.
 const DEADLINE: Duration = Duration::from_secs(180);
-/// How long what has settled may take to become what KEDA did: events, above all, may come late.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a settled state may take to match the recording: events, above all, may come late.
+const MATCH_DEADLINE: Duration = Duration::from_secs(60);
 /// How often the cluster is read meanwhile.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,7 @@ pub(crate) struct CaseRun<'a> {
     grpc: String,
 }
 
-/// Plays a case. One that breaks is different too, and says why.
+/// Plays a case. A case that fails counts as different, with its error.
 pub(crate) async fn play(environment: &Environment, case: &Case) -> Verdict {
     let began = Instant::now();
     let run = CaseRun {
@@ -62,23 +62,23 @@ pub(crate) async fn play(environment: &Environment, case: &Case) -> Verdict {
 }
 
 impl<'a> CaseRun<'a> {
-    /// What the placeholders of a case stand for.
+    /// The values of the placeholders of a case.
     pub(crate) fn places(&self) -> [(&'static str, &str); 3] {
         [("${NS}", &self.namespace), ("${HTTP}", self.environment.sources.base()), ("${GRPC}", &self.grpc)]
     }
 
-    /// The words that hide what differs from run to run.
+    /// The replacements of what differs from run to run.
     pub(crate) fn replacements(&self) -> Replacements {
         Replacements::new(&self.namespace, &self.http, &self.grpc)
     }
 
-    /// Plays all steps, and clears up; answers the differences at each step with what is listed for it.
+    /// Plays all steps, and cleans up. Returns the differences at each step with the rows that are listed for it.
     async fn play(&self) -> anyhow::Result<Vec<(String, Vec<Difference>, Vec<&'a Row>)>> {
         let kube = &self.environment.kube;
         kube.done(Method::POST, "/api/v1/namespaces", Some(&json!({ "metadata": { "name": self.namespace } }))).await?;
         let played = self.play_steps().await;
         kube.done(Method::DELETE, &format!("/api/v1/namespaces/{}", self.namespace), None).await?;
-        self.environment.sources.forget(&self.namespace);
+        self.environment.sources.remove(&self.namespace);
         played
     }
 
@@ -116,24 +116,25 @@ impl<'a> CaseRun<'a> {
         .await
     }
 
-    /// Does a step, waits, and compares. `old_events` are those of the steps before.
+    /// Applies a step, waits, and compares. `old_events` are those of the steps before.
     async fn play_step(&self, step: &Step, old_events: &mut Vec<Value>) -> anyhow::Result<Vec<Difference>> {
-        steps::act(self, step).await?;
+        steps::apply_step(self, step).await?;
         let golden = freed(&self.case.golden[&step.name], &self.case.free);
         let seen = self.wait(step, &golden, old_events).await?;
-        let mut capture = with_news(&seen, old_events);
+        let mut capture = with_new_events(&seen, old_events);
         capture["metrics"] = capture::metrics(self, &seen).await?;
-        capture["sourcesWereAsked"] = self.replacements().normal(&self.environment.sources.asked(&self.namespace));
+        capture["sourcesWereAsked"] =
+            self.replacements().normal(&self.environment.sources.last_requests(&self.namespace));
         *old_events = seen["events"].as_array().cloned().unwrap_or_default();
         Ok(differences(&golden, &freed(&capture, &self.case.free)))
     }
 
-    /// Waits until the expectations hold and nothing changes any more; answers what is seen then. An expectation that does not come true
-    /// is no end: the difference from what KEDA did will say more.
+    /// Waits until the expectations are met and nothing changes any more, and returns that state. An expectation that is not met is no
+    /// error: the differences from the recording show more.
     async fn wait(&self, step: &Step, golden: &Value, old_events: &[Value]) -> anyhow::Result<Value> {
         let settle = step.settle.map_or(SETTLE, Duration::from_secs);
         let deadline = Instant::now() + DEADLINE;
-        let (mut last, mut since, mut patient_until) = (Value::Null, Instant::now(), None);
+        let (mut last, mut since, mut match_until) = (Value::Null, Instant::now(), None);
         loop {
             let seen = capture::take(self).await?;
             let now = Instant::now();
@@ -142,23 +143,23 @@ impl<'a> CaseRun<'a> {
             }
             if now - since >= settle {
                 if expectations::missing(&step.until, &seen).is_empty() {
-                    patient_until.get_or_insert(now + PATIENCE);
+                    match_until.get_or_insert(now + MATCH_DEADLINE);
                 }
-                let gives_up = now >= patient_until.unwrap_or(deadline);
-                if gives_up || self.is_expected(step, golden, &with_news(&seen, old_events)) {
+                let gives_up = now >= match_until.unwrap_or(deadline);
+                if gives_up || self.is_expected(step, golden, &with_new_events(&seen, old_events)) {
                     return Ok(seen);
                 }
-            } else if now >= deadline + PATIENCE {
-                bail!("it never comes to rest");
+            } else if now >= deadline + MATCH_DEADLINE {
+                bail!("the state never settles");
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Whether this is what KEDA did, but for what is listed.
+    /// Whether this matches the recording of KEDA, except for the listed differences.
     fn is_expected(&self, step: &Step, golden: &Value, seen: &Value) -> bool {
         let mut golden = golden.clone();
-        // Compared at the end, because to read them may change something.
+        // These are compared at the end, because reading them may have side effects.
         for apart in ["metrics", "sourcesWereAsked"] {
             golden.as_object_mut().expect("a capture is an object").remove(apart);
         }
@@ -172,7 +173,7 @@ impl<'a> CaseRun<'a> {
 }
 
 /// A capture with only those events that were not there before.
-fn with_news(seen: &Value, old_events: &[Value]) -> Value {
+fn with_new_events(seen: &Value, old_events: &[Value]) -> Value {
     let mut seen = seen.clone();
     if let Some(events) = seen.get_mut("events").and_then(Value::as_array_mut) {
         events.retain(|event| !old_events.contains(event));
@@ -183,5 +184,8 @@ fn with_news(seen: &Value, old_events: &[Value]) -> Value {
 #[test]
 fn only_new_events_are_kept() {
     let seen = json!({ "events": [{ "reason": "A" }, { "reason": "B" }], "targets": {} });
-    assert_eq!(with_news(&seen, &[json!({ "reason": "A" })]), json!({ "events": [{ "reason": "B" }], "targets": {} }));
+    assert_eq!(
+        with_new_events(&seen, &[json!({ "reason": "A" })]),
+        json!({ "events": [{ "reason": "B" }], "targets": {} })
+    );
 }

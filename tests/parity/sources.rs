@@ -1,7 +1,7 @@
 //! The sources of events that the cases scale on: Prometheus and JSON over HTTP, and a gRPC external scaler.
 //!
-//! A source is known by the namespace of its case and a name. A case sets what it answers, and may change it at any step.
-//! Both servers remember what each source was asked last.
+//! A source has the namespace of its case and a name. A case sets its response, and may change it at any step. Both servers
+//! record the last request to each source.
 
 #[path = "sources/grpc.rs"]
 mod grpc;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What a source answers.
+/// The response of a source.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Source {
@@ -29,15 +29,15 @@ pub(crate) struct Source {
     empty: bool,
     /// JSON: the document.
     json: Option<Value>,
-    /// HTTP: answer this status instead.
+    /// HTTP: respond with this status instead.
     status: Option<u16>,
-    /// HTTP: answer 401 to a request without these headers.
+    /// HTTP: respond with 401 to a request without these headers.
     require: BTreeMap<String, String>,
-    /// gRPC: the answer to IsActive.
+    /// gRPC: the result of IsActive.
     active: bool,
-    /// gRPC: the metrics there are.
+    /// gRPC: the metric specs.
     specs: Vec<Value>,
-    /// gRPC: methods that fail, with what they say.
+    /// gRPC: methods that fail, with their messages.
     fail: BTreeMap<String, String>,
 }
 
@@ -58,8 +58,8 @@ struct Table(Arc<Mutex<Entries>>);
 #[derive(Debug, Default)]
 struct Entries {
     /// By namespace and name.
-    answers: BTreeMap<(String, String), Source>,
-    asked: BTreeMap<(String, String), Value>,
+    sources: BTreeMap<(String, String), Source>,
+    last_requests: BTreeMap<(String, String), Value>,
 }
 
 impl Sources {
@@ -76,29 +76,29 @@ impl Sources {
         Ok(Self { http, grpc, base: format!("http://{http}"), table, servers })
     }
 
-    /// The base URL of everything that speaks HTTP.
+    /// The base URL of the HTTP sources.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
     /// Replaces the named sources of a namespace.
     pub(crate) fn set(&self, namespace: &str, sources: &BTreeMap<String, Source>) {
-        let of = |(name, source): (&String, &Source)| ((namespace.to_owned(), name.clone()), source.clone());
-        self.table.entries().answers.extend(sources.iter().map(of));
+        let entry = |(name, source): (&String, &Source)| ((namespace.to_owned(), name.clone()), source.clone());
+        self.table.entries().sources.extend(sources.iter().map(entry));
     }
 
-    /// What each source of a namespace was asked last.
-    pub(crate) fn asked(&self, namespace: &str) -> Value {
+    /// The last request to each source of a namespace.
+    pub(crate) fn last_requests(&self, namespace: &str) -> Value {
         let entries = self.table.entries();
-        let asked = entries.asked.iter().filter(|((of, _), _)| of == namespace);
-        Value::Object(asked.map(|((_, name), question)| (name.clone(), question.clone())).collect::<Map<_, _>>())
+        let own = entries.last_requests.iter().filter(|((of, _), _)| of == namespace);
+        Value::Object(own.map(|((_, name), request)| (name.clone(), request.clone())).collect::<Map<_, _>>())
     }
 
-    /// Takes the sources of a namespace away.
-    pub(crate) fn forget(&self, namespace: &str) {
+    /// Removes the sources of a namespace.
+    pub(crate) fn remove(&self, namespace: &str) {
         let mut entries = self.table.entries();
-        entries.answers.retain(|(of, _), _| of != namespace);
-        entries.asked.retain(|(of, _), _| of != namespace);
+        entries.sources.retain(|(of, _), _| of != namespace);
+        entries.last_requests.retain(|(of, _), _| of != namespace);
     }
 }
 
@@ -113,12 +113,12 @@ impl Table {
         self.0.lock().expect("no holder of the lock panics")
     }
 
-    /// Notes a question, and answers the source it was put to, if there is one.
-    fn ask(&self, namespace: &str, name: &str, question: Value) -> Option<Source> {
+    /// Records a request, and returns its source, if there is one.
+    fn record_request(&self, namespace: &str, name: &str, request: Value) -> Option<Source> {
         let key = (namespace.to_owned(), name.to_owned());
         let mut entries = self.entries();
-        let source = entries.answers.get(&key).cloned();
-        entries.asked.insert(key, question);
+        let source = entries.sources.get(&key).cloned();
+        entries.last_requests.insert(key, request);
         source
     }
 }
@@ -132,17 +132,17 @@ mod tests {
     #[tokio::test]
     async fn sources_belong_to_one_namespace() {
         let sources = Sources::start().await.unwrap();
-        let answering = |active| BTreeMap::from([("a".to_owned(), Source { active, ..Source::default() })]);
-        sources.set("one", &answering(true));
-        sources.set("two", &answering(false));
-        assert!(sources.table.ask("one", "a", json!("first")).unwrap().active);
-        assert!(sources.table.ask("one", "absent", json!("lost")).is_none());
-        assert!(!sources.table.ask("two", "a", json!("other")).unwrap().active);
-        sources.table.ask("one", "a", json!("second"));
-        assert_eq!(sources.asked("one"), json!({ "a": "second", "absent": "lost" }));
-        sources.forget("one");
-        assert_eq!(sources.asked("one"), json!({}));
-        assert_eq!(sources.asked("two"), json!({ "a": "other" }));
-        assert!(sources.table.ask("one", "a", json!("again")).is_none());
+        let with_activity = |active| BTreeMap::from([("a".to_owned(), Source { active, ..Source::default() })]);
+        sources.set("one", &with_activity(true));
+        sources.set("two", &with_activity(false));
+        assert!(sources.table.record_request("one", "a", json!("first")).unwrap().active);
+        assert!(sources.table.record_request("one", "absent", json!("lost")).is_none());
+        assert!(!sources.table.record_request("two", "a", json!("other")).unwrap().active);
+        sources.table.record_request("one", "a", json!("second"));
+        assert_eq!(sources.last_requests("one"), json!({ "a": "second", "absent": "lost" }));
+        sources.remove("one");
+        assert_eq!(sources.last_requests("one"), json!({}));
+        assert_eq!(sources.last_requests("two"), json!({ "a": "other" }));
+        assert!(sources.table.record_request("one", "a", json!("again")).is_none());
     }
 }

@@ -10,8 +10,8 @@ use crate::api::path_of;
 use crate::case::{Entry, Step, filled};
 use crate::play::CaseRun;
 
-/// Does what a step says, in its order.
-pub(crate) async fn act(run: &CaseRun<'_>, step: &Step) -> anyhow::Result<()> {
+/// Applies a step, in its order.
+pub(crate) async fn apply_step(run: &CaseRun<'_>, step: &Step) -> anyhow::Result<()> {
     run.environment.sources.set(&run.namespace, &step.sources);
     for entry in &step.apply {
         apply(run, entry).await?;
@@ -26,12 +26,12 @@ pub(crate) async fn act(run: &CaseRun<'_>, step: &Step) -> anyhow::Result<()> {
         let path = format!("{}/{}", path_of(&gone.kind, &run.namespace), gone.name);
         run.environment.kube.done(Method::DELETE, &path, None).await?;
     }
-    // Part of the case: something has time to happen, and the capture shows whether it did.
+    // Part of the case: the capture shows what happened in this time.
     tokio::time::sleep(Duration::from_secs(step.hold)).await;
     Ok(())
 }
 
-/// Creates an object; if it is there already, merges into it.
+/// Creates an object; if it exists, patches it.
 pub(crate) async fn apply(run: &CaseRun<'_>, entry: &Entry) -> anyhow::Result<()> {
     let object = filled(&entry.spelled_out(), &run.places());
     let kind = object["kind"].as_str().context("a manifest without a kind")?;

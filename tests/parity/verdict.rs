@@ -1,4 +1,4 @@
-//! What comes of a case, and of all.
+//! The result of one case, and of all.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use kedge_tests::compare::Difference;
 use crate::compare::describe;
 use crate::known_differences::Row;
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) case: String,
@@ -20,14 +20,14 @@ pub(crate) struct Verdict {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Outcome {
     Same,
-    /// Different as the page says, in these sections.
+    /// Different only as listed in these sections of the page.
     AsListed(BTreeSet<String>),
-    /// What is not as it must be, for a reader.
+    /// The unexpected differences, for a reader.
     Different(Vec<String>),
 }
 
 impl Outcome {
-    /// Judges the differences at each step by what is listed for it. Everything must be listed, and occur.
+    /// Compares the differences at each step with the listed ones. Every difference must be listed, and every listed one must occur.
     pub(crate) fn from_steps(steps: &[(String, Vec<Difference>, Vec<&Row>)]) -> Self {
         let mut problems = Vec::new();
         let mut sections = BTreeSet::new();
@@ -40,7 +40,7 @@ impl Outcome {
                 if found.iter().any(|difference| row.is(difference)) {
                     sections.insert(row.id.clone());
                 } else {
-                    problems.push(format!("{step}: {} differs no more as listed under {}", row.path, row.id));
+                    problems.push(format!("{step}: {} no longer differs as listed under {}", row.path, row.id));
                 }
             }
         }
@@ -78,8 +78,8 @@ impl Tally {
         self.0.push(verdict);
     }
 
-    /// Whether nothing differs but what is listed.
-    pub(crate) fn is_well(&self) -> bool {
+    /// Whether only the listed differences occur.
+    pub(crate) fn is_as_listed(&self) -> bool {
         self.different().next().is_none()
     }
 
@@ -88,7 +88,7 @@ impl Tally {
         self.different().map(|(verdict, _)| verdict.case.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// All that is not as it must be.
+    /// All unexpected differences.
     pub(crate) fn details(&self) -> String {
         let mut lines = Vec::new();
         for (verdict, problems) in self.different() {
@@ -134,21 +134,21 @@ mod tests {
     #[test]
     fn what_differs_must_be_listed_and_what_is_listed_must_differ() {
         let (one, two) = (row("one", "a"), row("two", "b"));
-        let judge = |found: &[&str], listed: Vec<&Row>| {
+        let compare = |found: &[&str], listed: Vec<&Row>| {
             Outcome::from_steps(&[("s".to_owned(), found.iter().map(|path| difference(path)).collect(), listed)])
         };
-        assert_eq!(judge(&[], vec![]), Outcome::Same);
+        assert_eq!(compare(&[], vec![]), Outcome::Same);
         assert_eq!(
-            judge(&["a", "b"], vec![&one, &two]),
+            compare(&["a", "b"], vec![&one, &two]),
             Outcome::AsListed(["one".to_owned(), "two".to_owned()].into())
         );
         let lines = |outcome| match outcome {
             Outcome::Different(problems) => problems,
             other => panic!("{other:?}"),
         };
-        assert_eq!(lines(judge(&["a"], vec![])), ["s: a\n  KEDA:  1\n  Kedge: 2"]);
-        let gone = lines(judge(&["a"], vec![&one, &two]));
-        assert_eq!(gone, ["s: b differs no more as listed under two"]);
+        assert_eq!(lines(compare(&["a"], vec![])), ["s: a\n  KEDA:  1\n  Kedge: 2"]);
+        let gone = lines(compare(&["a"], vec![&one, &two]));
+        assert_eq!(gone, ["s: b no longer differs as listed under two"]);
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             tally.add(Verdict { case: "c".into(), took: Duration::ZERO, outcome });
         }
         assert_eq!(tally.to_string(), "2 same, 1 different, 1 as listed");
-        assert!(!tally.is_well());
+        assert!(!tally.is_as_listed());
         assert_eq!(tally.details(), "\n== c\nx");
     }
 }

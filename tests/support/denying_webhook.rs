@@ -1,4 +1,4 @@
-//! An admission webhook that denies everything it is asked about, and says why.
+//! An admission webhook that denies every request, with a message.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -45,12 +45,12 @@ impl DenyingWebhook {
         Ok(Self { port, ca_pem: made.cert.pem(), server })
     }
 
-    /// Where it is.
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("https://localhost:{}/", self.port)
     }
 
-    /// Who signed its certificate, PEM.
+    /// The CA of its certificate, PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }

@@ -26,7 +26,7 @@ impl Exposition {
         let shown = gauges.clone();
         let server = tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
-                // A scraper that goes away in the middle is its own loss.
+                // A scraper that closes its connection early loses its response.
                 let _ = answer(connection, &render(&shown)).await;
             }
         });
@@ -58,7 +58,7 @@ fn render(gauges: &Mutex<BTreeMap<String, f64>>) -> String {
 }
 
 async fn answer(mut connection: TcpStream, text: &str) -> std::io::Result<()> {
-    // One small request a connection; what it asks for does not matter.
+    // One small request per connection; its path does not matter.
     let mut request = [0; 4096];
     let _ = connection.read(&mut request).await?;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4\r\nconnection: close";

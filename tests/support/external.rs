@@ -1,4 +1,4 @@
-//! External scalers as processes of their own, steered by the file that holds their queue, and triggers that ask them.
+//! External scalers as separate processes, controlled by the file that holds their queue, and triggers for them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// How soon a scaler listens, on a busy machine.
+/// The time in which a scaler must listen, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(180);
 
-/// A scaler that authors are shown. It ends when this value is dropped, and when this process ends in any way.
+/// One of the example scalers. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
 pub struct ExampleScaler {
     program: PathBuf,
@@ -27,7 +27,7 @@ pub struct ExampleScaler {
 }
 
 impl ExampleScaler {
-    /// Prepares one that speaks without TLS. The queue is empty, and nothing runs yet.
+    /// Prepares one without TLS. The queue is empty, and nothing runs yet.
     pub fn plain(program: PathBuf) -> anyhow::Result<Self> {
         let (port, folder) = (Port::reserve()?, tempfile::tempdir()?);
         let queue = folder.path().join("queue").display().to_string();
@@ -37,7 +37,7 @@ impl ExampleScaler {
         Ok(scaler)
     }
 
-    /// Prepares one that speaks TLS, with a certificate of its own.
+    /// Prepares one with TLS and a self-signed certificate.
     pub fn with_tls(program: PathBuf) -> anyhow::Result<Self> {
         let mut scaler = Self::plain(program)?;
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
@@ -76,17 +76,17 @@ impl ExampleScaler {
         fs::write(&new, queue).and_then(|()| fs::rename(&new, &file)).expect("a folder that can be written");
     }
 
-    /// Takes the queue away: its length is not known.
-    pub fn lose_queue(&self) {
+    /// Removes the queue, so that its length is unknown.
+    pub fn remove_queue(&self) {
         fs::remove_file(self.queue()).expect("a folder that can be written");
     }
 
-    /// What a trigger's `scalerAddress` is.
+    /// The `scalerAddress` of a trigger.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port.number)
     }
 
-    /// The CA to trust, as PEM, if it speaks TLS.
+    /// The CA to trust, as PEM, with TLS.
     pub fn ca_pem(&self) -> Option<&str> {
         self.ca_pem.as_deref()
     }
@@ -96,14 +96,14 @@ impl ExampleScaler {
     }
 }
 
-/// A trigger that asks the scaler at this address.
+/// A trigger that polls the scaler at this address.
 pub fn external(address: &str, metadata: Value) -> Value {
     let mut trigger = json!({ "type": "external", "metadata": { "scalerAddress": address } });
     json_patch::merge(&mut trigger["metadata"], &metadata);
     trigger
 }
 
-/// A trigger that asks it, and listens to it.
+/// A trigger that polls the scaler, and receives its pushes.
 pub fn external_push(address: &str, metadata: Value) -> Value {
     let mut trigger = external(address, metadata);
     trigger["type"] = json!("external-push");

@@ -30,7 +30,7 @@ pub struct Behaviour {
     pub is_active: bool,
 }
 
-/// What comes of a call.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallResult {
     Answers,
@@ -43,7 +43,7 @@ pub enum CallResult {
 }
 
 impl Behaviour {
-    /// Good ones: one metric, `jobs`, of which a replica takes 10; there is work if there are any.
+    /// Valid responses: one metric `jobs` with a target of 10 per replica, active if there are any jobs.
     pub fn good(jobs: f64) -> Self {
         let (specs, values) = (vec![spec("jobs", 10)], vec![value("jobs", jobs)]);
         Self { call_result: CallResult::Answers, specs, values, is_active: jobs > 0.0 }
@@ -71,7 +71,7 @@ pub fn spec(name: &str, target: i64) -> MetricSpec {
     MetricSpec { metric_name: name.to_owned(), target_size: target, target_size_float: 0.0 }
 }
 
-/// A value that says it is of this metric.
+/// A value with the name of this metric.
 pub fn value(name: &str, value: f64) -> MetricValue {
     MetricValue { metric_name: name.to_owned(), metric_value: 0, metric_value_float: value }
 }
@@ -88,7 +88,7 @@ pub struct FaultyScaler {
 #[derive(Debug)]
 struct ScalerState {
     behaviour: watch::Sender<Behaviour>,
-    asked: watch::Sender<u64>,
+    calls: watch::Sender<u64>,
     metadata: watch::Sender<BTreeMap<String, String>>,
 }
 
@@ -97,7 +97,7 @@ impl FaultyScaler {
     pub async fn start(behaviour: Behaviour) -> anyhow::Result<Self> {
         let state = ScalerState {
             behaviour: watch::Sender::new(behaviour),
-            asked: Default::default(),
+            calls: Default::default(),
             metadata: Default::default(),
         };
         let state = Arc::new(state);
@@ -106,30 +106,30 @@ impl FaultyScaler {
         let server = Server::builder()
             .serve_with_incoming(ExternalScalerServer::new(Service(state.clone())), TcpIncoming::from(back));
         let serving = tokio::spawn(async { drop(server.await) });
-        let fronting = tokio::spawn(pass_on(front, behind, state.clone()));
+        let fronting = tokio::spawn(forward(front, behind, state.clone()));
         Ok(Self { address, state, tasks: [serving, fronting] })
     }
 
-    /// What a trigger's `scalerAddress` is.
+    /// The `scalerAddress` of a trigger.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Behaves so from now on; also calls under call_result are ended so.
+    /// Sets the behaviour from now on, also for calls that are not answered yet.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         self.state.behaviour.send_replace(behaviour);
     }
 
-    /// What the trigger state in the last call.
+    /// The metadata of the trigger in the last call.
     pub fn metadata(&self) -> BTreeMap<String, String> {
         self.state.metadata.borrow().clone()
     }
 
-    /// Waits until it was asked so often from now on, or found not to be there.
+    /// Waits for this many further calls. Connections that are reset count as calls.
     pub async fn until_called(&self, times: u64) -> anyhow::Result<()> {
-        let mut asked = self.state.asked.subscribe();
-        let wanted = *asked.borrow() + times;
-        let waiting = asked.wait_for(|count| *count >= wanted);
+        let mut calls = self.state.calls.subscribe();
+        let wanted = *calls.borrow() + times;
+        let waiting = calls.wait_for(|count| *count >= wanted);
         tokio::time::timeout(DEADLINE, waiting).await??;
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Drop for FaultyScaler {
 
 impl ScalerState {
     fn count(&self) {
-        self.asked.send_modify(|count| *count += 1);
+        self.calls.send_modify(|count| *count += 1);
     }
 
     fn resets(&self) -> bool {
@@ -167,8 +167,8 @@ impl ScalerState {
     }
 }
 
-/// Passes connections on to the server behind, while none are to be reset.
-async fn pass_on(front: TcpListener, behind: SocketAddr, state: Arc<ScalerState>) {
+/// Forwards connections to the server behind, unless they are to be reset.
+async fn forward(front: TcpListener, behind: SocketAddr, state: Arc<ScalerState>) {
     while let Ok((mut caller, _)) = front.accept().await {
         let state = state.clone();
         tokio::spawn(async move {
@@ -198,9 +198,9 @@ impl Service {
     fn follow<T: PartialEq + Clone + Send + Sync + 'static>(&self, select: fn(&Behaviour) -> T) -> ResponseStream<T> {
         let state = (self.0.behaviour.subscribe(), None::<T>);
         let changes = stream::unfold(state, move |(mut behaviour, last)| async move {
-            let is_news =
+            let is_changed =
                 |now: &Behaviour| now.call_result == CallResult::Answers && last.as_ref() != Some(&select(now));
-            let now = select(&*behaviour.wait_for(is_news).await.ok()?);
+            let now = select(&*behaviour.wait_for(is_changed).await.ok()?);
             Some((Ok(now.clone()), (behaviour, Some(now))))
         });
         changes.boxed()

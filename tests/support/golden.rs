@@ -1,5 +1,5 @@
-//! Golden folders: `tests/golden/TOPIC/CASE/` with what is given and what is expected of it. `UPDATE_GOLDEN=1` rewrites what is
-//! expected; the difference is the review.
+//! Golden folders: `tests/golden/TOPIC/CASE/` with the input and the expected output. `UPDATE_GOLDEN=1` rewrites the expected output;
+//! the difference is the review.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ impl Case {
         self.folder.join(file)
     }
 
-    /// Holds a text against a file. Answers what is wrong, if anything is.
+    /// Compares a text with a file. Returns the first difference.
     pub fn differs(&self, file: &str, text: &str) -> Option<String> {
         let path = self.path(file);
         if std::env::var_os("UPDATE_GOLDEN").is_some() {

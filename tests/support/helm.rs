@@ -14,7 +14,7 @@ pub fn chart() -> PathBuf {
     files::workspace().join("config/helm/kedge")
 }
 
-/// Runs helm. Answers what it printed, or what it complained about.
+/// Runs helm. Returns its standard output, or the standard error of a failure.
 pub fn helm(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String, String> {
     let program = tools::path(Tool::Helm).expect("helm");
     let output = Command::new(program).args(arguments).output().expect("helm starts");
@@ -46,7 +46,7 @@ impl Document {
 /// Renders the chart as the release `keda` in the namespace `keda`, with further arguments of `helm template`.
 pub fn template(arguments: &[&str]) -> Result<Vec<Document>, String> {
     let chart = chart().display().to_string();
-    // Helm as it is built here believes that it is very old.
+    // Helm as it is built here has a very old default for this version.
     let fixed = ["template", "keda", &chart, "--namespace=keda", "--kube-version=1.36"];
     let rendered = helm(fixed.iter().chain(arguments))?;
     let texts = rendered.split("---\n# Source: ").filter(|text| !text.trim().is_empty());
@@ -54,7 +54,7 @@ pub fn template(arguments: &[&str]) -> Result<Vec<Document>, String> {
 }
 
 fn document(text: &str) -> Document {
-    let (_, text) = text.split_once('\n').expect("a line that says where it is from");
+    let (_, text) = text.split_once('\n').expect("a line with the name of the template");
     let object = serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     Document { text: format!("{}\n", text.trim_end()), object }
 }

@@ -1,5 +1,5 @@
-//! What happened in a namespace, version by version, as the API server sent it: for invariants that must hold
-//! all the time and not only at the end.
+//! Every version of the objects in a namespace, as the API server sent it: for invariants that must hold all the time and
+//! not only at the end.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -22,24 +22,24 @@ pub struct Version {
     pub is_deleted: bool,
 }
 
-/// Listens to the ScaledObjects and Deployments of a namespace until it is dropped.
+/// Watches the ScaledObjects and Deployments of a namespace until it is dropped.
 #[derive(Debug)]
 pub struct History {
     versions: Arc<Mutex<Vec<Version>>>,
-    listeners: Vec<JoinHandle<()>>,
+    watches: Vec<JoinHandle<()>>,
 }
 
 impl History {
-    /// Begins to listen.
-    pub async fn listen(client: &Client, namespace: &str) -> Result<Self, kube::Error> {
+    /// Starts the watches.
+    pub async fn watch(client: &Client, namespace: &str) -> Result<Self, kube::Error> {
         let versions = Arc::<Mutex<Vec<Version>>>::default();
-        let mut listeners = Vec::new();
+        let mut watches = Vec::new();
         for resource in [scaled_objects(), deployments()] {
             let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
             let begin = api.list(&ListParams::default()).await?.metadata.resource_version.unwrap_or_default();
-            listeners.push(tokio::spawn(follow(api, resource, begin, versions.clone())));
+            watches.push(tokio::spawn(follow(api, resource, begin, versions.clone())));
         }
-        Ok(Self { versions, listeners })
+        Ok(Self { versions, watches })
     }
 
     /// Every version so far, in the order in which they were written.
@@ -52,7 +52,7 @@ impl History {
 
 impl Drop for History {
     fn drop(&mut self) {
-        self.listeners.iter().for_each(JoinHandle::abort);
+        self.watches.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -74,7 +74,7 @@ async fn follow(api: Api<DynamicObject>, resource: ApiResource, begin: String, v
                     last = bookmark.metadata.resource_version;
                     continue;
                 }
-                WatchEvent::Error(error) => panic!("the history of {} has a hole: {error:?}", resource.plural),
+                WatchEvent::Error(error) => panic!("the history of {} is incomplete: {error:?}", resource.plural),
             };
             last = object.metadata.resource_version.clone().unwrap_or_default();
             let version = Version {

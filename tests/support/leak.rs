@@ -1,4 +1,4 @@
-//! A secret is nowhere: what tests use as passwords and tokens is looked for in everything that others can read.
+//! Leak checks: searches for the passwords and tokens of tests in everything that others can read.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::namespace::TestNamespace;
 
-/// Kinds in which a secret has no business; `Secret` itself is not among them.
+/// Kinds that must not hold a secret; `Secret` itself is not among them.
 const KINDS: &str = "scaledobjects,scaledjobs,triggerauthentications,clustertriggerauthentications,hpa,deployments,replicasets,\
     pods,events,events.events.k8s.io,configmaps,services,leases,apiservices,namespaces";
 
-/// A part of every secret of this process, and of nothing else in the world.
+/// A part of every secret of this process, and of nothing else.
 pub fn marker() -> &'static str {
     static MARKER: LazyLock<String> = LazyLock::new(|| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
@@ -42,7 +42,7 @@ pub async fn places(namespace: &TestNamespace<'_>, operator: &RunningOperator, m
     places.iter().flat_map(find).collect()
 }
 
-/// The logs of every operator, of the control plane, and of who asked the API server for what.
+/// The logs of every operator and of the control plane, and the audit log.
 fn logs(cluster: &Cluster) -> Vec<(String, String)> {
     let mut paths = vec![cluster.audit_log()];
     collect_logs(cluster.folder(), &mut paths);
@@ -58,7 +58,7 @@ fn collect_logs(folder: &Path, paths: &mut Vec<PathBuf>) {
         let path = entry.path();
         let is_log = path.parent().is_some_and(|parent| parent.ends_with("logs"));
         match path.is_dir() {
-            // What etcd and the API server keep is theirs.
+            // The data of etcd holds the Secrets themselves.
             true if !path.ends_with("etcd") => collect_logs(&path, paths),
             false if is_log => paths.push(path),
             _ => {}

@@ -3,9 +3,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`files`] | the folders that tests read |
-//! | [`golden`] | golden folders: what is given, and what is expected of it |
+//! | [`golden`] | golden folders: input and expected output |
 //! | [`helm`] | the chart, rendered |
-//! | [`page`] | tables of pages that tests read and users too |
+//! | [`page`] | tables of documentation pages that tests read |
 //! | [`pattern`] | names chosen by patterns |
 //! | [`compare`] | the differences between two JSON values |
 //! | [`csv`] | golden tables |
@@ -13,11 +13,11 @@
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`denying_webhook`] | an admission webhook that denies |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
-//! | [`snapshot`] | a namespace as it is, to be compared |
+//! | [`snapshot`] | the state of a namespace, to be compared |
 //! | [`history`] | every version that the objects of a namespace had |
-//! | [`leak`] | looking for secrets where they must not be |
-//! | [`namespace`] | a namespace in which a test tells a namespace |
-//! | [`external`] | external scalers as processes of their own, and triggers that ask them |
+//! | [`leak`] | searches for secrets where they must not be |
+//! | [`namespace`] | a namespace for one test, and builders for its objects |
+//! | [`external`] | external scalers as separate processes, and triggers for them |
 //! | [`faulty_scaler`] | an external scaler that fails in the ways that a test sets |
 //! | [`programs`] | the programs of this checkout |
 

@@ -1,4 +1,4 @@
-//! A namespace of its own in which a test tells a namespace: builders that say only what matters, and waiting for what must come.
+//! A namespace for one test: builders for its objects with short defaults, and waits for conditions.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -56,10 +56,10 @@ impl<'a> TestNamespace<'a> {
         self.cluster.kubectl(arguments.into_iter().chain([namespace.as_str()])).expect("kubectl")
     }
 
-    /// An object as JSON; null if it is not there.
+    /// An object as JSON; null if it does not exist.
     pub fn get(&self, kind: &str, name: &str) -> Value {
         if let Some(plural) = api_path(kind) {
-            return self.read(&format!("{plural}/{name}"));
+            return self.get_path(&format!("{plural}/{name}"));
         }
         let text = self.kubectl(["get", kind, name, "--ignore-not-found", "--output=json"]);
         serde_json::from_str(&text).unwrap_or(Value::Null)
@@ -67,16 +67,16 @@ impl<'a> TestNamespace<'a> {
 
     /// All objects of a kind, as a list.
     pub fn list(&self, kind: &str) -> Value {
-        self.read(api_path(kind).unwrap_or_else(|| panic!("the path of {kind} is not known")))
+        self.get_path(api_path(kind).unwrap_or_else(|| panic!("the path of {kind} is not known")))
     }
 
     /// Reads a path with `{}` in place of this namespace.
-    fn read(&self, path: &str) -> Value {
+    fn get_path(&self, path: &str) -> Value {
         let path = path.replace("{}", &self.name);
         self.cluster.read(&path).expect("the API server answers").unwrap_or_default()
     }
 
-    /// The replicas that a workload asks for.
+    /// The desired replicas of a workload.
     pub fn replicas(&self, kind: &str, name: &str) -> Option<i64> {
         self.get(kind, name)["spec"]["replicas"].as_i64()
     }
@@ -102,12 +102,12 @@ impl<'a> TestNamespace<'a> {
     /// The notes of all events on an object with this reason.
     pub fn events(&self, reason: &str) -> Vec<String> {
         let all = self.list("event");
-        let of = |event: &&Value| event["reason"] == reason;
+        let has_reason = |event: &&Value| event["reason"] == reason;
         all["items"]
             .as_array()
             .into_iter()
             .flatten()
-            .filter(of)
+            .filter(has_reason)
             .map(|event| event["note"].as_str().unwrap_or_default().to_owned())
             .collect()
     }
@@ -132,7 +132,7 @@ impl<'a> TestNamespace<'a> {
         self.events(reason)
     }
 
-    /// Waits until a Deployment asks for this many replicas.
+    /// Waits until a Deployment has this many desired replicas.
     pub async fn until_replicas(&self, name: &str, wanted: i64) {
         self.until(&format!("{name} has {wanted} replicas"), Some(wanted), |namespace| {
             namespace.replicas("deployment", name)
@@ -174,7 +174,7 @@ pub fn workload(kind: &str, name: &str, replicas: i64) -> Value {
     object
 }
 
-/// A TriggerAuthentication, or one of the cluster.
+/// A TriggerAuthentication or ClusterTriggerAuthentication.
 pub fn authentication(kind: &str, name: &str, spec: Value) -> Value {
     json!({ "apiVersion": "keda.sh/v1alpha1", "kind": kind, "metadata": { "name": name }, "spec": spec })
 }

@@ -1,4 +1,4 @@
-//! Tables of pages that tests read and users too.
+//! Tables of documentation pages that tests read.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub fn code(cell: &str) -> Option<String> {
     double.or_else(single).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Prints a line at once: what `println!` prints, the test harness keeps back until the end.
+/// Prints a line at once: the test harness captures the output of `println!` until the end.
 pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -1,6 +1,6 @@
 //! Names chosen by patterns.
 
-/// Whether a name fits a pattern, in which `*` stands for anything.
+/// Whether a name fits a pattern, in which `*` matches any text.
 pub fn fits(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_any_text() {
         let rows = [
             ("cron-active", "*", true),
             ("cron-active", "cron-*", true),

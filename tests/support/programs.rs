@@ -19,27 +19,27 @@ pub fn xtask() -> PathBuf {
     built("xtask")
 }
 
-/// Runs a task; answers whether it succeeded, and what it printed on both outputs.
+/// Runs a task. Returns whether it succeeded, and what it printed on both outputs.
 pub fn run_xtask(arguments: &[&str]) -> (bool, String) {
     let output = Command::new(xtask()).args(arguments).output().expect("xtask starts");
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The path of the external scaler in Rust that authors are shown.
+/// The path of the example of an external scaler in Rust.
 pub fn rust_scaler() -> PathBuf {
     // Cargo builds the example beside every program.
     once("examples/scaler", |_| cargo_build("kedge"))
 }
 
-/// The path of the external scaler in Go that authors are shown.
+/// The path of the example of an external scaler in Go.
 pub fn go_scaler() -> PathBuf {
     once("examples/scaler-go", |program| {
         let mut go = Command::new("go");
         go.args(["build", "-trimpath", "-o"]).arg(program).arg(".").env("CGO_ENABLED", "0");
         let output = go.current_dir(workspace().join("docs/examples/scaler-go")).output().expect("go starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "docs/examples/scaler-go does not build; go says:\n{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "docs/examples/scaler-go does not build; go says:\n{stderr}");
     })
 }
 

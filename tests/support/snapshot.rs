@@ -1,5 +1,5 @@
-//! A namespace as it is: what a user can see of its ScaledObjects, HPAs and Deployments, without what differs from run to run
-//! (times, versions, uids).
+//! The visible state of a namespace: its ScaledObjects, HPAs and Deployments, without what differs from run to run (times,
+//! versions, uids).
 
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
@@ -48,12 +48,12 @@ pub async fn snapshot(client: &Client, namespace: &str) -> Result<Value, kube::E
         "hpas": list(hpas(), hpa).await?,
         "replicas": list(deployments(), |object| object["spec"]["replicas"].clone()).await?,
     });
-    forget_lost_hpas(&mut seen);
+    remove_stale_hpa_conditions(&mut seen);
     Ok(seen)
 }
 
-/// Where there is no HPA, as in a pause, HPAActive repeats the last word of the one there was: that depends on the moment it went.
-fn forget_lost_hpas(seen: &mut Value) {
+/// Removes HPAActive where there is no HPA, as in a pause: it repeats the last state of the deleted HPA, which depends on timing.
+fn remove_stale_hpa_conditions(seen: &mut Value) {
     let hpas = seen["hpas"].as_object().cloned().unwrap_or_default();
     for object in seen["scaledObjects"].as_object_mut().into_iter().flat_map(Map::values_mut) {
         let status = &mut object["status"];
@@ -77,7 +77,7 @@ fn scaled_object(object: &Value) -> Value {
     status["conditions"] = Value::Object(conditions.iter().map(word).collect());
     json!({
         "finalizers": object["metadata"]["finalizers"],
-        "isGoing": object["metadata"].get("deletionTimestamp").is_some(),
+        "isBeingDeleted": object["metadata"].get("deletionTimestamp").is_some(),
         "status": status,
     })
 }

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use super::{cases, render};
 use crate::shared;
 
-/// The pod that a Deployment would make.
+/// The pod that a Deployment would create.
 fn pod(deployment: &Document) -> Value {
     let template = &deployment.object["spec"]["template"];
     let name = &deployment.object["metadata"]["name"];
     let mut spec = template["spec"].clone();
-    // The accounts and the priority are not made here.
+    // The service accounts and priority classes do not exist here.
     spec["serviceAccountName"] = json!("default");
     spec.as_object_mut().unwrap().remove("priorityClassName");
     json!({
@@ -25,8 +25,8 @@ fn pod(deployment: &Document) -> Value {
     })
 }
 
-/// What the API server would say.
-fn judged(cluster: &Cluster, pod: &Value) -> anyhow::Result<String> {
+/// Creates the pod as a dry run.
+fn dry_run(cluster: &Cluster, pod: &Value) -> anyhow::Result<String> {
     let file = tempfile::NamedTempFile::new()?;
     fs::write(file.path(), pod.to_string())?;
     cluster.kubectl(["create", "--dry-run=server", "--filename", &file.path().display().to_string()])
@@ -48,9 +48,9 @@ async fn pods_satisfy_the_restricted_standard() {
     for case in cases() {
         for deployment in render(&case).iter().filter(|document| document.is("Deployment")) {
             let pod = pod(deployment);
-            let verdict = judged(cluster, &pod).map_err(|error| error.to_string());
+            let verdict = dry_run(cluster, &pod).map_err(|error| error.to_string());
             match pod["spec"]["hostNetwork"] == json!(true) || case.name == "pods" {
-                // These ask for what the standard forbids: the network of the node, a container without a context.
+                // These request what the standard forbids: the host network, a container without a security context.
                 true => assert!(
                     verdict.as_ref().is_err_and(|error| error.contains("PodSecurity")),
                     "{}: {verdict:?}",

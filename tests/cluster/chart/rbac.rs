@@ -1,4 +1,4 @@
-//! What the roles of the chart allow, set of values by set of values.
+//! What the roles of the chart allow, for each set of values.
 
 use kedge_tests::golden;
 use kedge_tests::helm::Document;
@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use super::{cases, render};
 
-/// One rule: in which role, where, and what.
+/// One permission of a role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rule {
     pub(super) role: String,
     pub(super) group: String,
     pub(super) resource: String,
     pub(super) verb: String,
-    /// The names it is limited to; empty is all.
+    /// The resource names that it is limited to; empty means all.
     pub(super) names: Vec<String>,
 }
 
 impl Rule {
-    fn is_of_the_cluster(&self) -> bool {
+    fn is_cluster_wide(&self) -> bool {
         self.role.starts_with("ClusterRole ")
     }
 }
@@ -27,7 +27,7 @@ fn words(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// All rules that the roles among these objects give. Roles for people are left out.
+/// All rules of the roles among these objects, without the roles for users.
 pub(super) fn rules(documents: &[Document]) -> Vec<Rule> {
     let roles = documents.iter().filter(|document| document.is("Role") || document.is("ClusterRole"));
     let mut rules = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn expected_rules(name: &str) -> Vec<Rule> {
 }
 
 #[test]
-fn nothing_is_allowed_for_everything_unless_it_is_written() {
+fn no_role_has_wildcards_unless_the_values_set_them() {
     for case in cases().iter().filter(|case| case.name != "any-kind") {
         let rules = rules(&render(case));
         assert!(!rules.is_empty() || case.name == "without-rbac", "{}", case.name);
@@ -68,7 +68,7 @@ fn nothing_is_allowed_for_everything_unless_it_is_written() {
 }
 
 #[test]
-fn secrets_are_never_written_but_for_the_certificates() {
+fn only_the_secret_of_the_certificates_is_written() {
     for case in cases() {
         for rule in rules(&render(&case)).iter().filter(|rule| rule.resource == "secrets") {
             let reads = ["get", "list", "watch"].contains(&rule.verb.as_str());
@@ -80,8 +80,8 @@ fn secrets_are_never_written_but_for_the_certificates() {
 }
 
 #[test]
-fn secrets_are_read_where_it_was_allowed() {
-    // Left: the set. Rule: the roles that allow to read Secrets other than the certificates, and which.
+fn secrets_are_read_only_where_the_values_allow_it() {
+    // Left: the set of values. Right: the roles that may read Secrets other than the certificates, and the names of the Secrets.
     let named = "broker database";
     let rows: [(&str, &[(&str, &str)]); 5] = [
         ("default", &[("ClusterRole keda-operator", "")]),
@@ -108,13 +108,13 @@ fn secrets_are_read_where_it_was_allowed() {
 }
 
 #[test]
-fn with_namespaces_given_the_rest_of_the_cluster_is_out_of_reach() {
-    // What has no namespace.
+fn with_watched_namespaces_no_role_reaches_the_others() {
+    // Cluster-scoped resources.
     let authentications = ["clustertriggerauthentications", "clustertriggerauthentications/status"];
     let unavoidable = [&authentications[..], &["apiservices", "validatingwebhookconfigurations"]].concat();
     for name in ["namespaced", "namespaced-and-restricted", "webhooks-apart-namespaced"] {
         let rules = expected_rules(name);
-        let mut of_cluster = rules.iter().filter(|rule| rule.is_of_the_cluster());
+        let mut of_cluster = rules.iter().filter(|rule| rule.is_cluster_wide());
         assert_eq!(of_cluster.find(|rule| !unavoidable.contains(&rule.resource.as_str())), None, "{name}");
         let mut of_webhooks = rules.iter().filter(|rule| rule.role.ends_with("-webhook"));
         let writes = of_webhooks.find(|rule| !["get", "list", "watch"].contains(&rule.verb.as_str()));
@@ -124,7 +124,7 @@ fn with_namespaces_given_the_rest_of_the_cluster_is_out_of_reach() {
 }
 
 #[test]
-fn what_may_be_changed_without_a_namespace_is_named() {
+fn rules_for_cluster_scoped_objects_are_limited_to_names() {
     for case in cases() {
         for rule in rules(&render(&case)) {
             let registered = ["apiservices", "validatingwebhookconfigurations"].contains(&rule.resource.as_str());

@@ -1,19 +1,19 @@
-//! Values that are refused before anything is installed: by the schema, or with a remedy where KEDA's chart has the value.
+//! Values that are rejected before anything is installed: by the schema, or with a remedy where KEDA's chart has the value.
 
 use std::io::Write;
 
 use kedge_tests::{files, helm};
 use serde_json::Value;
 
-/// Renders with these values, written as YAML.
-fn complaint(values: &str) -> Option<String> {
+/// Renders the chart with these values, written as YAML. Returns the error, if there is one.
+fn render_error(values: &str) -> Option<String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(values.as_bytes()).unwrap();
     helm::template(&["--set=crds.install=false", &format!("--values={}", file.path().display())]).err()
 }
 
 #[test]
-fn wrong_values_are_refused_by_name() {
+fn invalid_values_are_rejected_with_their_path() {
     let rows = [
         ("an unknown value", "replicas: 2", "additional properties 'replicas' not allowed"),
         (
@@ -21,10 +21,10 @@ fn wrong_values_are_refused_by_name() {
             "operator: { replicas: 2 }",
             "at '/operator': additional properties 'replicas'",
         ),
-        ("words instead of a number", "operator: { replicaCount: two }", "at '/operator/replicaCount': got string"),
-        ("a number below the least", "operator: { replicaCount: -1 }", "at '/operator/replicaCount': minimum"),
-        ("a name that is none", "operator: { name: Keda_Operator }", "at '/operator/name'"),
-        ("a policy that is none", "image: { pullPolicy: Sometimes }", "value must be one of 'Always', 'IfNotPresent'"),
+        ("text instead of a number", "operator: { replicaCount: two }", "at '/operator/replicaCount': got string"),
+        ("a number below the minimum", "operator: { replicaCount: -1 }", "at '/operator/replicaCount': minimum"),
+        ("an invalid name", "operator: { name: Keda_Operator }", "at '/operator/name'"),
+        ("an invalid pull policy", "image: { pullPolicy: Sometimes }", "value must be one of 'Always', 'IfNotPresent'"),
         ("a space among namespaces", "watchNamespace: 'team-a, team-b'", "at '/watchNamespace'"),
         (
             "a kind instead of a resource",
@@ -41,21 +41,13 @@ fn wrong_values_are_refused_by_name() {
             "permissions: { operator: { restrict: { serviceAccountTokenCreationRoles: [{ name: a }] } } }",
             "missing property 'namespace'",
         ),
-        ("an old TLS", "http: { minTlsVersion: TLS10 }", "value must be one of 'TLS12', 'TLS13'"),
+        ("an unsupported TLS version", "http: { minTlsVersion: TLS10 }", "value must be one of 'TLS12', 'TLS13'"),
         ("a duration without a unit", "http: { idleConnTimeout: '90' }", "at '/http/idleConnTimeout'"),
+        ("a timeout above the maximum", "webhooks: { timeoutSeconds: 60 }", "at '/webhooks/timeoutSeconds': maximum"),
+        ("an invalid failure policy", "webhooks: { failurePolicy: Retry }", "value must be one of 'Ignore', 'Fail'"),
+        ("an invalid port", "webhooks: { port: https }", "at '/webhooks/port'"),
         (
-            "a longer wait than the API server knows",
-            "webhooks: { timeoutSeconds: 60 }",
-            "at '/webhooks/timeoutSeconds': maximum",
-        ),
-        (
-            "a policy for failures that is none",
-            "webhooks: { failurePolicy: Retry }",
-            "value must be one of 'Ignore', 'Fail'",
-        ),
-        ("a port that is none", "webhooks: { port: https }", "at '/webhooks/port'"),
-        (
-            "both bounds of a budget",
+            "both bounds of a disruption budget",
             "podDisruptionBudget: { operator: { minAvailable: 1, maxUnavailable: 1 } }",
             "maxProperties",
         ),
@@ -64,13 +56,13 @@ fn wrong_values_are_refused_by_name() {
             "podLabels: { keda: { tier: 1 } }",
             "at '/podLabels/keda/tier': got number, want string",
         ),
-        ("a level that is none", "logging: { operator: { level: loud } }", "at '/logging/operator/level'"),
+        ("an invalid log level", "logging: { operator: { level: loud } }", "at '/logging/operator/level'"),
         (
-            "a policy of an unknown maker",
+            "an unknown network policy flavor",
             "networkPolicy: { flavor: calico }",
             "value must be one of 'kubernetes', 'cilium'",
         ),
-        ("a folder that is no path", "certificates: { mountPath: certs }", "at '/certificates/mountPath'"),
+        ("a relative mount path", "certificates: { mountPath: certs }", "at '/certificates/mountPath'"),
         (
             "an issuer without a name",
             "certificates: { certManager: { enabled: true, issuer: { generate: false } } }",
@@ -82,33 +74,37 @@ fn wrong_values_are_refused_by_name() {
             "image.keda.repository: kedacore/keda is KEDA; leave image.keda out",
         ),
         (
-            "a network for webhooks that are not apart",
+            "the host network for webhooks without a Deployment of their own",
             "webhooks: { useHostNetwork: true }",
             "set webhooks.ownDeployment too, or operator.useHostNetwork",
         ),
         (
-            "a network for the metrics server",
+            "the host network for the metrics server",
             "metricsServer: { useHostNetwork: true }",
             "set operator.useHostNetwork instead",
         ),
         (
-            "metrics that are pushed",
+            "OpenTelemetry metrics",
             "opentelemetry: { operator: { enabled: true } }",
             "set prometheus.operator.enabled and scrape them",
         ),
-        ("an account of old", "serviceAccount: { name: scaling }", "set serviceAccount.operator.name"),
+        (
+            "an old value for the service account",
+            "serviceAccount: { name: scaling }",
+            "set serviceAccount.operator.name",
+        ),
     ];
     for (name, values, expected) in rows {
-        let complaint = complaint(values).unwrap_or_else(|| panic!("{name} is accepted: {values}"));
-        assert!(complaint.contains(expected), "{name}: {complaint}");
+        let error = render_error(values).unwrap_or_else(|| panic!("{name} is accepted: {values}"));
+        assert!(error.contains(expected), "{name}: {error}");
     }
 }
 
 #[test]
 fn all_invalid_values_are_reported_at_once() {
-    let by_schema = complaint("operator: { replicas: 2 }\nwatchNamespace: A\n").unwrap();
+    let by_schema = render_error("operator: { replicas: 2 }\nwatchNamespace: A\n").unwrap();
     assert!(by_schema.contains("/operator") && by_schema.contains("/watchNamespace"), "{by_schema}");
-    let by_remedy = complaint("metricsServer: { useHostNetwork: true }\nserviceAccount: { name: a }\n").unwrap();
+    let by_remedy = render_error("metricsServer: { useHostNetwork: true }\nserviceAccount: { name: a }\n").unwrap();
     assert!(
         by_remedy.contains("metricsServer.useHostNetwork") && by_remedy.contains("serviceAccount.name"),
         "{by_remedy}"
@@ -121,17 +117,17 @@ fn nested(path: &str, value: &str) -> String {
 }
 
 #[test]
-fn kedas_values_are_ignored_or_refused_as_listed() {
+fn kedas_values_are_ignored_or_rejected_as_listed() {
     let listed = files::read_yaml(&helm::chart().join("files/keda-values.yaml"));
     let listed: &Vec<Value> = listed.as_array().unwrap();
     assert!(listed.len() > 30, "only {}", listed.len());
     for row in listed {
         let (path, because) = (row["value"].as_str().unwrap(), row["because"].as_str().unwrap());
-        let found = complaint(&nested(path, "asked"));
+        let found = render_error(&nested(path, "any"));
         match row["then"].as_str().unwrap() {
             "ignored" => assert_eq!(found, None, "{path}"),
             _ => assert!(found.as_ref().is_some_and(|found| found.contains(because)), "{path}: {found:?}"),
         }
-        assert_eq!(complaint(&nested(path, "false")), None, "{path}: what is false asks for nothing");
+        assert_eq!(render_error(&nested(path, "false")), None, "{path}: false has no effect");
     }
 }

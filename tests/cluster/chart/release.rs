@@ -37,9 +37,9 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     prepare(&cluster);
     let chart = helm::chart().display().to_string();
 
-    let said = helm_on(&cluster, &["install", "keda", &chart, QUICK]);
-    assert!(said.contains("STATUS: deployed") && said.contains("is installed in the namespace keda"), "{said}");
-    // The pods are real to the API server, which holds them to the standard of the namespace.
+    let output = helm_on(&cluster, &["install", "keda", &chart, QUICK]);
+    assert!(output.contains("STATUS: deployed") && output.contains("is installed in the namespace keda"), "{output}");
+    // The API server enforces the pod security standard of the namespace on these pods.
     cluster
         .kubectl([
             "wait",
@@ -49,7 +49,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
             "--timeout=180s",
         ])
         .unwrap();
-    wait_for("ScaledObjects can be made", DEADLINE, async || {
+    wait_for("ScaledObjects can be created", DEADLINE, async || {
         let mut object = scaled_object("web", [cron_open(1)], json!({}));
         object["metadata"]["namespace"] = json!("default");
         cluster.apply(&object).map_err(|error| error.to_string())
@@ -70,8 +70,8 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     assert_eq!((operator(&cluster)["spec"]["replicas"].clone(), note_of_crd(&cluster)), (json!(1), Value::Null));
     assert!(get(&cluster, &["pdb", "keda-operator", "--namespace=keda"]).is_null());
 
-    let said = helm_on(&cluster, &["uninstall", "keda", "--wait", "--timeout=180s"]);
-    assert!(said.contains("uninstalled"), "{said}");
+    let output = helm_on(&cluster, &["uninstall", "keda", "--wait", "--timeout=180s"]);
+    assert!(output.contains("uninstalled"), "{output}");
     let gone = [
         &["deployment", "keda-operator", "--namespace=keda"][..],
         &["apiservice", "v1beta1.external.metrics.k8s.io"],
@@ -85,17 +85,17 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     let kept = get(&cluster, &["scaledobject", "web", "--namespace=default"]);
     assert_eq!(kept["spec"]["scaleTargetRef"]["name"], "web", "objects outlive a release");
 
-    // A values file that was written for KEDA, over CRDs that are there already.
+    // A values file for KEDA's chart, with CRDs that exist already.
     let values = files::workspace().join("tests/golden/helm/values-of-keda/values.yaml");
     let values = format!("--values={}", values.display());
     let no_monitor = "--set=prometheus.operator.serviceMonitor.enabled=false";
-    let said = helm_on(&cluster, &["install", "keda", &chart, QUICK, &values, no_monitor]);
+    let output = helm_on(&cluster, &["install", "keda", &chart, QUICK, &values, no_monitor]);
     for line in
         ["These values have no effect here:", "metricsServer.replicaCount: every replica", "resources.metricServer:"]
     {
-        assert!(said.contains(line), "{said}");
+        assert!(output.contains(line), "{output}");
     }
-    assert!(!said.contains("opentelemetry.operator"), "what is off is not reported: {said}");
+    assert!(!output.contains("opentelemetry.operator"), "values that are off are not reported: {output}");
 }
 
 #[tokio::test]
@@ -103,10 +103,10 @@ async fn the_plain_manifests_are_applied_as_they_are() {
     let cluster = Cluster::builder("chart-manifests").start().await.unwrap();
     prepare(&cluster);
     let file = files::workspace().join("config/manifests/kedge.yaml").display().to_string();
-    // The second time changes nothing.
+    // Applying them a second time changes nothing.
     for _ in 0..2 {
-        let said = cluster.kubectl(["apply", "--server-side", "--filename", &file]).unwrap();
-        assert!(said.contains("deployment.apps/keda-operator serverside-applied"), "{said}");
+        let output = cluster.kubectl(["apply", "--server-side", "--filename", &file]).unwrap();
+        assert!(output.contains("deployment.apps/keda-operator serverside-applied"), "{output}");
     }
     cluster
         .kubectl([

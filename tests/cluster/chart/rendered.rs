@@ -1,4 +1,5 @@
-//! What the chart gives, set by set. The golden file of the default is whole; those of the others hold what differs from it.
+//! What the chart renders for each set of values. The golden file of the default holds every object; those of the others hold the
+//! differences from it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +19,7 @@ fn by_title(documents: Vec<Document>) -> BTreeMap<String, Document> {
     map
 }
 
-/// The objects that are not as in the default, whole, and the names of those that are gone.
+/// The objects that differ from the default, in full, and the names of those that are missing.
 fn differences(default: &BTreeMap<String, Document>, own: &BTreeMap<String, Document>) -> String {
     let mut text = String::new();
     for title in default.keys().filter(|title| !own.contains_key(*title)) {
@@ -35,7 +36,7 @@ fn differences(default: &BTreeMap<String, Document>, own: &BTreeMap<String, Docu
 }
 
 #[test]
-fn each_set_of_values_gives_what_it_gave() {
+fn each_set_of_values_renders_its_golden_file() {
     let nothing = BTreeMap::new();
     let all: Vec<_> = cases().into_iter().map(|case| (by_title(render(&case)), case)).collect();
     let (default, _) = all.iter().find(|(_, case)| case.name == "default").unwrap();
@@ -48,19 +49,19 @@ fn each_set_of_values_gives_what_it_gave() {
 }
 
 #[test]
-fn helm_finds_nothing_to_complain_about() {
+fn helm_lint_passes() {
     for case in cases() {
         let values = format!("--values={}", case.path("values.yaml").display());
         let chart = helm::chart().display().to_string();
-        let said = helm::helm(["lint", "--strict", "--kube-version=1.36", &values, &chart]);
-        assert!(said.as_ref().is_ok_and(|said| said.contains("0 chart(s) failed")), "{}: {said:?}", case.name);
+        let output = helm::helm(["lint", "--strict", "--kube-version=1.36", &values, &chart]);
+        assert!(output.as_ref().is_ok_and(|output| output.contains("0 chart(s) failed")), "{}: {output:?}", case.name);
     }
 }
 
 #[test]
-fn what_is_generated_for_the_chart_is_fresh() {
-    let (fresh, said) = run_xtask(&["generate", "--check"]);
-    assert!(fresh, "{said}");
+fn generated_files_of_the_chart_are_fresh() {
+    let (fresh, output) = run_xtask(&["generate", "--check"]);
+    assert!(fresh, "{output}");
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn crds_are_those_of_the_api_and_outlive_a_release() {
 }
 
 #[test]
-fn every_kind_that_is_judged_is_registered_where_it_is_judged() {
+fn every_route_of_the_webhooks_is_in_the_webhook_configuration() {
     let documents = helm::template(&["--set=crds.install=false"]).unwrap();
     let found = documents.iter().find(|document| document.is("ValidatingWebhookConfiguration")).unwrap();
     let registered: Vec<_> = found.object["webhooks"].as_array().unwrap().iter().collect();

@@ -1,5 +1,5 @@
-//! Certificates under load: three replicas of a release make and renew them by themselves, while metrics are read and objects are judged
-//! through the API server all the time, and fresh connections are made as any API server would make them.
+//! Certificate rotation under load: three replicas of a release issue and renew their certificates, while metrics are read and objects
+//! are validated through the API server, and new TLS connections are opened as an API server opens them.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -28,7 +28,7 @@ use super::running::Release;
 const SERVER: &str = "keda-operator-metrics-apiserver.keda.svc";
 const SECRET: [&str; 4] = ["secret", "kedaorg-certs", "--namespace=keda", "--output=json"];
 
-/// Leaves are renewed after 35 s, the authority after 105 s. What the webhooks do not answer is refused.
+/// Leaf certificates are renewed after 35 s, the CA after 105 s. Objects are rejected while the webhooks do not respond.
 const VALUES: [&str; 4] = [
     "--set=operator.replicaCount=3",
     "--set=webhooks.failurePolicy=Fail",
@@ -36,9 +36,9 @@ const VALUES: [&str; 4] = [
     "--set=extraArgs.keda.cert-authority-lifetime=180s",
 ];
 
-/// What callers have seen so far.
+/// The results of all calls so far.
 #[derive(Default)]
-struct Seen {
+struct CallResults {
     reads: usize,
     admissions: usize,
     refusals: usize,
@@ -47,26 +47,26 @@ struct Seen {
     failures: Vec<String>,
 }
 
-type Shared = Arc<Mutex<Seen>>;
+type SharedResults = Arc<Mutex<CallResults>>;
 
-/// Reads a metric through the API server, again and again.
-async fn read(client: kube::Client, path: String, seen: Shared) {
+/// Reads a metric through the API server in a loop.
+async fn read_metric(client: kube::Client, path: String, results: SharedResults) {
     loop {
         let answer = client.request::<Value>(Request::get(&path).body(Vec::new()).unwrap()).await;
         {
-            let mut seen = seen.lock().unwrap();
-            seen.reads += 1;
+            let mut results = results.lock().unwrap();
+            results.reads += 1;
             match answer {
                 Ok(answer) if answer["items"][0]["value"].is_string() => {}
-                other => seen.failures.push(format!("{other:?}")),
+                other => results.failures.push(format!("{other:?}")),
             }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Asks whether an object may be written, again and again: a good one, and a bad one.
-async fn send_admissions(client: kube::Client, namespace: String, seen: Shared) {
+/// Sends dry runs of a valid and of an invalid object in a loop.
+async fn send_admissions(client: kube::Client, namespace: String, results: SharedResults) {
     let path = format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects?dryRun=All");
     let good = scaled_object("another", [cron_open(2)], json!({}));
     let mut trigger = cron_open(2);
@@ -76,36 +76,36 @@ async fn send_admissions(client: kube::Client, namespace: String, seen: Shared) 
         for object in [&good, &bad] {
             let request = Request::post(&path).header("content-type", "application/json");
             let answer = client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await;
-            let mut seen = seen.lock().unwrap();
+            let mut results = results.lock().unwrap();
             match answer {
-                Ok(_) if object == &good => seen.admissions += 1,
+                Ok(_) if object == &good => results.admissions += 1,
                 Err(kube::Error::Api(status)) if object == &bad && status.message.contains("at noon") => {
-                    seen.refusals += 1
+                    results.refusals += 1
                 }
-                other => seen.failures.push(format!("{other:?}")),
+                other => results.failures.push(format!("{other:?}")),
             }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Opens connection after connection with the bundle that the APIService holds.
-async fn connect(client: kube::Client, port: u16, seen: Shared) {
+/// Opens TLS connections in a loop, with the CA bundle of the APIService.
+async fn connect(client: kube::Client, port: u16, results: SharedResults) {
     loop {
-        let outcome = shake_hands(&client, port).await;
+        let outcome = handshake(&client, port).await;
         {
-            let mut seen = seen.lock().unwrap();
-            seen.handshakes += 1;
+            let mut results = results.lock().unwrap();
+            results.handshakes += 1;
             match outcome {
-                Ok(leaf) => drop(seen.leaves.insert(leaf)),
-                Err(error) => seen.failures.push(format!("{error:#}")),
+                Ok(leaf) => drop(results.leaves.insert(leaf)),
+                Err(error) => results.failures.push(format!("{error:#}")),
             }
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-async fn shake_hands(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>> {
+async fn handshake(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>> {
     let kind = GroupVersionKind::gvk("apiregistration.k8s.io", "v1", "APIService");
     let services: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
     let service = services.get("v1beta1.external.metrics.k8s.io").await?;
@@ -124,7 +124,7 @@ async fn shake_hands(client: &kube::Client, port: u16) -> anyhow::Result<Vec<u8>
     Ok(shown[0].to_vec())
 }
 
-/// Waits until the webhooks answer: objects that they do not answer for are refused.
+/// Waits until the webhooks respond. Until then, objects are rejected.
 async fn until_webhooks_respond(cluster: &Cluster) {
     let object = scaled_object("first", [cron_open(2)], json!({}));
     wait_for("the webhooks respond", DEADLINE, async || cluster.apply(&object).map_err(|error| error.to_string()))
@@ -133,21 +133,21 @@ async fn until_webhooks_respond(cluster: &Cluster) {
     cluster.kubectl(["delete", "scaledobject", "first"]).unwrap();
 }
 
-/// A part of the Secret, as it is stored.
-fn part(cluster: &Cluster, name: &str) -> String {
+/// A value in the data of the Secret, as it is stored.
+fn secret_value(cluster: &Cluster, name: &str) -> String {
     let secret = cluster.kubectl(["get"].iter().chain(&SECRET)).unwrap_or_default();
     let secret: Value = serde_json::from_str(&secret).unwrap_or_default();
     secret["data"][name].as_str().unwrap_or_default().to_owned()
 }
 
-/// Waits until a part of the Secret is another one, and a good one.
+/// Waits until a value of the Secret is none of these, and not empty.
 async fn until_changed(cluster: &Cluster, name: &str, from: &[&str]) {
-    let what = format!("{name} of the Secret is another one");
-    let look = async || match part(cluster, name) {
+    let what = format!("{name} of the Secret has changed");
+    let check = async || match secret_value(cluster, name) {
         now if now.is_empty() || from.contains(&now.as_str()) => Err(now.len()),
         _ => Ok(()),
     };
-    wait_for(&what, 2 * DEADLINE, look).await.unwrap();
+    wait_for(&what, 2 * DEADLINE, check).await.unwrap();
 }
 
 #[tokio::test]
@@ -166,35 +166,35 @@ async fn certificates_are_renewed_under_load_and_no_caller_fails() {
         namespace.name
     );
 
-    let (seen, mut callers) = (Shared::default(), JoinSet::new());
+    let (results, mut callers) = (SharedResults::default(), JoinSet::new());
     for _ in 0..2 {
-        callers.spawn(read(cluster.client().await.unwrap(), path.clone(), seen.clone()));
+        callers.spawn(read_metric(cluster.client().await.unwrap(), path.clone(), results.clone()));
     }
-    callers.spawn(send_admissions(cluster.client().await.unwrap(), namespace.name.clone(), seen.clone()));
-    callers.spawn(connect(cluster.client().await.unwrap(), release.metrics_port(), seen.clone()));
+    callers.spawn(send_admissions(cluster.client().await.unwrap(), namespace.name.clone(), results.clone()));
+    callers.spawn(connect(cluster.client().await.unwrap(), release.metrics_port(), results.clone()));
 
-    let first = part(&cluster, "ca.key");
+    let first = secret_value(&cluster, "ca.key");
     until_changed(&cluster, "ca.key", &[&first]).await;
-    wait_for("three renewals", 2 * DEADLINE, async || match seen.lock().unwrap().leaves.len() {
+    wait_for("three renewals", 2 * DEADLINE, async || match results.lock().unwrap().leaves.len() {
         few @ 0..4 => Err(few),
         _ => Ok(()),
     })
     .await
     .unwrap();
 
-    let before = part(&cluster, "ca.key");
+    let before = secret_value(&cluster, "ca.key");
     cluster.kubectl(["delete", "secret", "kedaorg-certs", "--namespace=keda"]).unwrap();
     until_changed(&cluster, "ca.key", &[&before]).await;
 
-    let (authority, leaf) = (part(&cluster, "ca.crt"), part(&cluster, "tls.crt"));
-    let spoil = r#"--patch={"data":{"ca.crt":"aGVsbG8=","tls.crt":"aGVsbG8="}}"#;
-    cluster.kubectl(["patch", "secret", "kedaorg-certs", "--namespace=keda", "--type=merge", spoil]).unwrap();
-    until_changed(&cluster, "ca.crt", &[&authority, "aGVsbG8="]).await;
+    let (ca, leaf) = (secret_value(&cluster, "ca.crt"), secret_value(&cluster, "tls.crt"));
+    let corrupt = r#"--patch={"data":{"ca.crt":"aGVsbG8=","tls.crt":"aGVsbG8="}}"#;
+    cluster.kubectl(["patch", "secret", "kedaorg-certs", "--namespace=keda", "--type=merge", corrupt]).unwrap();
+    until_changed(&cluster, "ca.crt", &[&ca, "aGVsbG8="]).await;
     until_changed(&cluster, "tls.crt", &[&leaf, "aGVsbG8="]).await;
 
     callers.shutdown().await;
-    let seen = seen.lock().unwrap();
-    let Seen { reads, admissions, refusals, handshakes, leaves, failures } = &*seen;
+    let results = results.lock().unwrap();
+    let CallResults { reads, admissions, refusals, handshakes, leaves, failures } = &*results;
     println!(
         "{reads} reads, {admissions} admissions, {refusals} refusals, {handshakes} handshakes, {} leaves",
         leaves.len()

@@ -25,18 +25,18 @@ const WEBHOOKS_SERVICE: &str = "keda-admission-webhooks";
 pub(super) struct Release<'a> {
     cluster: &'a Cluster,
     arguments: Vec<String>,
-    metrics_api: Door,
-    webhooks: Door,
+    metrics_api: ServicePort,
+    webhooks: ServicePort,
 }
 
-/// One address for all replicas, as a Service is.
-struct Door {
+/// One port for all replicas, as a Service has.
+struct ServicePort {
     replicas: Vec<Port>,
     balancer: Balancer,
 }
 
-impl Door {
-    fn open(replicas: usize) -> Self {
+impl ServicePort {
+    fn reserve(replicas: usize) -> Self {
         let replicas: Vec<Port> = (0..replicas).map(|_| Port::reserve().unwrap()).collect();
         let balancer = Balancer::start(replicas.iter().map(|port| port.number).collect()).unwrap();
         Self { replicas, balancer }
@@ -46,18 +46,18 @@ impl Door {
 impl<'a> Release<'a> {
     /// Installs the chart with these arguments of helm, for at most this many replicas.
     pub(super) fn install(cluster: &'a Cluster, replicas: usize, arguments: &[String]) -> Self {
-        let (metrics_api, webhooks) = (Door::open(replicas), Door::open(replicas));
+        let (metrics_api, webhooks) = (ServicePort::reserve(replicas), ServicePort::reserve(replicas));
         let chart = helm::chart().display().to_string();
         let port = format!("--set=service.portHttps={}", metrics_api.balancer.port());
         let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
         helm_on(cluster, &[&["install", "keda", &chart, &port], &given[..]].concat());
         let release = Self { cluster, arguments: arguments.to_vec(), metrics_api, webhooks };
-        release.lead_services_here();
+        release.redirect_services();
         release
     }
 
-    /// The Services keep their names and lead to this machine. A webhook is registered without a port, which is then 443.
-    fn lead_services_here(&self) {
+    /// Redirects the Services to this machine under their own names. The webhook configuration gets the port, which is 443 by default.
+    fn redirect_services(&self) {
         for name in [METRICS_SERVICE, WEBHOOKS_SERVICE] {
             self.cluster.kubectl(["delete", "service", name, NAMESPACE, "--ignore-not-found"]).unwrap();
             let service = json!({
@@ -66,8 +66,8 @@ impl<'a> Release<'a> {
             });
             self.cluster.apply(&service).unwrap();
         }
-        let registration = self.get(&["validatingwebhookconfiguration", "keda-admission"]);
-        let count = registration["webhooks"].as_array().map_or(0, Vec::len);
+        let configuration = self.get(&["validatingwebhookconfiguration", "keda-admission"]);
+        let count = configuration["webhooks"].as_array().map_or(0, Vec::len);
         let port = self.webhooks.balancer.port();
         let changes: Vec<Value> = (0..count)
             .map(|index| json!({ "op": "add", "path": format!("/webhooks/{index}/clientConfig/service/port"), "value": port }))
@@ -84,7 +84,7 @@ impl<'a> Release<'a> {
         self.metrics_api.balancer.port()
     }
 
-    /// What the release has rendered.
+    /// The rendered objects of the release.
     pub(super) fn rendered(&self) -> Vec<helm::Document> {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         helm::template(&arguments).unwrap()
@@ -102,7 +102,7 @@ impl<'a> Release<'a> {
         }
         wait_for("the metrics API is available", DEADLINE, async || {
             pods.group.check().map_err(|error| error.to_string())?;
-            // The API server looks again when it is touched; by itself it would wait for up to half a minute.
+            // A change of the APIService makes the API server check it at once; by itself it waits for up to 30 s.
             let touched = format!("touched={}", std::process::id());
             let _ = self.cluster.kubectl(["annotate", "--overwrite", "apiservice", METRICS_API, &touched]);
             let _ = self.cluster.kubectl(["annotate", "apiservice", METRICS_API, "touched-"]);
@@ -154,7 +154,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// The Secrets that a container finds as files: where it looks for them, and where they are here.
+    /// Writes the mounted Secrets of a container as files. Returns the mount path of each, and its folder here.
     fn mount(&self, spec: &Value, container: &Value, folder: &Path) -> Vec<(String, PathBuf)> {
         let volumes = spec["volumes"].as_array().into_iter().flatten();
         let secrets = volumes.filter_map(|volume| Some((&volume["name"], volume["secret"]["secretName"].as_str()?)));
@@ -178,7 +178,7 @@ impl<'a> Release<'a> {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// Removes it, and what its pods have made for themselves.
+    /// Uninstalls the release, and deletes the Leases and Secrets that its pods created.
     pub(super) fn uninstall(self) {
         helm_on(self.cluster, &["uninstall", "keda", "--wait"]);
         self.cluster.kubectl(["delete", "leases,secrets", "--all", NAMESPACE]).unwrap();
@@ -194,7 +194,7 @@ fn variable_of(variable: &Value, pod: &str) -> (String, String) {
     let value = match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
         Some("metadata.name") => pod.to_owned(),
         Some("metadata.namespace") => "keda".to_owned(),
-        Some(other) => panic!("nothing is known of {other}"),
+        Some(other) => panic!("unknown field path {other}"),
         None => text(&variable["value"]),
     };
     (text(&variable["name"]), value)
@@ -208,12 +208,12 @@ pub(super) struct Pods {
 }
 
 impl Pods {
-    /// Asks all to end, and waits until they have.
+    /// Terminates all pods, and waits until they have ended.
     pub(super) async fn terminate(mut self) {
         self.group.terminate(DEADLINE).await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.logs()));
     }
 
-    /// What they have logged.
+    /// The logs of all pods.
     pub(super) fn logs(&self) -> String {
         let files = fs::read_dir(self.folder.join("logs")).into_iter().flatten().flatten();
         files.map(|file| fs::read_to_string(file.path()).unwrap_or_default()).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! Objects that have Kedge do all it does: wake, sleep, count pods, judge, read what credentials are taken from, and clean up.
+//! Objects that use all of Kedge: scaling from and to zero, counting pods, admission, credentials, and cleanup.
 
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::namespace::{
@@ -6,38 +6,38 @@ use kedge_tests::namespace::{
 };
 use serde_json::{Value, json};
 
-/// What a mode allows.
+/// What the release supports in a mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScenarioOptions {
     pub(super) namespaces: Namespaces,
     pub(super) secrets: Secrets,
     pub(super) certificates: Certificates,
-    /// Objects are judged when they are written.
+    /// The admission webhooks are enabled.
     pub(super) webhooks: bool,
-    /// A kind that is not of Kubernetes is scaled.
+    /// A custom resource can be scaled.
     pub(super) rollouts: bool,
-    /// Tokens of service accounts are asked for.
+    /// Tokens of service accounts can be requested.
     pub(super) tokens: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Namespaces {
     All,
-    /// That of the namespace.
+    /// Only the namespace of the test.
     Own,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Secrets {
     All,
-    /// In the namespace of the release.
+    /// Only those in the namespace of the release.
     OfTheRelease,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Certificates {
-    Made,
-    Given,
+    Generated,
+    Provided,
 }
 
 impl Default for ScenarioOptions {
@@ -45,7 +45,7 @@ impl Default for ScenarioOptions {
         Self {
             namespaces: Namespaces::All,
             secrets: Secrets::All,
-            certificates: Certificates::Made,
+            certificates: Certificates::Generated,
             webhooks: true,
             rollouts: false,
             tokens: false,
@@ -57,8 +57,8 @@ fn secret(name: &str, namespace: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": namespace }, "stringData": { "key": "v" } })
 }
 
-/// What must be there before the chart is installed.
-pub(super) fn before(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
+/// Creates what must exist before the chart is installed.
+pub(super) fn prepare(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
     if options.rollouts {
         let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         let scale = json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector" });
@@ -76,7 +76,7 @@ pub(super) fn before(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
         });
         namespace.cluster.apply(&definition).unwrap();
     }
-    if options.certificates == Certificates::Given {
+    if options.certificates == Certificates::Provided {
         let names = ["keda-operator-metrics-apiserver.keda.svc", "keda-admission-webhooks.keda.svc"];
         let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).unwrap();
         let files = json!({ "tls.crt": made.cert.pem(), "tls.key": made.signing_key.serialize_pem(), "ca.crt": made.cert.pem() });
@@ -86,20 +86,20 @@ pub(super) fn before(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
     }
 }
 
-/// Has the API server believe the certificate that was given, as the value `caBundle` would.
-pub(super) fn registered(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
-    if options.certificates == Certificates::Made {
+/// Makes the API server trust the provided certificate, as the value `caBundle` does.
+pub(super) fn set_ca_bundle(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
+    if options.certificates == Certificates::Generated {
         return;
     }
     let query = "--output=jsonpath={.data['ca\\.crt']}";
-    let authority = namespace.cluster.kubectl(["get", "secret", "company-certs", "--namespace=keda", query]).unwrap();
-    let patch = format!("--patch={}", json!({ "spec": { "caBundle": authority } }));
+    let ca = namespace.cluster.kubectl(["get", "secret", "company-certs", "--namespace=keda", query]).unwrap();
+    let patch = format!("--patch={}", json!({ "spec": { "caBundle": ca } }));
     namespace
         .cluster
         .kubectl(["patch", "apiservice", "v1beta1.external.metrics.k8s.io", "--type=merge", &patch])
         .unwrap();
     let change =
-        |index| json!({ "op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": authority });
+        |index| json!({ "op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": ca });
     let patch = format!("--patch={}", json!((0..4).map(change).collect::<Vec<_>>()));
     namespace
         .cluster
@@ -112,20 +112,20 @@ pub(super) fn one_object(namespace: &TestNamespace<'_>) {
     namespace.apply([deployment("one", 1), scaled_object("one", [cron_open(2)], json!({}))]);
 }
 
-/// Plays it all.
+/// Creates the objects, and waits for everything that Kedge must do with them.
 pub(super) async fn play(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
     if options.webhooks {
-        until_judged(namespace, options).await;
+        until_denied(namespace, options).await;
     }
     namespace.apply(credentials(namespace, options));
     namespace.apply(objects(namespace, options));
-    namespace.until_replicas("awake", 2).await;
-    namespace.until_replicas("asleep", 0).await;
+    namespace.until_replicas("active", 2).await;
+    namespace.until_replicas("inactive", 0).await;
     namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
     let endpoints = |namespace: &TestNamespace<'_>| {
         namespace.events("KEDAScalerFailed").iter().any(|note| note.contains("Service absent"))
     };
-    namespace.until("endpoints are looked for", true, endpoints).await;
+    namespace.until("the endpoints of a Service are read", true, endpoints).await;
     namespace
         .until("the job has a condition", false, |namespace| {
             namespace.get("scaledjob", "job")["status"]["conditions"].is_null()
@@ -134,32 +134,34 @@ pub(super) async fn play(namespace: &TestNamespace<'_>, options: &ScenarioOption
     if options.rollouts {
         // No controller creates its pods, so the HPA sees none.
         namespace
-            .until("the rollout wakes", Some(1), |namespace| namespace.replicas("rollouts.argoproj.io", "rolling"))
+            .until("the rollout is scaled from zero", Some(1), |namespace| {
+                namespace.replicas("rollouts.argoproj.io", "rolling")
+            })
             .await;
     }
     namespace.kubectl([
         "patch",
         "scaledobject",
-        "asleep",
+        "inactive",
         "--type=merge",
         "--patch={\"spec\":{\"maxReplicaCount\":7}}",
     ]);
     let maximum =
-        |namespace: &TestNamespace<'_>| namespace.get("hpa", "keda-hpa-asleep")["spec"]["maxReplicas"].clone();
+        |namespace: &TestNamespace<'_>| namespace.get("hpa", "keda-hpa-inactive")["spec"]["maxReplicas"].clone();
     namespace.until("the HPA follows", json!(7), maximum).await;
-    // As if another HPA had been made and not been seen since.
-    let noted = "--patch={\"status\":{\"hpaName\":\"gone\"}}";
-    namespace.kubectl(["patch", "scaledobject", "asleep", "--subresource=status", "--type=merge", noted]);
-    let name = |namespace: &TestNamespace<'_>| namespace.get("scaledobject", "asleep")["status"]["hpaName"].clone();
-    namespace.until("the status is right again", json!("keda-hpa-asleep"), name).await;
-    if options.certificates == Certificates::Made {
-        spoil_certificate(namespace).await;
+    // A status that names an HPA which does not exist.
+    let stale = "--patch={\"status\":{\"hpaName\":\"gone\"}}";
+    namespace.kubectl(["patch", "scaledobject", "inactive", "--subresource=status", "--type=merge", stale]);
+    let name = |namespace: &TestNamespace<'_>| namespace.get("scaledobject", "inactive")["status"]["hpaName"].clone();
+    namespace.until("the status names the HPA again", json!("keda-hpa-inactive"), name).await;
+    if options.certificates == Certificates::Generated {
+        corrupt_certificate(namespace).await;
     }
     clean_up(namespace).await;
 }
 
-/// Corrupts the certificate, which is created again.
-async fn spoil_certificate(namespace: &TestNamespace<'_>) {
+/// Corrupts the certificate, and waits until it is created again.
+async fn corrupt_certificate(namespace: &TestNamespace<'_>) {
     let secret = ["secret", "kedaorg-certs", "--namespace=keda"];
     let patch = ["--type=merge", "--patch={\"data\":{\"tls.crt\":\"aGVsbG8=\"}}"];
     namespace.cluster.kubectl(["patch"].iter().chain(&secret).chain(&patch)).unwrap();
@@ -173,7 +175,7 @@ async fn spoil_certificate(namespace: &TestNamespace<'_>) {
 
 async fn clean_up(namespace: &TestNamespace<'_>) {
     namespace.kubectl(["delete", "scaledobjects", "--all"]);
-    namespace.until("its HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-awake").is_null()).await;
+    namespace.until("its HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-active").is_null()).await;
     namespace
         .until("unused", json!(null), |namespace| namespace.get("ta", "own")["status"]["scaledobjects"].clone())
         .await;
@@ -181,41 +183,41 @@ async fn clean_up(namespace: &TestNamespace<'_>) {
     namespace.kubectl(["delete", "clustertriggerauthentications", "--all"]);
 }
 
-/// Waits until a bad object is refused, by the name of the Service.
-async fn until_judged(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
+/// Waits until the webhooks deny an invalid object. The API server reaches them through their Service.
+async fn until_denied(namespace: &TestNamespace<'_>, options: &ScenarioOptions) {
     let mut bad = cron_open(2);
     bad["metadata"]["start"] = json!("at noon");
     let mut bad = scaled_object("bad", [bad], json!({}));
     bad["metadata"]["namespace"] = json!(namespace.name);
-    let refused = |object: &Value| match namespace.cluster.apply(object) {
-        Ok(()) => "nothing".to_owned(),
+    let apply_error = |object: &Value| match namespace.cluster.apply(object) {
+        Ok(()) => "none".to_owned(),
         Err(error) => error.to_string(),
     };
-    let judged = wait_for("a bad object is refused", DEADLINE, async || {
-        let said = refused(&bad);
-        let is_judged = said.contains("admission webhook \"vscaledobject.kb.io\" denied") && said.contains("at noon");
-        // What is written before the webhooks serve must not stay: writing it again would change nothing.
+    let denied = wait_for("an invalid object is denied", DEADLINE, async || {
+        let error = apply_error(&bad);
+        let is_denied = error.contains("admission webhook \"vscaledobject.kb.io\" denied") && error.contains("at noon");
+        // An object that was created before the webhooks respond must be deleted: applying it again would change nothing.
         namespace.kubectl(["delete", "scaledobject", "bad", "--ignore-not-found"]);
-        if is_judged { Ok(()) } else { Err(said) }
+        if is_denied { Ok(()) } else { Err(error) }
     });
-    judged.await.unwrap();
+    denied.await.unwrap();
     if options.namespaces == Namespaces::Own {
         bad["metadata"]["namespace"] = json!("default");
-        assert_eq!(refused(&bad), "nothing", "others look after it");
+        assert_eq!(apply_error(&bad), "none", "the namespace is not watched");
         namespace.cluster.kubectl(["delete", "scaledobject", "bad", "--namespace=default"]).unwrap();
     }
-    // Rules read the requests of the target, which may have been made a moment ago.
+    // The rules for cpu triggers read the target, which may have been created a moment ago.
     for kind in ["Deployment", "StatefulSet"] {
         let cpu = json!({ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } });
         let target = json!({ "minReplicaCount": 1, "scaleTargetRef": { "kind": kind, "name": "missing" } });
-        let mut object = scaled_object("asks-for-cpu", [cpu], target);
+        let mut object = scaled_object("cpu-trigger", [cpu], target);
         object["metadata"]["namespace"] = json!(namespace.name);
-        let said = refused(&object);
-        assert!(said.contains("missing"), "{said}");
+        let error = apply_error(&object);
+        assert!(error.contains("missing"), "{error}");
     }
 }
 
-/// What triggers take their credentials from.
+/// The objects that hold the credentials of triggers.
 fn credentials(namespace: &TestNamespace<'_>, options: &ScenarioOptions) -> Vec<Value> {
     let secrets_in = if options.secrets == Secrets::All { &namespace.name } else { "keda" };
     namespace.cluster.apply(&secret("broker", secrets_in)).unwrap();
@@ -254,7 +256,7 @@ fn with_variable(kind: &str, name: &str) -> Value {
 fn objects(namespace: &TestNamespace<'_>, options: &ScenarioOptions) -> Vec<Value> {
     let by = |trigger: Value, name: &str| with_authentication(trigger, "TriggerAuthentication", name);
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
-    let asked = json!({
+    let aggregated = json!({
         "type": "metrics-api",
         "metadata": { "url": format!("http://absent.{}.svc:80/value", namespace.name), "valueLocation": "value", "targetValue": "1", "aggregateFromKubeServiceEndpoints": "true" },
     });
@@ -270,18 +272,18 @@ fn objects(namespace: &TestNamespace<'_>, options: &ScenarioOptions) -> Vec<Valu
         deployment("counted", 2),
         with_variable("StatefulSet", "counting"),
         scaled_object("counting", [by(pods, "variable")], of_set),
-        deployment("awake", 0),
-        scaled_object("awake", [by(cron_open(2), "own")], json!({})),
-        deployment("asleep", 1),
+        deployment("active", 0),
+        scaled_object("active", [by(cron_open(2), "own")], json!({})),
+        deployment("inactive", 1),
         scaled_object(
-            "asleep",
+            "inactive",
             [with_authentication(cron_closed(2), "ClusterTriggerAuthentication", "shared")],
             json!({}),
         ),
         deployment("of-a-cloud", 1),
         scaled_object("of-a-cloud", [by(cron_closed(1), "cloud")], json!({})),
-        deployment("asking", 1),
-        scaled_object("asking", [asked], json!({})),
+        deployment("aggregating", 1),
+        scaled_object("aggregating", [aggregated], json!({})),
         job,
     ];
     if options.tokens {

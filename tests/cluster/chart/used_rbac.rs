@@ -1,5 +1,5 @@
-//! Kedge at work with the rules that the chart gives it, and no others, mode by mode: none is missing, and none is idle. Both are
-//! read from the API server's own log.
+//! Kedge with exactly the RBAC rules of the chart, in each mode: no rule is missing, and none is unused. The audit log of the API
+//! server shows both.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,24 +15,24 @@ use super::rbac::{self, Rule};
 use super::running::Release;
 use super::scenarios::{self, ScenarioOptions};
 
-/// Rules whose use is in no log, and why they are given.
-const UNSEEN: [(&str, &str, &str, &str); 1] = [(
+/// Rules whose use the audit log does not show, and why they are granted.
+const UNLOGGED: [(&str, &str, &str, &str); 1] = [(
     "keda.sh",
     "scaledobjects/finalizers",
     "update",
-    "an admission plugin asks for it within the API server; the test of finalizers shows that it is needed",
+    "an admission plugin checks it within the API server; the test of finalizers shows that it is needed",
 )];
 
 /// A rule that an account has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Grant {
     account: String,
-    /// Where; nowhere is everywhere.
+    /// `None`: every namespace.
     namespace: Option<String>,
     rule: Rule,
 }
 
-/// Something that an account did.
+/// One request of an account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Use {
     account: String,
@@ -52,9 +52,9 @@ impl Grant {
             && (names.is_empty() || names.contains(&done.name))
     }
 
-    fn is_unseen(&self) -> bool {
+    fn is_unlogged(&self) -> bool {
         let Rule { group, resource, verb, .. } = &self.rule;
-        UNSEEN.iter().any(|(g, r, v, _)| (*g, *r, *v) == (group, resource, verb))
+        UNLOGGED.iter().any(|(g, r, v, _)| (*g, *r, *v) == (group, resource, verb))
     }
 }
 
@@ -71,8 +71,8 @@ fn grants(documents: &[Document]) -> Vec<Grant> {
             _ => format!("{kind} {name}"),
         };
         for subject in binding.object["subjects"].as_array().into_iter().flatten() {
-            let [of, who] = [&subject["namespace"], &subject["name"]].map(|word| word.as_str().unwrap());
-            let account = format!("system:serviceaccount:{of}:{who}");
+            let [home, name] = [&subject["namespace"], &subject["name"]].map(|word| word.as_str().unwrap());
+            let account = format!("system:serviceaccount:{home}:{name}");
             let bound = rules.iter().filter(|rule| rule.role == role).cloned();
             let namespace = namespace.map(str::to_owned);
             grants.extend(bound.map(|rule| Grant { account: account.clone(), namespace: namespace.clone(), rule }));
@@ -81,9 +81,9 @@ fn grants(documents: &[Document]) -> Vec<Grant> {
     grants
 }
 
-/// What the accounts of the release did since a place in the log, and what they were refused.
-pub(crate) fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<String>) {
-    let (mut done, mut refused) = (BTreeSet::new(), BTreeSet::new());
+/// The requests of the release's accounts since an offset of the audit log, and those that were denied.
+pub(crate) fn read_audit_log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<String>) {
+    let (mut done, mut denied) = (BTreeSet::new(), BTreeSet::new());
     let log = fs::read_to_string(cluster.audit_log()).unwrap();
     for line in log[since..].lines().filter(|line| line.contains("system:serviceaccount:keda:")) {
         let entry: Value = serde_json::from_str(line).unwrap_or_default();
@@ -96,19 +96,19 @@ pub(crate) fn log(cluster: &Cluster, since: usize) -> (BTreeSet<Use>, BTreeSet<S
             Some(sub) => format!("{}/{sub}", word(&object["resource"])),
             None => word(&object["resource"]),
         };
-        // Just after a kind was defined the API server may not know it everywhere; that is no missing rule.
+        // Just after a CRD was created, the API server may deny requests for its resource; that is no missing rule.
         let is_known = !word(&entry["responseStatus"]["message"]).contains("cannot find RESTMapping");
         if entry["responseStatus"]["code"] == 403 && is_known {
-            refused.insert(format!("{account}: {} {}", word(&entry["verb"]), word(&entry["requestURI"])));
+            denied.insert(format!("{account}: {} {}", word(&entry["verb"]), word(&entry["requestURI"])));
             continue;
         }
         let [namespace, name, group] = ["namespace", "name", "apiGroup"].map(|key| word(&object[key]));
         done.insert(Use { account, namespace, name, group, resource, verb: word(&entry["verb"]) });
     }
-    (done, refused)
+    (done, denied)
 }
 
-/// A cluster whose HPA controller is quick, and which asks whether an owner may be held back from going.
+/// A cluster with a short HPA sync period, whose API server enforces the permission to set `blockOwnerDeletion`.
 pub(crate) async fn checking_cluster(name: &str) -> Cluster {
     let builder = Cluster::builder(name).hpa_sync_period(Duration::from_secs(1));
     let plugin = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
@@ -119,42 +119,42 @@ pub(crate) async fn checking_cluster(name: &str) -> Cluster {
 
 /// A way to install the chart.
 struct Mode<'a> {
-    /// Golden sets of values.
+    /// Sets of values from the golden files.
     sets: &'a [&'a str],
-    /// Further values; `NAMESPACE` is that of the namespace.
+    /// Further values; `NAMESPACE` is replaced by the namespace of the test.
     values: &'a [&'a str],
     replicas: usize,
     options: ScenarioOptions,
 }
 
-/// Installs the chart, runs its pods, has them do all they can do, and holds what they did against what they may do.
+/// Installs the chart, runs its pods and all scenarios, and compares the requests with the granted rules.
 async fn play(cluster: &Cluster, mode: Mode<'_>) {
     let title = mode.sets.join(" and ");
     let namespace = TestNamespace::create(cluster, "mode");
-    scenarios::before(&namespace, &mode.options);
+    scenarios::prepare(&namespace, &mode.options);
     let sets =
         mode.sets.iter().map(|set| format!("--values={}", golden::case("helm", set).path("values.yaml").display()));
     let values = mode.values.iter().map(|value| format!("--set={}", value.replace("NAMESPACE", &namespace.name)));
     let arguments: Vec<String> = sets.chain(values).collect();
     let since = fs::metadata(cluster.audit_log()).map_or(0, |file| file.len() as usize);
     let release = Release::install(cluster, mode.replicas, &arguments);
-    scenarios::registered(&namespace, &mode.options);
+    scenarios::set_ca_bundle(&namespace, &mode.options);
     let pods = release.run().await;
     scenarios::play(&namespace, &mode.options).await;
     pods.terminate().await;
 
-    let (done, refused) = log(cluster, since);
-    assert_eq!(refused, BTreeSet::new(), "{title}: missing rules");
+    let (done, denied) = read_audit_log(cluster, since);
+    assert_eq!(denied, BTreeSet::new(), "{title}: missing rules");
     let grants = grants(&release.rendered());
     assert!(!grants.is_empty(), "{title}");
-    let is_idle = |grant: &&Grant| !grant.is_unseen() && !done.iter().any(|done| grant.covers(done));
-    let idle: Vec<&Grant> = grants.iter().filter(is_idle).collect();
-    assert_eq!(idle, Vec::<&Grant>::new(), "{title}: rules that are given and not used");
+    let is_unused = |grant: &&Grant| !grant.is_unlogged() && !done.iter().any(|done| grant.covers(done));
+    let unused: Vec<&Grant> = grants.iter().filter(is_unused).collect();
+    assert_eq!(unused, Vec::<&Grant>::new(), "{title}: unused rules");
     release.uninstall();
 }
 
 #[tokio::test]
-async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
+async fn cluster_wide_rules_are_sufficient_and_all_used() {
     let cluster = checking_cluster("chart-everywhere").await;
     let options = ScenarioOptions::default();
     play(&cluster, Mode { sets: &["default"], values: &[], replicas: 1, options }).await;
@@ -165,7 +165,7 @@ async fn rights_of_the_whole_cluster_are_enough_and_all_used() {
 }
 
 #[tokio::test]
-async fn rights_that_values_add_or_take_are_enough_and_all_used() {
+async fn rules_that_values_add_or_remove_are_sufficient_and_all_used() {
     let cluster = checking_cluster("chart-special").await;
     let options = ScenarioOptions {
         secrets: scenarios::Secrets::OfTheRelease,
@@ -176,14 +176,14 @@ async fn rights_that_values_add_or_take_are_enough_and_all_used() {
     let sets = &["secrets-restricted", "custom-kinds", "all-tokens"];
     play(&cluster, Mode { sets, values: &[], replicas: 1, options }).await;
     let options =
-        ScenarioOptions { certificates: scenarios::Certificates::Given, tokens: true, ..ScenarioOptions::default() };
+        ScenarioOptions { certificates: scenarios::Certificates::Provided, tokens: true, ..ScenarioOptions::default() };
     let values = &["permissions.operator.restrict.serviceAccountTokenCreationRoles[0].namespace=NAMESPACE"];
     let values = &[values[0], "permissions.operator.restrict.serviceAccountTokenCreationRoles[0].name=broker-reader"];
     play(&cluster, Mode { sets: &["own-certificates", "tokens"], values, replicas: 1, options }).await;
 }
 
 #[tokio::test]
-async fn rights_of_some_namespaces_are_enough_and_all_used() {
+async fn rules_for_watched_namespaces_are_sufficient_and_all_used() {
     let cluster = checking_cluster("chart-namespaced").await;
     let options = ScenarioOptions { namespaces: scenarios::Namespaces::Own, ..ScenarioOptions::default() };
     let watched = &["watchNamespace=NAMESPACE"];
@@ -197,7 +197,7 @@ async fn rights_of_some_namespaces_are_enough_and_all_used() {
 }
 
 #[tokio::test]
-async fn without_the_right_to_finalizers_no_hpa_is_made_where_owners_are_checked() {
+async fn without_permission_on_finalizers_no_hpa_is_created_where_owners_are_checked() {
     let cluster = checking_cluster("chart-finalizers").await;
     let namespace = TestNamespace::create(&cluster, "finalizers");
     let release = Release::install(&cluster, 1, &["--set=webhooks.enabled=false".to_owned()]);

@@ -1,4 +1,4 @@
-//! The real cluster: its objects, whether pods are as many as wanted, and what is done to objects on the way.
+//! The real cluster: its objects, the state of its pods, and the actions on objects.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,21 +23,21 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::record::{self, Record};
-use super::script::{Action, DOWNSCALE_WINDOW, NAMESPACE, Timeline, own};
+use super::script::{Action, DOWNSCALE_WINDOW, NAMESPACE, Timeline, with_owner};
 use super::scripted_metrics::{Done, Next, ScriptedMetrics, Written};
 
 const SYNC_PERIOD: Duration = Duration::from_millis(1000);
 
-/// How long pods must have been as they are before they count as settled: the controller hears of them, too.
+/// How long pods must be unchanged before they count as settled: the controller gets the watch events, too.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How long after one playback the next begins, lest all do the same at the same time.
+/// The delay between the starts of two playbacks, so that not all act at the same time.
 const STAGGER: Duration = Duration::from_millis(100);
 
 /// Longer than any playback takes.
 const PLAYBACK_LIMIT: Duration = Duration::from_secs(300);
 
-/// What the audit log holds: everything that the controller reads and writes of scales, and its statuses.
+/// Logs the reads and writes of scales by the controller, and its status updates.
 const AUDIT_POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -71,7 +71,7 @@ impl RealCluster {
                 "--horizontal-pod-autoscaler-downscale-stabilization={}s",
                 DOWNSCALE_WINDOW.num_seconds()
             ))
-            // Responses are held back, and no HPA may wait for the response to another.
+            // Responses are delayed, and no HPA may wait for the response to another.
             .controller_manager_flag("--concurrent-horizontal-pod-autoscaler-syncs=100")
             .start()
             .await?;
@@ -80,28 +80,28 @@ impl RealCluster {
         Ok(Self { cluster, client, _policy: policy })
     }
 
-    /// Plays all timelines at once, and answers with what the controller saw and did.
-    pub(super) async fn perform(&self, timelines: &[Timeline]) -> anyhow::Result<Vec<Record>> {
+    /// Plays all timelines at once, and returns what the controller read and wrote.
+    pub(super) async fn play_all(&self, timelines: &[Timeline]) -> anyhow::Result<Vec<Record>> {
         self.clear().await?;
-        let scene = PodWatch::watch(&self.client).await?;
-        let metrics = Arc::new(ScriptedMetrics::new(timelines, scene.clone()));
+        let pod_watch = PodWatch::watch(&self.client).await?;
+        let metrics = Arc::new(ScriptedMetrics::new(timelines, pod_watch.clone()));
         let server = self.serve(metrics.clone()).await?;
         let deployments: Vec<_> = timelines.iter().map(Timeline::deployment).collect();
         self.cluster.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": deployments }))?;
         for timeline in timelines {
-            until(&format!("{} has its pods", timeline.name), || scene.settled(timeline.name).is_some()).await?;
+            until(&format!("{} has its pods", timeline.name), || pod_watch.settled(timeline.name).is_some()).await?;
         }
         let began_at = Utc::now();
         let begins = (0..).map(|number| STAGGER * number);
-        let stories = timelines.iter().zip(begins).map(|(timeline, begins)| self.tell(timeline, &metrics, begins));
-        tokio::time::timeout(PLAYBACK_LIMIT, try_join_all(stories)).await??;
-        // The last sync of each comes to its end.
+        let playbacks = timelines.iter().zip(begins).map(|(timeline, begins)| self.play(timeline, &metrics, begins));
+        tokio::time::timeout(PLAYBACK_LIMIT, try_join_all(playbacks)).await??;
+        // The last sync of each timeline ends.
         sleep(Duration::from_secs(1)).await;
         server.abort();
-        record::read(&self.cluster.audit_log(), began_at, metrics.stories())
+        record::read_audit_log(&self.cluster.audit_log(), began_at, metrics.playbacks())
     }
 
-    /// Takes away what an earlier performance has left.
+    /// Deletes the objects of an earlier round.
     async fn clear(&self) -> anyhow::Result<()> {
         for kind in ["hpa", "deployment", "pod"] {
             self.cluster.kubectl(["delete", kind, "--all", "--namespace", NAMESPACE])?;
@@ -133,10 +133,10 @@ impl RealCluster {
         Ok(server)
     }
 
-    /// Begins a playback, and does what is to be done in it until it is over.
-    async fn tell(&self, timeline: &Timeline, metrics: &ScriptedMetrics, begins: Duration) -> anyhow::Result<()> {
+    /// Plays one timeline after a delay: creates its HPA, and applies its actions until it is over.
+    async fn play(&self, timeline: &Timeline, metrics: &ScriptedMetrics, begins: Duration) -> anyhow::Result<()> {
         sleep(begins).await;
-        act(&self.client, timeline, &Action::Create).await?;
+        apply_action(&self.client, timeline, &Action::Create).await?;
         metrics.begin(timeline.name);
         loop {
             match metrics.next(timeline.name) {
@@ -144,7 +144,7 @@ impl RealCluster {
                 Next::Wait => sleep(Duration::from_millis(20)).await,
                 Next::Act(action) => {
                     let at = Utc::now();
-                    let written = act(&self.client, timeline, &action).await?;
+                    let written = apply_action(&self.client, timeline, &action).await?;
                     metrics.acted(timeline.name, at, Done { action, written });
                 }
             }
@@ -152,8 +152,12 @@ impl RealCluster {
     }
 }
 
-/// Does it, on whichever cluster.
-pub(super) async fn act(client: &kube::Client, timeline: &Timeline, action: &Action) -> anyhow::Result<Written> {
+/// Applies an action, to the real cluster or to a plane.
+pub(super) async fn apply_action(
+    client: &kube::Client,
+    timeline: &Timeline,
+    action: &Action,
+) -> anyhow::Result<Written> {
     let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(client.clone(), NAMESPACE);
     let name = timeline.name;
     match action {
@@ -164,7 +168,7 @@ pub(super) async fn act(client: &kube::Client, timeline: &Timeline, action: &Act
             hpas.delete(name, &Default::default()).await?;
         }
         Action::Change(spec) => {
-            let patch = Patch::Merge(json!({ "spec": own(spec.clone(), name) }));
+            let patch = Patch::Merge(json!({ "spec": with_owner(spec.clone(), name) }));
             let written = hpas.patch(name, &PatchParams::default(), &patch).await?;
             return Ok(Written::Hpa(version(&written)));
         }
@@ -183,16 +187,16 @@ fn version(object: &impl kube::Resource) -> u64 {
 }
 
 async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
-    let look = async || if is_so() { Ok(()) } else { Err("it is not so yet") };
-    wait_for(what, DEADLINE, look).await
+    let check = async || if is_so() { Ok(()) } else { Err("not yet") };
+    wait_for(what, DEADLINE, check).await
 }
 
-/// What is known of the Deployments and pods, kept by watches.
+/// The Deployments, their pods and the writes of HPAs, from watches.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PodWatch(Arc<Mutex<Seen>>);
+pub(super) struct PodWatch(Arc<Mutex<WatchedObjects>>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct WatchedObjects {
     deployments: BTreeMap<String, Deployment>,
     /// By the name of the Deployment, then their own.
     pods: BTreeMap<String, BTreeMap<String, Pod>>,
@@ -203,8 +207,8 @@ struct Seen {
 
 impl PodWatch {
     async fn watch(client: &kube::Client) -> anyhow::Result<Self> {
-        let scene = Self::default();
-        let (deployments, pods, hpas) = (scene.clone(), scene.clone(), scene.clone());
+        let pod_watch = Self::default();
+        let (deployments, pods, hpas) = (pod_watch.clone(), pod_watch.clone(), pod_watch.clone());
         follow(Api::<Deployment>::namespaced(client.clone(), NAMESPACE), move |deployment, _| {
             deployments.note_deployment(deployment);
         })
@@ -215,7 +219,7 @@ impl PodWatch {
             hpas.lock().hpa_writes.entry(hpa.metadata.name.unwrap_or_default()).or_default().push(Instant::now());
         })
         .await?;
-        Ok(scene)
+        Ok(pod_watch)
     }
 
     /// When the HPA was written.
@@ -223,7 +227,7 @@ impl PodWatch {
         self.lock().hpa_writes.get(name).cloned().unwrap_or_default()
     }
 
-    /// The number of pods, once the Deployment has as many as it asks for, all ready, and none besides.
+    /// The number of pods, once the Deployment has exactly its desired replicas and all are ready.
     pub(super) fn settled(&self, name: &str) -> Option<i32> {
         let seen = self.lock();
         let deployment = seen.deployments.get(name)?;
@@ -261,7 +265,7 @@ impl PodWatch {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, WatchedObjects> {
         self.0.lock().expect("no holder of the lock panics")
     }
 }
@@ -272,8 +276,8 @@ fn is_ready(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_none() && ready.next().is_some()
 }
 
-/// Tells every version of every object from now on, in another task.
-async fn follow<K>(api: Api<K>, tell: impl Fn(K, bool) + Send + 'static) -> anyhow::Result<()>
+/// Calls `on_change` with every version of every object from now on, in another task.
+async fn follow<K>(api: Api<K>, on_change: impl Fn(K, bool) + Send + 'static) -> anyhow::Result<()>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + kube::Resource + Send + 'static,
 {
@@ -286,11 +290,11 @@ where
                 match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                         last = object.meta().resource_version.clone().unwrap_or_default();
-                        tell(object, false);
+                        on_change(object, false);
                     }
                     WatchEvent::Deleted(object) => {
                         last = object.meta().resource_version.clone().unwrap_or_default();
-                        tell(object, true);
+                        on_change(object, true);
                     }
                     WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
                 }

@@ -1,4 +1,4 @@
-//! What the real controller saw and wrote, sync by sync, from the audit log.
+//! What the real controller read and wrote, sync by sync, from the audit log.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::script::{MetricResponse, Timeline};
 use super::scripted_metrics::{Done, Playback, TimelineEvent, Written};
 
-/// How long a sync may have taken that wrote nothing.
+/// The maximum duration of a sync that wrote nothing.
 const UNSEEN_MAX: TimeDelta = TimeDelta::seconds(1);
 
-/// One timeline as it went.
+/// What happened in one timeline.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) timeline: Timeline,
@@ -28,19 +28,28 @@ pub(super) struct HpaSync {
     pub(super) begun_at: DateTime<Utc>,
     /// When it got the last metric, where it queried any.
     pub(super) responded_at: Option<DateTime<Utc>>,
-    /// The scale that it saw.
+    /// The scale that it read.
     pub(super) scale: Value,
     pub(super) answers: Vec<(String, MetricResponse)>,
-    /// How many pods there were, where it asked for metrics.
+    /// How many pods there were, where it queried metrics.
     pub(super) pods: Option<i32>,
     /// The replicas that it wrote.
     pub(super) written: Option<i64>,
     /// The status that it wrote, or wanted to.
     pub(super) status: Option<Value>,
-    /// The version of the HPA that it had, where it wrote a status.
-    hpa_version: Option<u64>,
+    /// The HPA that it read, where it wrote a status.
+    hpa: Option<ReadHpa>,
+    /// The version of the HPA that its status was stored as; none if it was not, since another version was stored meanwhile.
+    stored_version: Option<u64>,
     /// When its first write arrived, and when its last was over.
     wrote_at: Option<(DateTime<Utc>, DateTime<Utc>)>,
+}
+
+/// An HPA as a sync read it, from the controller's cache: on a busy machine the cache lags behind the controller's own writes.
+#[derive(Clone, Debug)]
+struct ReadHpa {
+    uid: Value,
+    version: u64,
 }
 
 /// One line of the audit log.
@@ -52,12 +61,16 @@ struct Entry {
     subresource: String,
     name: String,
     code: u64,
-    asked: Value,
-    answered: Value,
+    request: Value,
+    response: Value,
 }
 
-/// Reads what was written into the log since an instant.
-pub(super) fn read(log: &Path, since: DateTime<Utc>, stories: Vec<Playback>) -> anyhow::Result<Vec<Record>> {
+/// Reads the entries of the audit log since an instant.
+pub(super) fn read_audit_log(
+    log: &Path,
+    since: DateTime<Utc>,
+    playbacks: Vec<Playback>,
+) -> anyhow::Result<Vec<Record>> {
     let text = std::fs::read_to_string(log)?;
     let mut entries = BTreeMap::<String, Vec<Entry>>::new();
     for line in text.lines() {
@@ -67,7 +80,7 @@ pub(super) fn read(log: &Path, since: DateTime<Utc>, stories: Vec<Playback>) -> 
         }
         entries.entry(entry.name.clone()).or_default().push(entry);
     }
-    let records = stories.into_iter().map(|playback| {
+    let records = playbacks.into_iter().map(|playback| {
         let mut entries = entries.remove(playback.timeline.name).unwrap_or_default();
         entries.sort_by_key(|entry| entry.at);
         assemble(playback, entries)
@@ -85,13 +98,13 @@ fn parse(line: &str) -> anyhow::Result<Entry> {
         subresource: text(&line["objectRef"]["subresource"]),
         name: text(&line["objectRef"]["name"]),
         code: line["responseStatus"]["code"].as_u64().unwrap_or_default(),
-        asked: line["requestObject"].clone(),
-        answered: line["responseObject"].clone(),
+        request: line["requestObject"].clone(),
+        response: line["responseObject"].clone(),
     })
 }
 
-/// A scale that is read begins a sync, unless a write was refused just before. What comes after the last answer of the
-/// playback is no part of it.
+/// Groups the entries into syncs. A read of the scale begins a sync, unless a write was refused just before. Syncs after the
+/// last response of the playback are left out.
 fn assemble(playback: Playback, entries: Vec<Entry>) -> Record {
     let ends_at = playback.events.last().map(|(at, _)| *at);
     let mut syncs = Vec::<HpaSync>::new();
@@ -105,22 +118,24 @@ fn assemble(playback: Playback, entries: Vec<Entry>) -> Record {
             ("get", "scale", _) if !is_retry => syncs.push(HpaSync::begin(entry)),
             ("update", "scale", Some(sync)) => {
                 is_retry = entry.code == 409;
-                sync.written = entry.asked["spec"]["replicas"].as_i64().or(Some(0)).filter(|_| entry.code == 200);
+                sync.written = entry.request["spec"]["replicas"].as_i64().or(Some(0)).filter(|_| entry.code == 200);
             }
             ("update", "status", Some(sync)) => {
-                sync.status = Some(entry.asked["status"].clone());
-                sync.hpa_version = Some(version_of(&entry.asked));
+                sync.status = Some(entry.request["status"].clone());
+                let uid = entry.request["metadata"]["uid"].clone();
+                sync.hpa = Some(ReadHpa { uid, version: version_of(&entry.request) });
+                sync.stored_version = (entry.code == 200).then(|| version_of(&entry.response));
             }
             _ => {}
         }
     }
     syncs.retain(|sync| Some(sync.begun_at) < ends_at);
     let mut actions = Vec::new();
-    for (at, happening) in playback.events {
-        match happening {
+    for (at, event) in playback.events {
+        match event {
             TimelineEvent::Done(done) => actions.push((at, done)),
             TimelineEvent::Responded { metric, answer, pods } => {
-                let sync = syncs.iter_mut().rev().find(|sync| sync.begun_at < at).expect("a sync that asked");
+                let sync = syncs.iter_mut().rev().find(|sync| sync.begun_at < at).expect("a sync that queried metrics");
                 sync.responded_at = Some(at);
                 sync.answers.push((metric, answer));
                 sync.pods = Some(pods);
@@ -131,8 +146,20 @@ fn assemble(playback: Playback, entries: Vec<Entry>) -> Record {
 }
 
 impl Record {
-    /// The syncs that tell what the controller decides: those before the first that may have been decided before or
-    /// after the end of a window or period.
+    /// The sync whose status a sync read from the HPA, if any had been stored.
+    pub(super) fn status_read_by(&self, number: usize) -> Option<usize> {
+        let before = &self.syncs[..number];
+        let read = self.syncs[number].hpa.as_ref();
+        // A sync that wrote no status found the last one.
+        let uid = read.or_else(|| before.iter().rev().find_map(|sync| sync.hpa.as_ref())).map(|hpa| &hpa.uid);
+        let version = read.map_or(u64::MAX, |read| read.version);
+        before.iter().rposition(|sync| {
+            sync.hpa.as_ref().map(|hpa| &hpa.uid) == uid && sync.stored_version.is_some_and(|stored| stored <= version)
+        })
+    }
+
+    /// The unambiguous syncs: those before the first whose decision may have come before or after the end of a window or
+    /// period.
     pub(super) fn clear_syncs(&self) -> &[HpaSync] {
         let end = (0..self.syncs.len()).find(|number| self.is_ambiguous(*number));
         &self.syncs[..end.unwrap_or(self.syncs.len())]
@@ -147,42 +174,46 @@ impl Record {
         if sync.responded_at.is_none() {
             return false; // Without metrics, time does not matter.
         }
-        let remembered =
-            self.syncs[..number].iter().enumerate().filter(|(past, sync)| *past == 0 || sync.is_remembered());
+        let in_history =
+            self.syncs[..number].iter().enumerate().filter(|(past, sync)| *past == 0 || sync.is_in_history());
         let lengths = self.timeline.lengths();
-        let mut ages = remembered.map(|(_, past)| (sync.at() - past.over_at(), sync.decided_at() - past.at()));
+        let mut ages = in_history.map(|(number, past)| {
+            // The first one adds the replicas that it found, before it queries metrics.
+            let added_at = if number == 0 { past.begun_at } else { past.at() };
+            (sync.at() - past.over_at(), sync.decided_at() - added_at)
+        });
         ages.any(|(least, most)| lengths.iter().any(|length| least <= *length && *length <= most))
     }
 }
 
 impl HpaSync {
-    /// Whether it saw what was done. What it wrote tells which version of the HPA it had; where it wrote nothing, the
-    /// time decides.
+    /// Whether it read the result of an action. Its status write names the version of the HPA that it read; without such a
+    /// write, the time decides.
     pub(super) fn is_after(&self, at: DateTime<Utc>, done: &Done) -> bool {
-        match (done.written, self.hpa_version) {
+        match (done.written, &self.hpa) {
             (Written::Deployment(version), _) => version_of(&self.scale) >= version,
-            (Written::Hpa(version), Some(seen)) => seen >= version,
+            (Written::Hpa(version), Some(read)) => read.version >= version,
             (Written::Hpa(_), None) => self.begun_at > at + UNSEEN_MAX / 2,
             (Written::Other, _) => self.begun_at > at,
         }
     }
 
-    /// When it knew what it needed to know.
+    /// When it had read the scale and all metrics.
     pub(super) fn at(&self) -> DateTime<Utc> {
         self.responded_at.unwrap_or(self.begun_at)
     }
 
-    /// Whether the controller has kept anything of it.
-    fn is_remembered(&self) -> bool {
+    /// Whether the controller has added it to the history of the HPA.
+    fn is_in_history(&self) -> bool {
         self.responded_at.is_some() || self.written.is_some()
     }
 
-    /// When it had decided, at the latest.
+    /// The latest time of its decision.
     fn decided_at(&self) -> DateTime<Utc> {
         self.wrote_at.map_or_else(|| self.at() + UNSEEN_MAX, |(first, _)| first)
     }
 
-    /// When everything that it remembers was remembered.
+    /// The latest time of its additions to the history.
     fn over_at(&self) -> DateTime<Utc> {
         self.wrote_at.map_or_else(|| self.at() + UNSEEN_MAX, |(_, last)| last)
     }
@@ -191,12 +222,13 @@ impl HpaSync {
         Self {
             begun_at: entry.at,
             responded_at: None,
-            scale: entry.answered,
+            scale: entry.response,
             answers: Vec::new(),
             pods: None,
             written: None,
             status: None,
-            hpa_version: None,
+            hpa: None,
+            stored_version: None,
             wrote_at: None,
         }
     }

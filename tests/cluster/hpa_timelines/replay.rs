@@ -1,4 +1,4 @@
-//! What the real controller was shown, shown to the plane's at the same instants.
+//! Replays a record on a plane: its controller gets the input of the real one at the same instants.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kedge_core::hpa::model::settings::Settings;
@@ -15,11 +16,11 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::real_cluster::act;
+use super::real_cluster::apply_action;
 use super::record::{HpaSync, Record};
 use super::script::{Action, DOWNSCALE_WINDOW, MetricResponse, NAMESPACE, Timeline};
 
-/// What both controllers did in one sync, where it is not the same.
+/// One value of one sync that differs between the controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) timeline: &'static str,
@@ -29,29 +30,36 @@ pub(super) struct Difference {
     pub(super) plane: Value,
 }
 
-/// A plane on which one timeline is played again.
-struct Rehearsal<'a> {
+/// A plane on which one timeline is replayed.
+struct Replay<'a> {
     timeline: &'a Timeline,
     client: kube::Client,
     controller: HpaController,
     now: Arc<Mutex<DateTime<Utc>>>,
-    /// What each metric is at present.
+    /// The current response to each metric.
     responses: Arc<Mutex<BTreeMap<String, MetricResponse>>>,
     pods: i32,
+    /// The status after each sync so far.
+    statuses: Vec<HorizontalPodAutoscalerStatus>,
+    /// The sync whose status the HPA has.
+    stored: Option<usize>,
 }
 
 pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
     let Some(first) = record.syncs.first() else { return Ok(Vec::new()) };
-    let mut rehearsal = Rehearsal::begin(&record.timeline, first.begun_at - TimeDelta::seconds(1)).await?;
+    let mut replay = Replay::begin(&record.timeline, first.begun_at - TimeDelta::seconds(1)).await?;
     let mut actions = record.actions.iter().peekable();
-    let (mut differences, mut status) = (Vec::new(), Value::Null);
+    let mut differences = Vec::new();
     for (number, sync) in record.clear_syncs().iter().enumerate() {
         while let Some((at, done)) = actions.next_if(|(at, done)| sync.is_after(*at, done)) {
-            rehearsal.act(*at, &done.action).await?;
+            replay.apply_action(*at, &done.action).await?;
         }
-        status = sync.status.clone().map_or(status, without_times);
-        let seen = rehearsal.show(sync, &status).await?;
-        let compared = seen.into_iter().filter(|(_, real, plane)| real != plane);
+        let read = record.status_read_by(number);
+        replay.restore_status(read).await?;
+        let unchanged = read.and_then(|number| record.syncs[number].status.as_ref());
+        let status = sync.status.as_ref().or(unchanged).cloned().map_or(Value::Null, without_times);
+        let pairs = replay.run_sync(sync, status).await?;
+        let compared = pairs.into_iter().filter(|(_, real, plane)| real != plane);
         let timeline = record.timeline.name;
         differences.extend(compared.map(|(what, real, plane)| Difference {
             timeline,
@@ -64,7 +72,7 @@ pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
     Ok(differences)
 }
 
-impl<'a> Rehearsal<'a> {
+impl<'a> Replay<'a> {
     async fn begin(timeline: &'a Timeline, at: DateTime<Utc>) -> anyhow::Result<Self> {
         let now = Arc::new(Mutex::new(at));
         let clock = now.clone();
@@ -78,23 +86,38 @@ impl<'a> Rehearsal<'a> {
         Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let deployment: Deployment = serde_json::from_value(timeline.deployment())?;
         Api::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &deployment).await?;
-        act(&client, timeline, &Action::Create).await?;
+        apply_action(&client, timeline, &Action::Create).await?;
         let controller = HpaController::new(&plane, settings);
-        Ok(Self { timeline, client, controller, now, responses, pods: 0 })
+        let (statuses, stored) = (Vec::new(), None);
+        Ok(Self { timeline, client, controller, now, responses, pods: 0, statuses, stored })
     }
 
-    async fn act(&mut self, at: DateTime<Utc>, action: &Action) -> anyhow::Result<()> {
+    async fn apply_action(&mut self, at: DateTime<Utc>, action: &Action) -> anyhow::Result<()> {
         self.set_time(at);
-        act(&self.client, self.timeline, action).await?;
+        apply_action(&self.client, self.timeline, action).await?;
         if matches!(action, Action::Delete) {
-            // The sync that finds nothing.
+            self.stored = None;
+            // The sync that finds no HPA.
             self.controller.reconcile(NAMESPACE, self.timeline.name).await;
         }
         Ok(())
     }
 
-    /// Shows a sync to the controller. Answers with what is compared: what the real one did, and what this one did.
-    async fn show(&mut self, sync: &HpaSync, status: &Value) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
+    /// Gives the HPA the status that it had after a sync: the one that the real controller read.
+    async fn restore_status(&mut self, sync: Option<usize>) -> anyhow::Result<()> {
+        if self.stored == sync {
+            return Ok(());
+        }
+        let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let mut hpa = hpas.get(self.timeline.name).await?;
+        hpa.status = sync.map(|number| self.statuses[number].clone());
+        hpas.replace_status(self.timeline.name, &PostParams::default(), &hpa).await?;
+        self.stored = sync;
+        Ok(())
+    }
+
+    /// Runs a sync with the recorded input. Returns the values to compare: those of the real controller, and those of this one.
+    async fn run_sync(&mut self, sync: &HpaSync, status: Value) -> anyhow::Result<Vec<(&'static str, Value, Value)>> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
         let before = deployments.get(self.timeline.name).await?;
         let replicas = before.spec.and_then(|spec| spec.replicas).unwrap_or_default();
@@ -106,10 +129,12 @@ impl<'a> Rehearsal<'a> {
         let outcome = self.controller.reconcile(NAMESPACE, self.timeline.name).await;
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("no such autoscaler"))?;
         let written = outcome.rescaled_to.map(i64::from);
+        self.stored = Some(self.statuses.len());
+        self.statuses.push(outcome.status.clone());
         Ok(vec![
             ("replicas before", number(&sync.scale["spec"]["replicas"]), json!(replicas)),
             ("replicas written", json!(sync.written), json!(written)),
-            ("status", status.clone(), without_times(serde_json::to_value(&outcome.status)?)),
+            ("status", status, without_times(serde_json::to_value(&outcome.status)?)),
         ])
     }
 
@@ -117,7 +142,7 @@ impl<'a> Rehearsal<'a> {
         *self.now.lock().expect("no holder of the lock panics") = at;
     }
 
-    /// Makes there be so many pods, all of them ready.
+    /// Creates or deletes pods until there are this many, all of them ready.
     async fn set_pods(&mut self, wanted: i32) -> anyhow::Result<()> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
         for number in self.pods..wanted {
@@ -138,7 +163,7 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-/// Makes the plane read external metrics from the set responses.
+/// Serves the external metrics API of the plane from the set responses.
 async fn serve(
     plane: &Plane,
     client: &kube::Client,
@@ -161,7 +186,7 @@ async fn serve(
     Ok(())
 }
 
-/// As the metrics API of the real cluster answers: no value is an error there.
+/// Responds as the metrics API of the real cluster does: no value is an error.
 fn respond(metric: &str, answer: Option<MetricResponse>) -> Response<Body> {
     let now = "2026-01-01T00:00:00Z";
     let item = |value: String| json!({ "metricName": metric, "metricLabels": null, "timestamp": now, "value": value });
@@ -190,7 +215,7 @@ fn number(value: &Value) -> Value {
     json!(value.as_i64().unwrap_or_default())
 }
 
-/// A status without the times in it, and without what says nothing.
+/// A status without times and null fields.
 fn without_times(mut status: Value) -> Value {
     if let Some(fields) = status.as_object_mut() {
         fields.remove("lastScaleTime");

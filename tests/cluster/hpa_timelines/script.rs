@@ -1,5 +1,4 @@
-//! What a timeline is made of: a Deployment, an HPA over it, and what happens, step by step. The controller's questions
-//! for metrics move it on.
+//! A timeline: a Deployment, an HPA for it, and steps. The metric queries of the controller advance it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-/// The controller's setting for autoscalers without a window of their own.
+/// The controller's setting for HPAs without a window of their own.
 pub(super) const DOWNSCALE_WINDOW: TimeDelta = TimeDelta::seconds(4);
 
 /// The period of the policies that the API server fills in.
@@ -15,16 +14,16 @@ const DEFAULT_PERIOD: TimeDelta = TimeDelta::seconds(15);
 
 pub(super) const NAMESPACE: &str = "timelines";
 
-/// The label by which the metrics API learns whose metric is meant.
+/// The label that names the owner of a metric.
 const OWNER_LABEL: &str = "scaledobject.keda.sh/name";
 
 /// One Deployment with one HPA, both of this name.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
     pub(super) name: &'static str,
-    /// What the Deployment begins with.
+    /// The initial replicas of the Deployment.
     pub(super) replicas: i32,
-    /// The HPA's, without its target.
+    /// The spec of the HPA, without its target.
     pub(super) spec: Value,
     pub(super) steps: Vec<Step>,
 }
@@ -53,7 +52,7 @@ pub(super) enum Action {
     Scale(i32),
     /// Deletes the HPA.
     Delete,
-    /// Creates it as it was in the beginning.
+    /// Creates it as it was at first.
     Create,
 }
 
@@ -63,21 +62,21 @@ pub(super) fn timeline(name: &'static str, replicas: i32, spec: Value) -> Timeli
 }
 
 impl Timeline {
-    /// Tells `load`, sync by sync.
-    pub(super) fn tell<T: ToString>(mut self, values: impl IntoIterator<Item = T>) -> Self {
+    /// Responds with these values of `load`, one for each sync.
+    pub(super) fn load<T: ToString>(mut self, values: impl IntoIterator<Item = T>) -> Self {
         let step = |value: T| Step::Respond(vec![("load", MetricResponse::Series(vec![value.to_string()]))]);
         self.steps.extend(values.into_iter().map(step));
         self
     }
 
-    /// Tells `load` the same a few times, but for a little more than a thousandth per replica: so there is something to
-    /// write into the status, and the record knows when each sync was over.
+    /// Responds with nearly the same `load` for some syncs. The values differ by a little more than a thousandth per
+    /// replica, so that every sync writes the status and the record shows when it was over.
     pub(super) fn hold(self, value: i64, syncs: i64) -> Self {
         let less = |sync: i64| if value > 0 { format!("{}m", value * 1000 - 20 * sync) } else { value.to_string() };
-        self.tell((0..syncs).map(less))
+        self.load((0..syncs).map(less))
     }
 
-    /// Tells whatever of whichever metrics, once.
+    /// Responds to these metrics, for one sync.
     pub(super) fn answer<const N: usize>(mut self, answers: [(&'static str, MetricResponse); N]) -> Self {
         self.steps.push(Step::Respond(answers.to_vec()));
         self
@@ -120,7 +119,7 @@ impl Timeline {
     }
 
     pub(super) fn hpa(&self) -> Value {
-        let mut spec = own(self.spec.clone(), self.name);
+        let mut spec = with_owner(self.spec.clone(), self.name);
         spec["scaleTargetRef"] = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": self.name });
         json!({
             "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
@@ -138,8 +137,8 @@ fn collect_lengths(value: &Value, lengths: &mut BTreeSet<TimeDelta>) {
     }
 }
 
-/// A spec, or a part of one, whose metrics say whose they are.
-pub(super) fn own(mut spec: Value, name: &str) -> Value {
+/// A spec, or a part of one, whose metrics have the label of their owner.
+pub(super) fn with_owner(mut spec: Value, name: &str) -> Value {
     for metric in spec["metrics"].as_array_mut().into_iter().flatten() {
         metric["external"]["metric"]["selector"] = json!({ "matchLabels": { OWNER_LABEL: name } });
     }

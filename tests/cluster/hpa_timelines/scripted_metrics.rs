@@ -1,6 +1,6 @@
-//! The external metrics API, which answers by the scripts. A question waits until the pods are settled, so that what the
-//! controller sees besides the answer is known; and until no window or period ends near an instant that it remembers,
-//! so that it does not matter how long it takes to act on the answer.
+//! The external metrics API, which responds by the scripts. A query waits until the pods are settled, so that the other
+//! input of the controller is known; and until no window or period ends near an instant in the controller's history, so
+//! that its reaction time does not matter.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -15,19 +15,19 @@ use tokio::time::{Instant, sleep};
 use super::real_cluster::PodWatch;
 use super::script::{Action, MetricResponse, Step, Timeline};
 
-/// How long the controller takes at most to act on an answer, on an idle machine. Where it took longer, the record shows it.
+/// How long the controller takes at most to act on a response, on an idle machine. Where it took longer, the record shows it.
 const REACTION_MAX: Duration = Duration::from_millis(300);
 
 /// How long after the last write of a sync an action may follow: the sync is over, and the next has not begun.
 const AFTER_WRITE: Duration = Duration::from_millis(100);
 
-/// After how long a sync counts as over that wrote nothing.
+/// After how long a sync that wrote nothing counts as over.
 const AFTER_SILENCE: Duration = Duration::from_millis(800);
 
 /// How long after an action its watch events have arrived.
 const AFTER_ACTION: Duration = Duration::from_millis(300);
 
-/// What events in one playback, in its order.
+/// The events of one playback, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Playback {
     pub(super) timeline: Timeline,
@@ -52,7 +52,7 @@ pub(super) struct Done {
     pub(super) written: Written,
 }
 
-/// Which version of what came of it.
+/// The object that an action wrote, with its version.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Written {
     Deployment(u64),
@@ -60,7 +60,7 @@ pub(super) enum Written {
     Other,
 }
 
-/// What is to be done next.
+/// What a playback does next.
 #[derive(Debug)]
 pub(super) enum Next {
     Over,
@@ -70,7 +70,7 @@ pub(super) enum Next {
 
 #[derive(Debug)]
 pub(super) struct ScriptedMetrics {
-    scene: PodWatch,
+    pod_watch: PodWatch,
     progress: Mutex<BTreeMap<String, Progress>>,
 }
 
@@ -80,16 +80,18 @@ struct Progress {
     step: usize,
     /// Metrics of this step that were responded to already.
     responded: Vec<String>,
-    /// The syncs so far, from the answer to the last write: what the controller remembers is from in between.
+    /// When the first query came. The controller has added the replicas that it found to its history then.
+    first_query_at: Option<Instant>,
+    /// The syncs so far, each from its response to its last write: entries of the controller's history are from in between.
     syncs: Vec<(Instant, Instant)>,
     step_began_at: Instant,
     quiet_until: Instant,
-    /// How long the controller takes at most to act on an answer.
+    /// How long the controller takes at most to act on a response.
     reaction_max: Duration,
 }
 
 impl ScriptedMetrics {
-    pub(super) fn new(timelines: &[Timeline], scene: PodWatch) -> Self {
+    pub(super) fn new(timelines: &[Timeline], pod_watch: PodWatch) -> Self {
         let (now, reaction_max) = (Instant::now(), REACTION_MAX.mul_f64(slowdown::measure()));
         let progress = |timeline: &Timeline| {
             let playback = Playback { timeline: timeline.clone(), events: Vec::new() };
@@ -97,6 +99,7 @@ impl ScriptedMetrics {
                 playback,
                 step: 0,
                 responded: Vec::new(),
+                first_query_at: None,
                 syncs: Vec::new(),
                 step_began_at: now,
                 quiet_until: now,
@@ -104,17 +107,17 @@ impl ScriptedMetrics {
             };
             (timeline.name.to_owned(), progress)
         };
-        Self { scene, progress: Mutex::new(timelines.iter().map(progress).collect()) }
+        Self { pod_watch, progress: Mutex::new(timelines.iter().map(progress).collect()) }
     }
 
-    /// Its HPA is there.
+    /// Starts a timeline whose HPA exists now.
     pub(super) fn begin(&self, name: &str) {
         let mut all = self.lock();
         all.get_mut(name).expect("every playback has its progress").step_began_at = Instant::now();
     }
 
     pub(super) fn next(&self, name: &str) -> Next {
-        let writes = self.scene.hpa_writes(name);
+        let writes = self.pod_watch.hpa_writes(name);
         let mut all = self.lock();
         let progress = all.get_mut(name).expect("every playback has its progress");
         let (began_at, since) = (progress.step_began_at, progress.step_began_at.elapsed());
@@ -138,26 +141,28 @@ impl ScriptedMetrics {
         progress.advance();
     }
 
-    pub(super) fn stories(&self) -> Vec<Playback> {
+    pub(super) fn playbacks(&self) -> Vec<Playback> {
         self.lock().values().map(|progress| progress.playback.clone()).collect()
     }
 
-    /// The answer to a question, if its time has come.
+    /// The response to a query, if it is due.
     fn answer(&self, name: &str, metric: &str) -> Option<MetricResponse> {
-        let (pods, writes) = (self.scene.settled(name), self.scene.hpa_writes(name));
+        let (pods, writes) = (self.pod_watch.settled(name), self.pod_watch.hpa_writes(name));
         let mut all = self.lock();
         let progress = all.get_mut(name)?;
         let steps = progress.playback.timeline.steps.get(progress.step);
         let Some(step) = steps else { return Some(MetricResponse::Refusal("the playback is over")) };
         let Step::Respond(answers) = step else { return None };
+        let first_query_at = *progress.first_query_at.get_or_insert_with(Instant::now);
         let (answers, pods) = (answers.clone(), pods?);
         if progress.responded.is_empty() {
-            progress.learn(&writes);
+            progress.update_syncs(&writes);
             if !progress.is_clear() {
                 return None;
             }
             let now = Instant::now();
-            progress.syncs.push((now, now + progress.reaction_max));
+            let added_at = if progress.syncs.is_empty() { first_query_at } else { now };
+            progress.syncs.push((added_at, now + progress.reaction_max));
         }
         let (_, answer) = answers.iter().find(|(known, _)| *known == metric)?;
         progress.responded.push(metric.to_owned());
@@ -169,7 +174,7 @@ impl ScriptedMetrics {
         Some(answer.clone())
     }
 
-    async fn read(&self, name: &str, metric: &str) -> Result<Vec<MetricValue>, MetricError> {
+    async fn wait_for_response(&self, name: &str, metric: &str) -> Result<Vec<MetricValue>, MetricError> {
         let answer = loop {
             match self.answer(name, metric) {
                 Some(answer) => break answer,
@@ -190,7 +195,7 @@ impl ScriptedMetrics {
 
 impl MetricSource for ScriptedMetrics {
     fn read<'a>(&'a self, request: MetricRequest<'a>) -> MetricFuture<'a> {
-        Box::pin(self.read(request.scaled_object, request.metric))
+        Box::pin(self.wait_for_response(request.scaled_object, request.metric))
     }
 }
 
@@ -201,8 +206,8 @@ impl Progress {
         self.step_began_at = Instant::now();
     }
 
-    /// Learns how long the last sync took, since a new question means that it is over, and of syncs that did not ask.
-    fn learn(&mut self, writes: &[Instant]) {
+    /// Sets the end of the last sync, which is over when a new query comes, and adds the syncs that queried nothing.
+    fn update_syncs(&mut self, writes: &[Instant]) {
         if let Some((responded_at, over_at)) = self.syncs.last_mut() {
             *over_at = writes.iter().copied().find(|write| *write > *responded_at).unwrap_or(*over_at).max(*over_at);
         }
@@ -213,7 +218,7 @@ impl Progress {
         self.syncs.sort();
     }
 
-    /// Whether an answer now would be acted on while nothing that is remembered comes to the end of a window or period.
+    /// Whether no window or period ends for an entry of the controller's history while it acts on a response.
     fn is_clear(&self) -> bool {
         let now = Instant::now();
         if now < self.quiet_until {

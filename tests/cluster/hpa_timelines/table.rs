@@ -45,7 +45,7 @@ fn down(rules: Value) -> Value {
     json!({ "scaleDown": rules })
 }
 
-/// Down to anything at once.
+/// Scales in to any number at once.
 fn free() -> Value {
     rules(0, "Max", &[("Percent", 100, 3)])
 }
@@ -54,22 +54,22 @@ fn without_behavior() -> Vec<Timeline> {
     let mut by_value = plain();
     by_value["metrics"] = json!([value("load", "100")]);
     vec![
-        timeline("plain", 1, plain()).tell([5, 30, 30, 55]).hold(20, 6).hold(5, 6),
-        timeline("flapping", 3, plain()).tell([30, 50, 20, 50, 20, 50]).hold(20, 6).tell([90, 20, 90]).hold(20, 6),
+        timeline("plain", 1, plain()).load([5, 30, 30, 55]).hold(20, 6).hold(5, 6),
+        timeline("flapping", 3, plain()).load([30, 50, 20, 50, 20, 50]).hold(20, 6).load([90, 20, 90]).hold(20, 6),
         timeline("doubling", 1, plain()).hold(500, 4).hold(10, 6),
-        timeline("at-the-maximum", 2, bounded(1, 5)).tell([20, 60, 600]).hold(100, 2).hold(30, 6),
-        timeline("at-the-minimum", 4, bounded(3, 12)).hold(5, 6).tell([50, 50]).hold(0, 6),
+        timeline("at-the-maximum", 2, bounded(1, 5)).load([20, 60, 600]).hold(100, 2).hold(30, 6),
+        timeline("at-the-minimum", 4, bounded(3, 12)).hold(5, 6).load([50, 50]).hold(0, 6),
         timeline("value-target", 2, by_value.clone())
-            .tell([100, 105, 150, 100, 130])
+            .load([100, 105, 150, 100, 130])
             .hold(100, 2)
             .hold(60, 6)
             .hold(100, 3),
         timeline("value-of-zero", 3, by_value).hold(100, 2).hold(0, 7),
-        timeline("tolerance", 10, plain()).tell([100, 110, 90, 111, 120]).hold(91, 6).hold(89, 6),
+        timeline("tolerance", 10, plain()).load([100, 110, 90, 111, 120]).hold(91, 6).hold(89, 6),
         timeline("errors-now-and-then", 2, plain())
-            .tell([20, 40])
+            .load([20, 40])
             .answer([("load", refusal())])
-            .tell([60])
+            .load([60])
             .answer([("load", refusal())])
             .answer([("load", refusal())])
             .hold(20, 6),
@@ -97,7 +97,7 @@ fn policies() -> Vec<Timeline> {
             .hold(10, 18),
         timeline("larger-of-two-down", 12, with(down(rules(0, "Max", &[("Pods", 3, 4), ("Percent", 10, 4)]))))
             .hold(10, 16),
-        timeline("up-makes-room-for-down", 4, with(all_ways)).hold(100, 2).hold(10, 3).hold(100, 2).hold(10, 12),
+        timeline("up-and-down-policies", 4, with(all_ways)).hold(100, 2).hold(10, 3).hold(100, 2).hold(10, 12),
         timeline("two-periods", 1, with(up(rules(0, "Min", &[("Pods", 2, 2), ("Pods", 3, 8)])))).hold(110, 18),
     ]
 }
@@ -112,18 +112,18 @@ fn windows() -> Vec<Timeline> {
     let by_one = json!({ "scaleUp": rules(0, "Max", &[("Pods", 1, 2)]), "scaleDown": freely(3) });
     vec![
         timeline("down-after-a-while", 6, with(down(freely(4))))
-            .tell([60, 20, 20, 50, 20])
+            .load([60, 20, 20, 50, 20])
             .hold(20, 6)
-            .tell([10, 30])
+            .load([10, 30])
             .hold(10, 6),
-        timeline("up-after-a-while", 2, with(up_late)).tell([20, 60, 80, 40]).hold(90, 6).hold(20, 3),
-        timeline("both-after-a-while", 4, with(both_late)).tell([40, 70, 20, 70, 20]).hold(70, 5).hold(20, 10),
-        timeline("empty-behavior", 3, with(json!({}))).tell([30, 60, 60]).hold(10, 7),
+        timeline("up-after-a-while", 2, with(up_late)).load([20, 60, 80, 40]).hold(90, 6).hold(20, 3),
+        timeline("both-after-a-while", 4, with(both_late)).load([40, 70, 20, 70, 20]).hold(70, 5).hold(20, 10),
+        timeline("empty-behavior", 3, with(json!({}))).load([30, 60, 60]).hold(10, 7),
         timeline("slow-and-late", 8, with(down(rules(3, "Max", &[("Pods", 2, 4)])))).hold(80, 2).hold(10, 17),
         timeline("tolerances-of-its-own", 5, with(own_tolerances))
-            .tell([50, 51, 49, 61, 40, 36, 35, 34, 29, 20, 14, 11]),
+            .load([50, 51, 49, 61, 40, 36, 35, 34, 29, 20, 14, 11]),
         timeline("value-with-behavior", 3, by_value("100", by_one))
-            .tell([100, 300, 300, 100, 100, 120, 120])
+            .load([100, 300, 300, 100, 100, 120, 120])
             .hold(50, 8),
     ]
 }
@@ -187,16 +187,16 @@ fn unusual_values() -> Vec<Timeline> {
             .answer([("load", series(["-50"]))])
             .answer([("load", series(["200", "-50"]))])
             .answer([("load", series(["-50", "200"]))])
-            .tell(["100", "300", "-1"]),
+            .load(["100", "300", "-1"]),
         timeline("parts-of-one", 2, with(down(free())))
-            .tell(["20100m", "22001m", "0.5", "9999m", "10001m", "30.0001", "1k", "1"]),
-        timeline("huge-values", 1, with(down(free()))).tell(["1Gi", "1", "9e15", "1", "9223372036854775807", "1"]),
+            .load(["20100m", "22001m", "0.5", "9999m", "10001m", "30.0001", "1k", "1"]),
+        timeline("huge-values", 1, with(down(free()))).load(["1Gi", "1", "9e15", "1", "9223372036854775807", "1"]),
         timeline("nothing-at-all", 3, with(down(free())))
             .answer([("load", series([]))])
-            .tell(["50"])
+            .load(["50"])
             .answer([("load", series([]))])
             .answer([("load", series([]))])
-            .tell(["10", "10"]),
+            .load(["10", "10"]),
     ]
 }
 
@@ -211,7 +211,7 @@ fn actions() -> Vec<Timeline> {
             .then(Action::Scale(1))
             .hold(30, 3)
             .hold(10, 3),
-        timeline("born-at-zero", 0, freely()).pause(4).then(Action::Scale(3)).hold(50, 3).hold(20, 3),
+        timeline("created-at-zero", 0, freely()).pause(4).then(Action::Scale(3)).hold(50, 3).hold(20, 3),
         timeline("the-maximum-falls", 8, freely())
             .hold(80, 2)
             .then(Action::Change(json!({ "maxReplicas": 3 })))

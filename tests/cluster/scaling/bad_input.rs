@@ -1,4 +1,4 @@
-//! Mistakes: each is named, with its remedy, and nothing else stops for it.
+//! Invalid objects: each error is reported with its remedy, and other triggers and objects continue.
 
 use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, prometheus, scaled_object};
 use serde_json::json;
@@ -10,33 +10,33 @@ fn failed() -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_wrong_trigger_is_named_and_the_others_go_on() {
+async fn an_invalid_trigger_is_reported_and_the_others_continue() {
     let namespace = TestNamespace::create(cluster().await, "wrong");
     let abacus = json!({ "type": "abacus", "metadata": { "beads": "7" } });
     namespace.apply([deployment("web", 0), scaled_object("web", [abacus, cron_open(2)], json!({}))]);
     namespace.until_replicas("web", 2).await;
-    namespace.until("it says so", failed(), |namespace| namespace.condition("web", "Ready")).await;
+    namespace.until("the condition is set", failed(), |namespace| namespace.condition("web", "Ready")).await;
     let parts = ["trigger 0 (abacus)", "no scaler found for type: abacus", "cron"];
     namespace.events_with("ScaledObjectCheckFailed", &parts).await;
 }
 
 #[tokio::test]
-async fn wrong_parameters_are_all_named_at_once() {
+async fn all_invalid_parameters_are_reported_at_once() {
     let namespace = TestNamespace::create(cluster().await, "parameters");
     let cron = json!({ "type": "cron", "metadata": { "timezone": "Mars/Olympus", "start": "0 8 * * 7", "end": "0 18 * * *" } });
     namespace.apply([deployment("web", 2), scaled_object("web", [cron], json!({}))]);
-    namespace.until("it says so", failed(), |namespace| namespace.condition("web", "Ready")).await;
+    namespace.until("the condition is set", failed(), |namespace| namespace.condition("web", "Ready")).await;
     namespace.events_with("ScaledObjectCheckFailed", &["`timezone`", "`start`", "`desiredReplicas`"]).await;
-    assert_eq!(namespace.replicas("deployment", "web"), Some(2), "nothing is scaled on what is not known");
+    assert_eq!(namespace.replicas("deployment", "web"), Some(2), "an invalid trigger scales nothing");
 }
 
 #[tokio::test]
-async fn two_objects_on_one_target_leave_it_to_the_first() {
+async fn of_two_objects_with_one_target_only_the_first_scales_it() {
     let namespace = TestNamespace::create(cluster().await, "rivals");
     namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
     namespace.until_replicas("web", 2).await;
     namespace.apply([scaled_object("zweit", [cron_closed(5)], json!({ "scaleTargetRef": { "name": "web" } }))]);
-    namespace.until("it says so", failed(), |namespace| namespace.condition("zweit", "Ready")).await;
+    namespace.until("the condition is set", failed(), |namespace| namespace.condition("zweit", "Ready")).await;
     namespace.events_with("ScaledObjectCheckFailed", &["already managed by the ScaledObject 'web'"]).await;
     assert!(namespace.get("hpa", "keda-hpa-zweit").is_null());
     assert_eq!(namespace.condition("web", "Ready"), ("True".into(), "ScaledObjectReady".into()));
@@ -48,7 +48,9 @@ async fn a_source_that_does_not_answer_holds_the_replicas() {
     let trigger = || prometheus("http://127.0.0.1:9", "up", 1);
     namespace.apply([deployment("held", 3), scaled_object("held", [trigger()], json!({ "cooldownPeriod": 0 }))]);
     namespace
-        .until("it says so", ("False".into(), "TriggerError".into()), |namespace| namespace.condition("held", "Ready"))
+        .until("the condition is set", ("False".into(), "TriggerError".into()), |namespace| {
+            namespace.condition("held", "Ready")
+        })
         .await;
     let events = namespace.events_with("KEDAScalerFailed", &["cannot be reached"]).await;
     assert_eq!(events.len(), 1, "{events:?}");
@@ -58,7 +60,7 @@ async fn a_source_that_does_not_answer_holds_the_replicas() {
     namespace.apply([deployment("fallen", 0), scaled_object("fallen", [trigger()], fallback)]);
     namespace.until_replicas("fallen", 4).await;
     namespace
-        .until("it says so", ("True".into(), "FallbackExists".into()), |namespace| {
+        .until("the condition is set", ("True".into(), "FallbackExists".into()), |namespace| {
             namespace.condition("fallen", "Fallback")
         })
         .await;

@@ -1,4 +1,4 @@
-//! Credentials on a real cluster: taken from where they are, taken up when they change, named when they are missing.
+//! Credentials on a real cluster: read from their sources, read again when they change, reported when they are missing.
 
 use kedge_test_cluster::http_source::HttpSource;
 use kedge_tests::leak::{assert_nowhere, marker};
@@ -11,12 +11,12 @@ fn secret(name: &str, word: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": { "token": token(word) } })
 }
 
-/// A token that is looked for where it must not be.
+/// A token with the marker that the leak check searches for.
 fn token(word: &str) -> String {
     format!("{}{word}", marker())
 }
 
-/// What a source asks for.
+/// The authorization that a source requires.
 fn bearer(word: &str) -> String {
     format!("Bearer {}", token(word))
 }
@@ -35,7 +35,7 @@ fn from_secret(name: &str, secret: &str) -> Value {
     authentication(name, json!({ "secretTargetRef": [{ "parameter": "bearerToken", "name": secret, "key": "token" }] }))
 }
 
-/// A trigger with the value of this source, which asks for a bearer token.
+/// A trigger with the value of this source, which requires a bearer token.
 fn guarded(source: &HttpSource, reference: &str) -> Value {
     let mut trigger = prometheus(&source.url(), "q", 10);
     trigger["metadata"]["authModes"] = json!("bearer");
@@ -52,16 +52,16 @@ fn message(namespace: &TestNamespace<'_>) -> String {
 }
 
 #[tokio::test]
-async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
+async fn a_token_from_a_secret_is_used_and_its_rotation_is_noticed() {
     let namespace = TestNamespace::create(cluster().await, "rotation");
     let source = HttpSource::start_protected(20.0, &bearer("first")).await.unwrap();
     // Polled every minute: what happens sooner is caused by the change of the Secret.
     let slow = json!({ "minReplicaCount": 1, "pollingInterval": 60 });
     namespace.apply([deployment("web", 1), secret("creds", "wrong"), from_secret("prom", "creds")]);
     namespace.apply([scaled_object("web", [guarded(&source, "prom")], slow)]);
-    namespace.until("it is refused", "False".to_owned(), |namespace| ready(namespace).0).await;
+    namespace.until("the token is refused", "False".to_owned(), |namespace| ready(namespace).0).await;
     namespace.apply([secret("creds", "first")]);
-    namespace.until("it signs in", ("True".into(), "ScaledObjectReady".into()), ready).await;
+    namespace.until("the token is accepted", ("True".into(), "ScaledObjectReady".into()), ready).await;
     namespace.until_replicas("web", 2).await;
     let hpa = |namespace: &TestNamespace<'_>| namespace.condition("web", "HPAActive").0;
     source.protect_all(&bearer("second"));
@@ -75,29 +75,37 @@ async fn a_token_from_a_secret_signs_in_and_its_rotation_is_taken_up() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_until_it_appears() {
+async fn missing_references_are_reported_until_they_exist() {
     let namespace = TestNamespace::create(cluster().await, "missing");
     let source = HttpSource::start_protected(20.0, &bearer("t")).await.unwrap();
     let slow = json!({ "minReplicaCount": 1, "pollingInterval": 60 });
     namespace.apply([deployment("web", 1), scaled_object("web", [guarded(&source, "prom")], slow)]);
-    let says = |part: String| move |namespace: &TestNamespace<'_>| message(namespace).contains(&part);
+    let reports = |part: String| move |namespace: &TestNamespace<'_>| message(namespace).contains(&part);
     let name = &namespace.name;
     namespace
-        .until("the authentication is missed", true, says(format!("TriggerAuthentication {name}/prom does not exist")))
+        .until(
+            "the missing authentication is reported",
+            true,
+            reports(format!("TriggerAuthentication {name}/prom does not exist")),
+        )
         .await;
     namespace.apply([from_secret("prom", "creds")]);
-    namespace.until("the Secret is missed", true, says(format!("Secret {name}/creds does not exist"))).await;
+    namespace
+        .until("the missing Secret is reported", true, reports(format!("Secret {name}/creds does not exist")))
+        .await;
     namespace.apply([secret("creds", "t")]);
-    namespace.until("it signs in", ("True".into(), "ScaledObjectReady".into()), ready).await;
+    namespace.until("the token is accepted", ("True".into(), "ScaledObjectReady".into()), ready).await;
     namespace.until_replicas("web", 2).await;
     namespace.kubectl(["delete", "secret", "creds"]);
-    namespace.until("the Secret is missed again", true, says(format!("Secret {name}/creds does not exist"))).await;
-    assert_eq!(namespace.replicas("deployment", "web"), Some(2), "no answer is no reason to scale in");
+    namespace
+        .until("the missing Secret is reported again", true, reports(format!("Secret {name}/creds does not exist")))
+        .await;
+    assert_eq!(namespace.replicas("deployment", "web"), Some(2), "an unknown value does not scale in");
     no_secret_leaks(&namespace).await;
 }
 
 #[tokio::test]
-async fn a_variable_of_the_target_signs_in() {
+async fn a_variable_of_the_target_is_used_as_a_token() {
     let namespace = TestNamespace::create(cluster().await, "variable");
     let source = HttpSource::start_protected(20.0, &bearer("from-env")).await.unwrap();
     let mut web = deployment("web", 1);
@@ -111,7 +119,7 @@ async fn a_variable_of_the_target_signs_in() {
 }
 
 #[tokio::test]
-async fn the_list_of_users_follows_them_and_the_object_can_go() {
+async fn the_status_lists_the_users_and_the_object_can_be_deleted() {
     let namespace = TestNamespace::create(cluster().await, "users");
     let source = HttpSource::start_protected(0.0, &bearer("t")).await.unwrap();
     namespace.apply([
@@ -132,7 +140,7 @@ async fn the_list_of_users_follows_them_and_the_object_can_go() {
     namespace.until("nothing uses two", json!({}), users("two")).await;
     namespace.kubectl(["delete", "triggerauthentication", "one", "two"]);
     let added = |namespace: &TestNamespace<'_>| namespace.events("TriggerAuthenticationAdded").len();
-    namespace.until("both are announced", 2, added).await;
+    namespace.until("both events are published", 2, added).await;
     no_secret_leaks(&namespace).await;
 }
 
@@ -150,16 +158,16 @@ async fn a_rotation_under_load_scales_nothing() {
         let output = format!("jsonpath={{.items[*]{path}}}");
         namespace.kubectl(["get", kind, "--output", &output]).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    let awake = vec!["2".to_owned(); names.len()];
-    namespace.until("all are awake", awake.clone(), |_| all("deployments", ".spec.replicas")).await;
+    let scaled_out = vec!["2".to_owned(); names.len()];
+    namespace.until("all are scaled out", scaled_out.clone(), |_| all("deployments", ".spec.replicas")).await;
     for turn in 1..=5 {
-        // For a moment the Secret is behind the source, as it is in life.
+        // For a moment the Secret still holds the old token.
         source.protect_all(&bearer(&format!("turn-{turn}")));
         namespace.apply([secret("creds", &format!("turn-{turn}"))]);
         let ready = ".status.conditions[?(@.type==\"Ready\")].status";
         let wanted = vec!["True".to_owned(); names.len()];
-        namespace.until("all sign in again", wanted, |_| all("scaledobjects", ready)).await;
-        assert_eq!(all("deployments", ".spec.replicas"), awake, "turn {turn}");
+        namespace.until("all are ready again", wanted, |_| all("scaledobjects", ready)).await;
+        assert_eq!(all("deployments", ".spec.replicas"), scaled_out, "turn {turn}");
     }
     no_secret_leaks(&namespace).await;
 }

@@ -1,4 +1,4 @@
-//! External scalers on a real cluster: servers of the user's own, in processes of their own.
+//! External scalers on a real cluster: servers that users write, each in its own process.
 
 #[path = "external/faulty.rs"]
 mod faulty;
@@ -20,14 +20,14 @@ use super::cluster;
 fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<SystemTime> {
     let log = namespace.audit_log();
     let place = format!("/namespaces/{}/deployments/{name}/scale", namespace.name);
-    let of = |line: &str| -> Option<SystemTime> {
+    let written_at = |line: &str| -> Option<SystemTime> {
         let entry: Value = serde_json::from_str(line).ok()?;
         let is_write = matches!(entry["verb"].as_str(), Some("update" | "patch"));
         let is_done = is_write && entry["responseStatus"]["code"] == 200;
         let at: DateTime<Utc> = entry["stageTimestamp"].as_str()?.parse().ok()?;
         is_done.then(|| at.into())
     };
-    log.lines().filter(|line| line.contains(&place)).filter_map(of).collect()
+    log.lines().filter(|line| line.contains(&place)).filter_map(written_at).collect()
 }
 
 /// How often the spec of an object was changed.
@@ -36,7 +36,7 @@ fn generation(namespace: &TestNamespace<'_>, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_scaler_of_ones_own_wakes_scales_and_puts_to_sleep() {
+async fn an_external_scaler_scales_from_zero_and_back() {
     let mut scaler = ExampleScaler::plain(programs::rust_scaler()).unwrap();
     scaler.start().await.unwrap();
     let namespace = TestNamespace::create(cluster().await, "external");
@@ -49,12 +49,14 @@ async fn a_scaler_of_ones_own_wakes_scales_and_puts_to_sleep() {
     scaler.set("18");
     namespace.until_replicas("web", 4).await;
     let hpa = namespace.get("hpa", "keda-hpa-web");
-    assert_eq!(hpa["spec"]["metrics"][0]["external"]["target"]["averageValue"], "5", "the scaler knows the metadata");
+    assert_eq!(hpa["spec"]["metrics"][0]["external"]["target"]["averageValue"], "5", "the scaler has the metadata");
     assert_eq!(namespace.get("so", "web")["status"]["externalMetricNames"], json!(["s0-queue-length"]));
 
-    scaler.lose_queue();
+    scaler.remove_queue();
     namespace
-        .until("it says so", ("False".into(), "TriggerError".into()), |namespace| namespace.condition("web", "Ready"))
+        .until("the condition is set", ("False".into(), "TriggerError".into()), |namespace| {
+            namespace.condition("web", "Ready")
+        })
         .await;
     namespace.events_with("KEDAScalerFailed", &["UNAVAILABLE: cannot read the queue"]).await;
     assert_eq!(namespace.replicas("deployment", "web"), Some(4), "an unknown queue is not an empty one");

@@ -1,4 +1,4 @@
-//! Fallback: what counts in place of a source that keeps failing.
+//! Fallback: the replicas of an object whose source keeps failing.
 
 use kedge_test_cluster::http_source::HttpSource;
 use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
@@ -35,14 +35,14 @@ async fn a_trigger_that_cannot_be_built_falls_back_too() {
     let fallback = json!({ "fallback": { "failureThreshold": 2, "replicas": 3 } });
     namespace.apply([deployment("web", 0), scaled_object("web", [abacus], fallback)]);
     namespace.until_replicas("web", 3).await;
-    let word = ("True".to_owned(), "FallbackExists".to_owned());
-    namespace.until("it says so", word, |namespace| namespace.condition("web", "Fallback")).await;
+    let expected = ("True".to_owned(), "FallbackExists".to_owned());
+    namespace.until("the condition is set", expected, |namespace| namespace.condition("web", "Fallback")).await;
     let health = namespace.get("so", "web")["status"]["health"]["s0-abacus"].clone();
     assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }));
     assert_eq!(namespace.condition("web", "Ready").0, "False");
 }
 
-/// A trigger for a source that can be made to fail: it asks for a header, and which one can be changed.
+/// A trigger for a source that requires a header. A test makes the source fail when it changes the required value.
 fn guarded(source: &HttpSource) -> Value {
     let mut trigger = prometheus(&source.url(), "load", 10);
     trigger["metadata"]["customHeaders"] = json!("Authorization=open");
@@ -75,20 +75,20 @@ async fn every_behavior_begins_after_the_threshold_and_ends_with_the_failure() {
         namespace.until_replicas(name, 5).await;
     }
     source.protect_all("closed");
-    let says = |name: &'static str, status: &str, reason: &str| {
+    let until_fallback = |name: &'static str, status: &str, reason: &str| {
         let wanted = (status.to_owned(), reason.to_owned());
         namespace.until(name, wanted, move |namespace| namespace.condition(name, "Fallback"))
     };
     for (name, _, _, expected) in rows {
-        says(name, "True", "FallbackExists").await;
+        until_fallback(name, "True", "FallbackExists").await;
         namespace.until_replicas(name, expected).await;
         let health = namespace.get("so", name)["status"]["health"]["s0-prometheus"].clone();
         assert_eq!(health, json!({ "numberOfFailures": 3, "status": "Failing" }), "{name}");
-        assert_eq!(namespace.condition(name, "Ready").0, "True", "{name}: a fallback is a plan, and it is followed");
+        assert_eq!(namespace.condition(name, "Ready").0, "True", "{name}: an object with an active fallback is ready");
     }
     source.protect_all("open");
     for (name, ..) in rows {
-        says(name, "False", "NoFallbackFound").await;
+        until_fallback(name, "False", "NoFallbackFound").await;
         namespace.until_replicas(name, 5).await;
         let health = namespace.get("so", name)["status"]["health"]["s0-prometheus"].clone();
         assert_eq!(health, json!({ "numberOfFailures": 0, "status": "Happy" }), "{name}");

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::cluster;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_hpa_stops_no_awakening() {
+async fn a_denied_hpa_does_not_prevent_scaling_from_zero() {
     let namespace = TestNamespace::create(cluster().await, "refused");
     let webhook_server = DenyingWebhook::start("no HPAs today").await.unwrap();
     let webhook = json!({
@@ -31,7 +31,7 @@ async fn a_refused_hpa_stops_no_awakening() {
         "metadata": { "name": "probe", "namespace": namespace.name },
         "spec": { "maxReplicas": 1, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "none" } },
     });
-    wait_for("the webhook is asked", DEADLINE, async || match namespace.cluster.apply(&hpa) {
+    wait_for("the webhook is called", DEADLINE, async || match namespace.cluster.apply(&hpa) {
         Err(error) if error.to_string().contains("no HPAs today") => Ok(()),
         other => {
             namespace.kubectl(["delete", "hpa", "probe", "--ignore-not-found"]);
@@ -44,11 +44,11 @@ async fn a_refused_hpa_stops_no_awakening() {
     namespace.apply([deployment("web", 0), scaled_object("web", [cron_open(3)], json!({}))]);
     namespace.until_replicas("web", 1).await;
     let ready = |namespace: &TestNamespace<'_>| namespace.condition("web", "Ready").0;
-    namespace.until("it says so", "False".to_owned(), ready).await;
+    namespace.until("the condition is set", "False".to_owned(), ready).await;
     let object = namespace.get("so", "web").to_string();
     assert!(object.contains("no HPAs today"), "{object}");
 
     namespace.cluster.kubectl(["delete", "validatingwebhookconfiguration", &namespace.name]).unwrap();
     namespace.until_replicas("web", 3).await;
-    namespace.until("all is well", "True".to_owned(), ready).await;
+    namespace.until("the object is ready", "True".to_owned(), ready).await;
 }

@@ -1,4 +1,4 @@
-//! Formulas: one metric made of several.
+//! Formulas: one metric computed from several.
 
 use kedge_tests::exposition::Exposition;
 use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::cluster;
 
-/// A trigger that the formula knows by its name.
+/// A trigger with a name that the formula uses.
 fn named(name: &str, url: &str) -> Value {
     let mut trigger = prometheus(url, name, 10);
     trigger["name"] = json!(name);
-    // A scrape that is late must not count as nothing.
+    // A late scrape must not count as zero.
     trigger["metadata"]["ignoreNullValues"] = json!("false");
     trigger
 }
@@ -50,23 +50,25 @@ async fn a_formula_scales_from_zero_and_back() {
 }
 
 #[tokio::test]
-async fn a_formula_that_cannot_be_known_holds_and_then_falls_back() {
-    let namespace = TestNamespace::create(cluster().await, "blind");
+async fn a_formula_with_an_unknown_value_holds_and_then_falls_back() {
+    let namespace = TestNamespace::create(cluster().await, "unknown");
     let source = Exposition::start().await.unwrap();
     source.set("hot", 0.0);
-    let server = kedge_test_cluster::Prometheus::start("blind-prometheus", &[source.address()]).await.unwrap();
+    let server = kedge_test_cluster::Prometheus::start("unknown-prometheus", &[source.address()]).await.unwrap();
     let triggers = || [named("hot", &server.url()), named("cold", "http://127.0.0.1:9")];
     namespace.apply([
         deployment("held", 2),
         scaled_object("held", triggers(), formula("hot + cold", json!({ "cooldownPeriod": 0 }))),
     ]);
     namespace
-        .until("it says so", ("False".into(), "TriggerError".into()), |namespace| namespace.condition("held", "Ready"))
+        .until("the condition is set", ("False".into(), "TriggerError".into()), |namespace| {
+            namespace.condition("held", "Ready")
+        })
         .await;
-    let silent = |namespace: &TestNamespace<'_>| {
+    let unreachable = |namespace: &TestNamespace<'_>| {
         namespace.events("KEDAMetricSourceFailed").iter().filter(|events| events.contains("cannot be reached")).count()
     };
-    namespace.until("one event is published", 1, silent).await;
+    namespace.until("one event is published", 1, unreachable).await;
     assert_eq!(namespace.replicas("deployment", "held"), Some(2));
 
     let fallback =
@@ -76,14 +78,14 @@ async fn a_formula_that_cannot_be_known_holds_and_then_falls_back() {
         scaled_object("fallen", triggers(), formula("hot + cold", fallback("static"))),
     ]);
     namespace.until_replicas("fallen", 4).await;
-    // The formula itself can say what a trigger that is silent means.
+    // The formula itself can define the value of a trigger that fails.
     let spec = formula("hot + (cold ?? 15)", fallback("scalingModifiers"));
     namespace.apply([deployment("own", 0), scaled_object("own", triggers(), spec)]);
     namespace.until_replicas("own", 3).await;
 }
 
 #[tokio::test]
-async fn a_formula_that_divides_by_zero_is_named_and_moves_nothing() {
+async fn a_formula_that_divides_by_zero_is_reported_and_scales_nothing() {
     let namespace = TestNamespace::create(cluster().await, "nan");
     let source = Exposition::start().await.unwrap();
     source.set("hot", 0.0);
@@ -91,17 +93,19 @@ async fn a_formula_that_divides_by_zero_is_named_and_moves_nothing() {
     let spec = formula("hot / hot", json!({ "cooldownPeriod": 0 }));
     namespace.apply([deployment("web", 2), scaled_object("web", [named("hot", &server.url())], spec)]);
     namespace
-        .until("it says so", ("False".into(), "TriggerError".into()), |namespace| namespace.condition("web", "Ready"))
+        .until("the condition is set", ("False".into(), "TriggerError".into()), |namespace| {
+            namespace.condition("web", "Ready")
+        })
         .await;
     let events = |namespace: &TestNamespace<'_>| {
         namespace.events("KEDAMetricSourceFailed").join(" ").contains("`hot / hot` gives NaN")
     };
     namespace.until("an event is published", true, events).await;
     assert_eq!(namespace.replicas("deployment", "web"), Some(2));
-    // A wrong formula is named before anything is asked.
+    // An invalid formula is reported before any source is queried.
     namespace.apply([scaled_object("web", [named("hot", &server.url())], formula("hot + unknown", json!({})))]);
     namespace
-        .until("it is refused", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
+        .until("the formula is rejected", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
             namespace.condition("web", "Ready")
         })
         .await;

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::cluster;
 
-/// An HPA made by hand for the Deployment `web`, which never scales in.
-fn made_by_hand(name: &str) -> Value {
+/// An HPA that a user created for the Deployment `web`. It never scales in.
+fn user_hpa(name: &str) -> Value {
     json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-        "metadata": { "name": name, "labels": { "made": "by-hand" } },
+        "metadata": { "name": name, "labels": { "created-by": "user" } },
         "spec": {
             "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" }, "maxReplicas": 9,
             "behavior": { "scaleDown": { "selectPolicy": "Disabled" } },
@@ -23,11 +23,13 @@ fn named(hpa: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_hpa_that_the_spec_names_is_adopted_whole() {
+async fn an_hpa_that_the_spec_names_is_adopted_and_replaced() {
     let namespace = TestNamespace::create(cluster().await, "adopt");
-    namespace.apply([deployment("web", 5), made_by_hand("mine"), scaled_object("web", [cron_open(2)], named("mine"))]);
+    namespace.apply([deployment("web", 5), user_hpa("mine"), scaled_object("web", [cron_open(2)], named("mine"))]);
     namespace
-        .until("it is ours", json!(100), |namespace| namespace.get("hpa", "mine")["spec"]["maxReplicas"].clone())
+        .until("the operator has replaced it", json!(100), |namespace| {
+            namespace.get("hpa", "mine")["spec"]["maxReplicas"].clone()
+        })
         .await;
     let hpa = namespace.get("hpa", "mine");
     assert_eq!(hpa["metadata"]["ownerReferences"][0]["name"], "web");
@@ -39,17 +41,17 @@ async fn an_hpa_that_the_spec_names_is_adopted_whole() {
 #[tokio::test]
 async fn an_hpa_of_another_owner_is_not_changed() {
     let namespace = TestNamespace::create(cluster().await, "foreign");
-    let hpa = made_by_hand("keda-hpa-web");
+    let hpa = user_hpa("keda-hpa-web");
     namespace.apply([deployment("web", 1), hpa, scaled_object("web", [cron_open(2)], json!({}))]);
     namespace
-        .until("it says so", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
+        .until("the condition is set", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
             namespace.condition("web", "Ready")
         })
         .await;
     let found = namespace.get("hpa", "keda-hpa-web");
     assert_eq!(
         (&found["spec"]["maxReplicas"], &found["metadata"]["labels"]),
-        (&json!(9), &json!({ "made": "by-hand" }))
+        (&json!(9), &json!({ "created-by": "user" }))
     );
     namespace.events_with("ScaledObjectCheckFailed", &["advanced.horizontalPodAutoscalerConfig.name"]).await;
     namespace.kubectl(["delete", "hpa", "keda-hpa-web"]);
@@ -68,25 +70,25 @@ async fn drift_is_undone_and_names_can_change() {
         })
         .await;
     namespace.kubectl(["delete", "hpa", "keda-hpa-web"]);
-    namespace.until("it is made again", false, |namespace| namespace.get("hpa", "keda-hpa-web").is_null()).await;
+    namespace.until("it is created again", false, |namespace| namespace.get("hpa", "keda-hpa-web").is_null()).await;
     namespace.apply([scaled_object("web", [cron_open(2)], named("other"))]);
-    namespace.until("the new one is there", false, |namespace| namespace.get("hpa", "other").is_null()).await;
+    namespace.until("the new one exists", false, |namespace| namespace.get("hpa", "other").is_null()).await;
     namespace.until("the old one is gone", true, |namespace| namespace.get("hpa", "keda-hpa-web").is_null()).await;
     namespace
-        .until("the status says so", json!("other"), |namespace| {
+        .until("the status has the new name", json!("other"), |namespace| {
             namespace.get("so", "web")["status"]["hpaName"].clone()
         })
         .await;
 }
 
 #[tokio::test]
-async fn an_hpa_of_ours_that_the_status_does_not_know_goes_too() {
+async fn an_owned_hpa_that_the_status_does_not_name_is_deleted_too() {
     let namespace = TestNamespace::create(cluster().await, "stray");
     namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(2)], json!({}))]);
     namespace.until_replicas("web", 2).await;
-    // As an operator leaves it that is killed after it made an HPA and before it wrote the name down.
+    // As if the operator was killed between the creation of the HPA and the status write with its name.
     let leave_stray = || {
-        let mut stray = made_by_hand("stray");
+        let mut stray = user_hpa("stray");
         let uid = namespace.get("so", "web")["metadata"]["uid"].clone();
         stray["metadata"]["ownerReferences"] = json!([{
             "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web", "uid": uid, "controller": true,

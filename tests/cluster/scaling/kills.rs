@@ -45,7 +45,7 @@ async fn fifty_kills_do_not_change_the_outcome() {
     let source = HttpSource::start().await.unwrap();
     let mut calm = Vec::new();
     for step in steps(&source.url()) {
-        take(&namespace, &source, &step);
+        apply_step(&namespace, &source, &step);
         calm.push(settle(&client, &namespace, &step).await);
     }
     println!("without kills: {:?}", began.elapsed());
@@ -54,17 +54,17 @@ async fn fifty_kills_do_not_change_the_outcome() {
     let (began, mut kills) = (Instant::now(), 0);
     let namespace = TestNamespace::create(&cluster, "killed");
     let source = HttpSource::start().await.unwrap();
-    let history = History::listen(&client, &namespace.name).await.unwrap();
+    let history = History::watch(&client, &namespace.name).await.unwrap();
     for (step, wanted) in steps(&source.url()).iter().zip(&calm) {
         let moment = rng.below(KILLS_A_STEP);
         for kill in 0..KILLS_A_STEP {
             if kill == moment {
-                take(&namespace, &source, step);
+                apply_step(&namespace, &source, step);
             }
             tokio::time::sleep(rng.pause()).await;
             operator.kill_and_restart().unwrap();
             kills += 1;
-            // Now and then one is killed before it has begun.
+            // Sometimes the next kill comes before the operator is ready.
             if rng.below(5) > 0 {
                 operator.until_ready().await.unwrap();
             }
@@ -80,8 +80,8 @@ async fn fifty_kills_do_not_change_the_outcome() {
     assert!(taken >= 50, "only {taken} steps were seen");
 }
 
-/// Does what a step does.
-fn take(namespace: &TestNamespace<'_>, source: &HttpSource, step: &Step) {
+/// Applies a step.
+fn apply_step(namespace: &TestNamespace<'_>, source: &HttpSource, step: &Step) {
     for (query, answer) in &step.answers {
         source.set(query, answer.clone());
     }
@@ -94,7 +94,7 @@ fn take(namespace: &TestNamespace<'_>, source: &HttpSource, step: &Step) {
     }
 }
 
-/// Waits until the replicas are as the step says and nothing changes any more.
+/// Waits until every object has the replicas of the step and nothing changes any more.
 async fn settle(client: &Client, namespace: &TestNamespace<'_>, step: &Step) -> Value {
     let mut last = (Value::Null, Instant::now());
     let quiet = SETTLED.mul_f64(slowdown::measure());
@@ -111,7 +111,7 @@ async fn settle(client: &Client, namespace: &TestNamespace<'_>, step: &Step) -> 
     state
 }
 
-/// Waits until everything is as it was without kills.
+/// Waits until the state is the same as without kills.
 async fn await_state(
     client: &Client,
     namespace: &TestNamespace<'_>,
@@ -129,7 +129,7 @@ async fn await_state(
     one_hpa_each(step, &state);
 }
 
-/// No target has two HPAs.
+/// Checks that no target has two HPAs.
 fn one_hpa_each(step: &Step, state: &Value) {
     let mut by_target: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for (name, hpa) in state["hpas"].as_object().unwrap() {

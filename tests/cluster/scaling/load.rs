@@ -1,4 +1,4 @@
-//! Many objects: quick to come, and silent once nothing changes.
+//! Many objects: reconciled quickly, and without writes once nothing changes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,17 +17,17 @@ use super::cluster;
 pub(super) fn writes(namespace: &TestNamespace<'_>) -> Vec<String> {
     let log = namespace.audit_log();
     let lines = log.lines().filter(|line| line.contains(IDENTITY) && line.contains(&namespace.name));
-    let of = |line: &str| -> Option<String> {
+    let write = |line: &str| -> Option<String> {
         let entry: Value = serde_json::from_str(line).ok()?;
         let verb = entry["verb"].as_str()?;
         let (place, user) = (&entry["objectRef"]["namespace"], &entry["user"]["username"]);
         let ours = place == namespace.name.as_str() && user == IDENTITY;
         (ours && !matches!(verb, "get" | "list" | "watch")).then(|| format!("{verb} {}", entry["requestURI"]))
     };
-    lines.filter_map(of).collect()
+    lines.filter_map(write).collect()
 }
 
-/// A group of object that causes no writes once it has settled, and the events that it causes: each once.
+/// A group of objects that cause no writes once they have settled, and the events that each causes, once.
 struct ObjectGroup {
     name: &'static str,
     trigger: Value,
@@ -85,7 +85,7 @@ fn groups(server: &str, guarded: &str) -> Vec<ObjectGroup> {
     ]
 }
 
-/// How many events an object was worth, by reason.
+/// The number of events of each object, by reason.
 fn events_by_object(namespace: &TestNamespace<'_>) -> BTreeMap<(String, String), usize> {
     let all = namespace.list("event");
     let mut counts = BTreeMap::new();
@@ -137,7 +137,7 @@ async fn sixty_settled_objects_cause_no_write() {
     let began = Instant::now();
     let mut value = 11.0;
     while began.elapsed() < Duration::from_secs(60) {
-        // Active values that change all the time, within what two replicas bear.
+        // Active values that change all the time, within the target of two replicas.
         value = if value > 18.0 { 11.0 } else { value + 1.0 };
         source.set("load", value);
         tokio::time::sleep(Duration::from_millis(500)).await;

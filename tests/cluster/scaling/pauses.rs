@@ -10,7 +10,7 @@ use super::cluster;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Paused,
-    /// At two.
+    /// At two replicas.
     AtTwo,
     ScaleIn,
     ScaleOut,
@@ -37,13 +37,13 @@ impl Form {
     }
 }
 
-/// Where a target that has no work ends up from so many replicas.
-fn at_rest(forms: &BTreeSet<Form>, from: i64) -> i64 {
+/// The replicas of a target without load that had this many.
+fn replicas_without_load(forms: &BTreeSet<Form>, from: i64) -> i64 {
     let has = |form| forms.contains(&form);
     match () {
         () if has(AtTwo) => 2,
         () if has(Paused) || has(ScaleIn) => from,
-        // Awake, with nothing to do: what the HPA keeps.
+        // Active without load: the HPA keeps one replica.
         () if has(Forced) => from.min(1),
         () => 0,
     }
@@ -56,7 +56,7 @@ fn is_paused(forms: &BTreeSet<Form>) -> bool {
 /// Objects by name, with their annotations and how many replicas they should have.
 type Expected = BTreeMap<String, (BTreeSet<Form>, i64)>;
 
-/// Waits until all targets are where they should be, and all objects say whether they are paused.
+/// Waits until all targets have the expected replicas, and all objects the expected condition Paused.
 async fn until(namespace: &TestNamespace<'_>, what: &str, expected: &Expected) {
     let wanted: BTreeMap<String, (Option<i64>, String)> = expected
         .iter()
@@ -65,7 +65,7 @@ async fn until(namespace: &TestNamespace<'_>, what: &str, expected: &Expected) {
             (name.clone(), (Some(*replicas), word.to_owned()))
         })
         .collect();
-    let look = |namespace: &TestNamespace<'_>| -> BTreeMap<String, (Option<i64>, String)> {
+    let observe = |namespace: &TestNamespace<'_>| -> BTreeMap<String, (Option<i64>, String)> {
         let (objects, targets) = (namespace.list("so"), namespace.list("deployment"));
         let find = |list: &serde_json::Value, name: &str| {
             let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -76,10 +76,10 @@ async fn until(namespace: &TestNamespace<'_>, what: &str, expected: &Expected) {
             let found = conditions.into_iter().find(|condition| condition["type"] == "Paused").unwrap_or_default();
             found["status"].as_str().unwrap_or_default().to_owned()
         };
-        let of = |name: &String| (name.clone(), (find(&targets, name)["spec"]["replicas"].as_i64(), paused(name)));
-        expected.keys().map(of).collect()
+        let row = |name: &String| (name.clone(), (find(&targets, name)["spec"]["replicas"].as_i64(), paused(name)));
+        expected.keys().map(row).collect()
     };
-    namespace.until(what, wanted, look).await;
+    namespace.until(what, wanted, observe).await;
 }
 
 /// All ordered pairs of forms, and a canary without any, by the names of their objects.
@@ -94,7 +94,7 @@ fn pairs() -> BTreeMap<String, Vec<Form>> {
 }
 
 #[tokio::test]
-async fn every_two_forms_in_every_order_do_what_they_say() {
+async fn every_two_forms_in_every_order_have_their_effects() {
     let namespace = TestNamespace::create(cluster().await, "pauses");
     let pairs = pairs();
     let apply = |trigger: fn(i64) -> serde_json::Value| {
@@ -104,31 +104,31 @@ async fn every_two_forms_in_every_order_do_what_they_say() {
     namespace.apply(pairs.keys().map(|name| deployment(name, 0)).collect::<Vec<_>>());
     apply(cron_open);
     let mut expected: Expected = pairs.keys().map(|name| (name.clone(), (BTreeSet::new(), 3))).collect();
-    until(&namespace, "all are awake", &expected).await;
+    until(&namespace, "all are scaled out", &expected).await;
 
     for turn in 0..2 {
         for (name, forms) in pairs.iter().filter(|(_, forms)| forms.len() > turn) {
             namespace.kubectl(["annotate", "so", name, &forms[turn].annotation()]);
             let (on, replicas) = expected.get_mut(name).expect("it is there");
             on.insert(forms[turn]);
-            // Work continues, so that only a number moves anything.
+            // The trigger stays active, so only `paused-replicas` scales a target.
             *replicas = if on.contains(&AtTwo) { 2 } else { *replicas };
         }
         until(&namespace, "annotated", &expected).await;
     }
 
     apply(cron_closed);
-    // What is not paused is asleep then, so whatever would have moved has had the time to.
+    // Targets that are not paused are scaled to zero meanwhile, which leaves the others time to be scaled.
     for (on, replicas) in expected.values_mut() {
-        *replicas = at_rest(on, *replicas);
+        *replicas = replicas_without_load(on, *replicas);
     }
-    until(&namespace, "the work has ended", &expected).await;
+    until(&namespace, "the load has ended", &expected).await;
     for turn in 0..2 {
         for (name, forms) in pairs.iter().filter(|(_, forms)| forms.len() > turn) {
             namespace.kubectl(["annotate", "so", name, &format!("{}-", forms[turn].key())]);
             let (on, replicas) = expected.get_mut(name).expect("it is there");
             on.remove(&forms[turn]);
-            *replicas = at_rest(on, *replicas);
+            *replicas = replicas_without_load(on, *replicas);
         }
         until(&namespace, "one annotation is gone", &expected).await;
     }
@@ -136,8 +136,8 @@ async fn every_two_forms_in_every_order_do_what_they_say() {
 }
 
 #[tokio::test]
-async fn each_form_lets_work_wake_a_target_or_not() {
-    let namespace = TestNamespace::create(cluster().await, "wakes");
+async fn each_form_allows_activation_or_not() {
+    let namespace = TestNamespace::create(cluster().await, "activation");
     let rows = [(Paused, 0), (AtTwo, 2), (ScaleIn, 3), (ScaleOut, 0), (Forced, 3)];
     let name = |form: Form| format!("web-{}", form as usize);
     let all = |trigger: serde_json::Value| {
@@ -146,21 +146,21 @@ async fn each_form_lets_work_wake_a_target_or_not() {
     };
     namespace.apply(rows.iter().map(|(form, _)| deployment(&name(*form), 0)).chain([deployment("canary", 0)]));
     namespace.apply(all(cron_closed(3)));
-    let resting = |replicas: fn(Form) -> i64| -> Expected {
-        let of = |(form, _): &(Form, i64)| (name(*form), ([*form].into(), replicas(*form)));
-        rows.iter().map(of).collect()
+    let expected = |replicas: fn(Form) -> i64| -> Expected {
+        let row = |(form, _): &(Form, i64)| (name(*form), ([*form].into(), replicas(*form)));
+        rows.iter().map(row).collect()
     };
     for (form, _) in rows {
         namespace.kubectl(["annotate", "so", &name(form), &form.annotation()]);
     }
-    let asleep = |form| match form {
+    let without_load = |form| match form {
         AtTwo => 2,
         Forced => 1,
         Paused | ScaleIn | ScaleOut => 0,
     };
-    until(&namespace, "all are as they are without work", &resting(asleep)).await;
+    until(&namespace, "all have their replicas without load", &expected(without_load)).await;
     namespace.apply(all(cron_open(3)));
     namespace.until_replicas("canary", 3).await;
-    let awake: Expected = rows.iter().map(|(form, replicas)| (name(*form), ([*form].into(), *replicas))).collect();
-    until(&namespace, "each is where its form lets it be", &awake).await;
+    let with_load: Expected = rows.iter().map(|(form, replicas)| (name(*form), ([*form].into(), *replicas))).collect();
+    until(&namespace, "each has the replicas that its form allows", &with_load).await;
 }

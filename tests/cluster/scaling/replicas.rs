@@ -1,4 +1,4 @@
-//! Two replicas of the operator: one acts, both answer, and when the one is killed the other takes over.
+//! Two replicas of the operator: one is the leader, both serve metrics, and when the leader is killed the standby takes over.
 
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::load::writes;
 
-/// A short term, so that the test is short.
-const TERM: Duration = Duration::from_secs(4);
+/// A short lease duration, so that the test is short.
+const LEASE_DURATION: Duration = Duration::from_secs(4);
 
 fn replica(name: &str) -> Launch {
     let variable = |name: &str, value: &str| (format!("KEDA_OPERATOR_LEADER_ELECTION_{name}"), value.to_owned());
@@ -32,7 +32,7 @@ fn replica(name: &str) -> Launch {
     }
 }
 
-/// The replica that leads.
+/// The replica that is the leader.
 fn leader(cluster: &Cluster) -> String {
     let lease = cluster.read("/apis/coordination.k8s.io/v1/namespaces/kedge/leases/operator.keda.sh").unwrap();
     let holder = lease.unwrap_or_default()["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
@@ -54,7 +54,7 @@ async fn metric(client: &kube::Client, namespace: &TestNamespace<'_>) -> Result<
 }
 
 #[tokio::test]
-async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
+async fn when_the_leader_is_killed_metrics_are_served_and_the_standby_takes_over() {
     let cluster = super::start(super::quick("replicas")).await;
     let source = Exposition::start().await.unwrap();
     source.set("load", 0.0);
@@ -63,18 +63,18 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     let (mut operators, _balancer) =
         RunningOperator::launch_replicas(&cluster, &programs::kedge(), launches).await.unwrap();
     let namespace = TestNamespace::create(&cluster, "replicas");
-    namespace.until("one leads", false, |namespace| leader(namespace.cluster).is_empty()).await;
+    namespace.until("a replica is the leader", false, |namespace| leader(namespace.cluster).is_empty()).await;
     let first = leader(&cluster);
-    // On a busy machine a scrape may be late, and then the series is gone for a moment: that must not count as no load.
+    // On a busy machine a scrape may be late, and then the series is missing for a moment: that must not count as zero.
     let mut trigger = prometheus(&server.url(), "load", 10);
     trigger["metadata"]["ignoreNullValues"] = json!("false");
     namespace.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
     namespace.until("it is ready", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
 
-    // Connections are taken in turn, and each client has its own: both replicas answer.
+    // The balancer takes the replicas in turn, and each client has its own connection: both replicas respond.
     for _ in 0..4 {
         let client = cluster.client().await.unwrap();
-        // For the same reason there may be no answer for a moment.
+        // For the same reason there may be no value for a moment.
         let answered = wait_for("a replica answers", DEADLINE, async || {
             let answer = metric(&client, &namespace).await.map_err(|error| error.to_string())?;
             if answer["items"][0]["value"] == "0" { Ok(()) } else { Err(answer.to_string()) }
@@ -87,7 +87,7 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     let client = cluster.client().await.unwrap();
     drop(dead);
     let killed = Instant::now();
-    // The dead replica renews it no more: the other one may take it a term after this.
+    // The killed replica does not renew the lease any more: the other one may acquire it a lease duration after this.
     let renewed_at = lease_time(&cluster, "renewTime");
     source.set("load", 25.0);
     let (mut answers, mut refused, mut gap) = (0, 0, Duration::ZERO);
@@ -108,9 +108,12 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     println!("taken over after {taken_over:?}; {answers} answers, {refused} refused, longest gap {gap:?}");
     let acquired_at = lease_time(&cluster, "acquireTime");
     let held_for = acquired_at - renewed_at;
-    assert!(held_for.to_std().is_ok_and(|held| held >= TERM), "the lease was taken {held_for} after it was renewed");
+    assert!(
+        held_for.to_std().is_ok_and(|held| held >= LEASE_DURATION),
+        "the lease was taken {held_for} after it was renewed"
+    );
     let (within, silent) =
-        (slowdown::allowed(TERM + Duration::from_secs(6)), slowdown::allowed(Duration::from_secs(2)));
+        (slowdown::allowed(LEASE_DURATION + Duration::from_secs(6)), slowdown::allowed(Duration::from_secs(2)));
     assert!(taken_over < within, "{taken_over:?}, and {within:?} are allowed");
     assert!(
         answers > 5 && gap < silent,
@@ -121,10 +124,10 @@ async fn when_the_leader_is_killed_metrics_go_on_and_the_other_acts() {
     let scaled: Vec<String> = writes(&namespace).into_iter().filter(|write| write.contains("/web/scale?")).collect();
     assert_eq!(scaled.len(), 1, "{scaled:?}");
 
-    // A replica that is asked to stop gives the lease up: the next need not wait.
+    // A replica that is terminated releases the lease, so that the next one need not wait.
     operators.remove(0).terminate().await.unwrap();
     assert_eq!(leader(&cluster), "");
     let _again = RunningOperator::launch(&cluster, &programs::kedge(), replica("c")).await.unwrap();
-    namespace.until("the next leads", "c".to_owned(), |namespace| leader(namespace.cluster)).await;
+    namespace.until("the next one is the leader", "c".to_owned(), |namespace| leader(namespace.cluster)).await;
     assert_eq!(namespace.replicas("deployment", "web"), Some(3));
 }

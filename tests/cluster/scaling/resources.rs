@@ -1,5 +1,5 @@
-//! What pods use of the cpu they ask for. The HPA controller reads it from a real metrics-server, which reads it from kwok,
-//! which takes it from annotations of the pods.
+//! The cpu utilisation of pods. The HPA controller reads it from a real metrics-server, which reads it from kwok, which takes
+//! it from annotations of the pods.
 
 use kedge_test_cluster::{Cluster, RunningOperator};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
@@ -10,7 +10,7 @@ use super::{quick, start_with_operator};
 
 static RUNNING: OnceCell<(Cluster, RunningOperator)> = OnceCell::const_new();
 
-/// A cluster with a metrics-server, whose HPA controller believes the numbers of a young pod.
+/// A cluster with a metrics-server, whose HPA controller uses the metrics of new pods.
 async fn cluster() -> &'static Cluster {
     let builder = quick("resources")
         .metrics_server()
@@ -20,34 +20,34 @@ async fn cluster() -> &'static Cluster {
 }
 
 #[tokio::test]
-async fn pods_come_and_go_with_the_cpu_they_use() {
+async fn replicas_follow_the_cpu_utilisation() {
     let namespace = TestNamespace::create(cluster().await, "cpu");
     namespace
         .apply([using("web", [("main", "900m")]), scaled_object("web", [cpu(json!({ "value": "50" }))], bounds())]);
-    // Three at 90 % are six at 45 %, and five is the most.
+    // Three at 90 % are six at 45 %, and the maximum is five.
     namespace.until_replicas("web", 5).await;
     until_ready(&namespace, "web", 5).await;
-    until_seen(&namespace, "resource").await;
+    until_measured(&namespace, "resource").await;
     namespace
         .until("the status names it", json!(["cpu"]), |namespace| {
             namespace.get("so", "web")["status"]["resourceMetricNames"].clone()
         })
         .await;
 
-    use_now(&namespace, "main", "100m");
+    set_usage(&namespace, "main", "100m");
     namespace.until_replicas("web", 1).await;
 }
 
 #[tokio::test]
 async fn one_container_counts_alone() {
     let namespace = TestNamespace::create(cluster().await, "container");
-    // The pods as a whole are at 46 %, which is near enough to 50 % to change nothing.
+    // All containers together are at 46 %, which is within the tolerance of 50 %.
     let metadata = json!({ "value": "50", "containerName": "main" });
     namespace
         .apply([using("web", [("main", "900m"), ("proxy", "20m")]), scaled_object("web", [cpu(metadata)], bounds())]);
     namespace.until_replicas("web", 5).await;
     until_ready(&namespace, "web", 5).await;
-    until_seen(&namespace, "containerResource").await;
+    until_measured(&namespace, "containerResource").await;
     assert_eq!(
         namespace.get("hpa", "keda-hpa-web")["spec"]["metrics"],
         json!([{ "type": "ContainerResource", "containerResource": {
@@ -55,13 +55,13 @@ async fn one_container_counts_alone() {
         }}])
     );
 
-    // Now the pods as a whole are at the target.
-    use_now(&namespace, "proxy", "900m");
-    use_now(&namespace, "main", "100m");
+    // Now all containers together are at the target.
+    set_usage(&namespace, "proxy", "900m");
+    set_usage(&namespace, "main", "100m");
     namespace.until_replicas("web", 1).await;
 }
 
-/// A Deployment with three replicas, whose containers ask for a whole core each and use this much of it.
+/// A Deployment with three replicas, whose containers request one core each and use this much of it.
 fn using<const N: usize>(name: &str, usage: [(&str, &str); N]) -> Value {
     let container = |(name, _)| json!({ "name": name, "image": name, "resources": { "requests": { "cpu": "1" } } });
     let annotation = |(container, amount)| (usage_annotation(container), json!(amount));
@@ -84,7 +84,7 @@ fn usage_annotation(container: &str) -> String {
 }
 
 /// Changes what a container of all pods uses.
-fn use_now(namespace: &TestNamespace<'_>, container: &str, amount: &str) {
+fn set_usage(namespace: &TestNamespace<'_>, container: &str, amount: &str) {
     let annotation = format!("{}={amount}", usage_annotation(container));
     namespace.kubectl(["annotate", "pods", "--all", "--overwrite", &annotation]);
 }
@@ -95,10 +95,10 @@ async fn until_ready(namespace: &TestNamespace<'_>, name: &str, count: i64) {
 }
 
 /// Waits until the HPA has measured what the busy container uses: about 90 %, because scrapes are not on time to the millisecond.
-async fn until_seen(namespace: &TestNamespace<'_>, source: &str) {
+async fn until_measured(namespace: &TestNamespace<'_>, source: &str) {
     let is_near = |namespace: &TestNamespace<'_>| {
         let metric = namespace.get("hpa", "keda-hpa-web")["status"]["currentMetrics"][0][source].clone();
         metric["current"]["averageUtilization"].as_i64().is_some_and(|percent| (80..=100).contains(&percent))
     };
-    namespace.until("the HPA sees about 90 %", true, is_near).await;
+    namespace.until("the HPA measures about 90 %", true, is_near).await;
 }

@@ -1,4 +1,4 @@
-//! Credentials that fail in every way, with an operator that logs all it can: they appear nowhere.
+//! Credentials that fail in every way, with an operator that logs at level trace: they appear nowhere.
 
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::{Launch, RunningOperator};
@@ -7,7 +7,7 @@ use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_objec
 use kedge_tests::programs;
 use serde_json::{Value, json};
 
-/// An object whose trigger asks for the query of its name, with the parameters of a Secret of its name.
+/// An object whose trigger runs the query of its name, with the parameters of a Secret of its name.
 struct Case {
     name: &'static str,
     modes: &'static str,
@@ -43,32 +43,32 @@ fn authentication(name: &str, spec: Value) -> Value {
     json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": name }, "spec": spec })
 }
 
-/// Sources that refuse a credential or say it back, and credentials that cannot be used.
+/// Sources that refuse a credential or return it in an error, and credentials that cannot be used.
 fn cases(token: &str) -> Vec<Case> {
     let bearer = |name, answer| Case::new(name, "bearer", &[("bearerToken", token)], answer);
-    let says = |text: String| SourceResponse::raw("400 Bad Request", text);
-    let gives = |value: &str| {
+    let bad_request = |text: String| SourceResponse::raw("400 Bad Request", text);
+    let vector_of = |value: &str| {
         let vector = json!({ "status": "success", "data": { "resultType": "vector", "result": [{ "metric": {}, "value": [0, value] }] } });
         SourceResponse::raw("200 OK", vector.to_string())
     };
-    let elsewhere = |place: String| SourceResponse::Raw {
+    let redirect = |place: String| SourceResponse::Raw {
         status: "302 Found",
         headers: vec![("location", place)],
         body: String::new(),
     };
     let pem = |kind: &str| format!("-----BEGIN {kind}-----\n{token}\n-----END {kind}-----\n");
-    let refused = || SourceResponse::raw("401 Unauthorized", format!("who is {token}?"));
+    let refused = || SourceResponse::raw("401 Unauthorized", format!("unknown token {token}"));
     vec![
         bearer("refused", refused()),
         bearer(
             "explained",
-            says(json!({ "status": "error", "errorType": "auth", "error": format!("no {token}") }).to_string()),
+            bad_request(json!({ "status": "error", "errorType": "auth", "error": format!("no {token}") }).to_string()),
         ),
         bearer("broken", SourceResponse::raw("500 Internal Server Error", format!("panic: {token}"))),
         bearer("prose", SourceResponse::raw("200 OK", format!("welcome, {token}"))),
-        bearer("no-number", gives(token)),
-        bearer("sent-on", elsewhere(format!("http://user:{token}@127.0.0.1:9/?token={token}"))),
-        bearer("sent-nowhere", elsewhere(format!("http://[::{token}"))),
+        bearer("no-number", vector_of(token)),
+        bearer("sent-on", redirect(format!("http://user:{token}@127.0.0.1:9/?token={token}"))),
+        bearer("sent-nowhere", redirect(format!("http://[::{token}"))),
         Case::new("basic", "basic", &[("username", "me"), ("password", token)], refused()),
         Case::new("custom", "custom", &[("customAuthHeader", "X-Key"), ("customAuthValue", token)], refused()),
         Case::new(
@@ -88,7 +88,7 @@ fn cases(token: &str) -> Vec<Case> {
     ]
 }
 
-/// Objects whose credentials come from elsewhere, or stand beside another mistake.
+/// Objects whose credentials come from other sources, or that have another error.
 fn others(url: &str, token: &str) -> Vec<Value> {
     let keyed = |mut trigger: Value| {
         trigger["metadata"]["authModes"] = json!("bearer");
@@ -153,7 +153,7 @@ async fn credentials_that_fail_appear_nowhere() {
     let environment =
         [("HTTP_PROXY", proxy.as_str()), ("HTTPS_PROXY", proxy.as_str()), ("VAULT_TOKEN", token.as_str())];
     let launch = Launch {
-        name: "loud".to_owned(),
+        name: "trace".to_owned(),
         flags: vec!["--log-level=trace".to_owned()],
         environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
     };
@@ -177,19 +177,19 @@ async fn credentials_that_fail_appear_nowhere() {
         let wrong = objects.iter().filter(|object| ready(object) != "False");
         wrong.map(|object| format!("{}: {}", object["metadata"]["name"], ready(object))).collect()
     };
-    namespace.until("every object says what is wrong", Vec::new(), unsettled).await;
-    // The HPA controller queries the metric, and gets the reason.
+    namespace.until("no object is ready", Vec::new(), unsettled).await;
+    // The HPA controller queries the metric, and gets the error.
     let hpa = |namespace: &TestNamespace<'_>| namespace.condition("refused", "HPAActive").0;
     namespace.until("the HPA has the condition", "False".to_owned(), hpa).await;
-    assert!(operator.log().contains("TRACE"), "the operator is not as loud as it can be");
+    assert!(operator.log().contains("TRACE"), "the operator does not log at level trace");
     let mut more = vec![base64(format!("me:{token}")), base64(format!("proxy-user:{token}")), base64(token.clone())];
-    // The operator's own credential is one, too.
-    let kubeconfig = std::fs::read(cluster.folder().join("operator/loud/kubeconfig")).unwrap();
+    // The operator's own token is a credential, too.
+    let kubeconfig = std::fs::read(cluster.folder().join("operator/trace/kubeconfig")).unwrap();
     let kubeconfig: Value = serde_json::from_slice(&kubeconfig).unwrap();
     more.push(kubeconfig["users"][0]["user"]["token"].as_str().unwrap().to_owned());
     assert_nowhere(&namespace, &operator, &more).await;
 
-    // What is not hidden is found.
+    // The check finds a secret that is not hidden.
     let planted =
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "planted" }, "data": { "x": token } });
     namespace.apply([planted]);

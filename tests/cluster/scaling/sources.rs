@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::cluster;
 
-fn of_pods(selector: &str, more: &Value) -> Value {
+fn workload_trigger(selector: &str, more: &Value) -> Value {
     let mut metadata = json!({ "podSelector": selector, "value": "1" });
     json_patch::merge(&mut metadata, more);
     json!({ "type": "kubernetes-workload", "metadata": metadata })
 }
 
-fn of_document(url: &str, location: &str, more: &Value) -> Value {
+fn metrics_api_trigger(url: &str, location: &str, more: &Value) -> Value {
     let mut metadata = json!({ "url": url, "valueLocation": location, "targetValue": "5", "format": "prometheus" });
     json_patch::merge(&mut metadata, more);
     json!({ "type": "metrics-api", "metadata": metadata })
@@ -25,12 +25,12 @@ async fn pods_of_another_workload_are_counted() {
     namespace.apply([
         deployment("load", 3),
         deployment("web", 0),
-        scaled_object("web", [of_pods(selector, &json!({}))], json!({})),
+        scaled_object("web", [workload_trigger(selector, &json!({}))], json!({})),
         deployment("nodes", 0),
-        scaled_object("nodes", [of_pods(selector, &json!({ "groupByNode": "true" }))], json!({})),
+        scaled_object("nodes", [workload_trigger(selector, &json!({ "groupByNode": "true" }))], json!({})),
     ]);
     namespace.until_replicas("web", 3).await;
-    // Three pods are on one to three of the three nodes; what the scheduler chose, the nodes say.
+    // The scheduler places three pods on one to three of the three nodes.
     let names =
         namespace.kubectl(["get", "pods", "--selector=app=load", "--output=jsonpath={.items[*].spec.nodeName}"]);
     let nodes: std::collections::BTreeSet<&str> = names.split_whitespace().collect();
@@ -43,12 +43,12 @@ async fn pods_of_another_workload_are_counted() {
 }
 
 #[tokio::test]
-async fn a_number_of_a_server_wakes_scales_and_puts_to_sleep() {
+async fn a_value_of_an_http_server_scales_from_zero_and_back() {
     let namespace = TestNamespace::create(cluster().await, "document");
     let source = Exposition::start().await.unwrap();
     source.set("queue_depth", 12.0);
     let url = format!("http://{}/metrics", source.address());
-    let trigger = of_document(&url, "queue_depth", &json!({}));
+    let trigger = metrics_api_trigger(&url, "queue_depth", &json!({}));
     namespace.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
     namespace.until_replicas("web", 3).await;
     source.set("queue_depth", 0.0);
@@ -57,13 +57,13 @@ async fn a_number_of_a_server_wakes_scales_and_puts_to_sleep() {
 }
 
 #[tokio::test]
-async fn a_number_that_is_not_there_and_a_service_without_pods_are_errors() {
+async fn a_missing_value_and_a_service_without_pods_are_errors() {
     let namespace = TestNamespace::create(cluster().await, "nothing");
     let source = Exposition::start().await.unwrap();
     source.set("queue_depth", 12.0);
-    let lost = of_document(&format!("http://{}/metrics", source.address()), "queue_size", &json!({}));
+    let lost = metrics_api_trigger(&format!("http://{}/metrics", source.address()), "queue_size", &json!({}));
     let url = format!("http://absent.{}.svc/metrics", namespace.name);
-    let aggregated = of_document(&url, "queue_depth", &json!({ "aggregateFromKubeServiceEndpoints": "true" }));
+    let aggregated = metrics_api_trigger(&url, "queue_depth", &json!({ "aggregateFromKubeServiceEndpoints": "true" }));
     namespace.apply([
         deployment("lost", 2),
         scaled_object("lost", [lost], json!({})),
@@ -75,7 +75,7 @@ async fn a_number_that_is_not_there_and_a_service_without_pods_are_errors() {
         let has_event = |namespace: &TestNamespace<'_>| {
             namespace.events("KEDAScalerFailed").iter().any(|note| note.contains(message))
         };
-        namespace.until("the event says why", true, has_event).await;
+        namespace.until("the event has the error", true, has_event).await;
         assert_eq!(namespace.replicas("deployment", name), Some(2), "unknown is not zero");
     }
 }

@@ -1,4 +1,4 @@
-//! The steps a target takes: from zero, up, down, to zero, to idle, and back to what it was.
+//! The steps of a target: from zero, out, in, to zero, to idle, and back to the original replicas.
 
 use kedge_test_cluster::Prometheus;
 use kedge_tests::exposition::Exposition;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::cluster;
 
 #[tokio::test]
-async fn a_metric_wakes_scales_and_puts_to_sleep() {
+async fn a_metric_scales_from_zero_and_back() {
     let namespace = TestNamespace::create(cluster().await, "metric");
     let source = Exposition::start().await.unwrap();
     source.set("orders_waiting", 0.0);
@@ -55,7 +55,7 @@ async fn a_cron_window_holds_its_replicas() {
     namespace.apply([deployment("closed", 2), scaled_object("closed", [cron_closed(3)], json!({}))]);
     namespace.until_replicas("open", 3).await;
     namespace.until_replicas("closed", 0).await;
-    // The window closes: the schedule is swapped for one that is shut.
+    // The window closes: the schedule is replaced by one that is never open.
     namespace.apply([scaled_object("open", [cron_closed(3)], json!({}))]);
     namespace.until_replicas("open", 0).await;
 }
@@ -74,7 +74,7 @@ async fn a_changed_spec_swaps_triggers_and_bounds() {
 }
 
 #[tokio::test]
-async fn an_idle_target_rests_at_its_idle_count() {
+async fn an_inactive_target_has_its_idle_count() {
     let namespace = TestNamespace::create(cluster().await, "idle");
     let bounds = json!({ "idleReplicaCount": 0, "minReplicaCount": 2 });
     namespace.apply([deployment("web", 1), scaled_object("web", [cron_open(1)], bounds.clone())]);
@@ -84,7 +84,7 @@ async fn an_idle_target_rests_at_its_idle_count() {
 }
 
 #[tokio::test]
-async fn a_deleted_object_gives_back_what_the_target_had() {
+async fn deleting_an_object_restores_the_original_replicas() {
     let namespace = TestNamespace::create(cluster().await, "restore");
     let restore = json!({ "advanced": { "restoreToOriginalReplicaCount": true } });
     namespace.apply([deployment("web", 4), scaled_object("web", [cron_closed(1)], restore)]);
@@ -96,7 +96,7 @@ async fn a_deleted_object_gives_back_what_the_target_had() {
 }
 
 #[tokio::test]
-async fn pauses_and_forced_activation_are_obeyed() {
+async fn pauses_and_forced_activation_take_effect() {
     let namespace = TestNamespace::create(cluster().await, "pause");
     namespace.apply([deployment("web", 1), scaled_object("web", [cron_closed(1)], json!({}))]);
     namespace.until_replicas("web", 0).await;
@@ -106,7 +106,7 @@ async fn pauses_and_forced_activation_are_obeyed() {
     namespace.until_replicas("web", 3).await;
     namespace.until("the HPA is gone", true, |namespace| namespace.get("hpa", "keda-hpa-web").is_null()).await;
     namespace
-        .until("it says so", ("True".into(), "ScaledObjectPaused".into()), |namespace| {
+        .until("the condition is set", ("True".into(), "ScaledObjectPaused".into()), |namespace| {
             namespace.condition("web", "Paused")
         })
         .await;
@@ -119,7 +119,7 @@ async fn pauses_and_forced_activation_are_obeyed() {
     ]);
     namespace.until_replicas("web", 0).await;
     namespace
-        .until("it says so", ("False".into(), "ScaledObjectUnpaused".into()), |namespace| {
+        .until("the condition is set", ("False".into(), "ScaledObjectUnpaused".into()), |namespace| {
             namespace.condition("web", "Paused")
         })
         .await;

@@ -1,4 +1,4 @@
-//! Targets of other kinds: whatever has a scale.
+//! Targets of other kinds: anything with a scale subresource.
 
 use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, scaled_object, workload};
 use serde_json::json;
@@ -12,7 +12,7 @@ async fn a_stateful_set_is_scaled() {
     namespace.apply([workload("StatefulSet", "db", 0), scaled_object("db", [cron_open(3)], target.clone())]);
     namespace.until("it has 3 replicas", Some(3), |namespace| namespace.replicas("statefulset", "db")).await;
     namespace.apply([scaled_object("db", [cron_closed(3)], target)]);
-    namespace.until("it sleeps", Some(0), |namespace| namespace.replicas("statefulset", "db")).await;
+    namespace.until("it is scaled to zero", Some(0), |namespace| namespace.replicas("statefulset", "db")).await;
 }
 
 #[tokio::test]
@@ -32,18 +32,18 @@ async fn a_custom_resource_is_scaled() {
     let fleet = json!({ "apiVersion": "example.com/v1", "kind": "Fleet", "metadata": { "name": "ships" }, "spec": { "replicas": 2 } });
     let target = json!({ "scaleTargetRef": { "apiVersion": "example.com/v1", "kind": "Fleet", "name": "ships" } });
     namespace.apply([fleet, scaled_object("ships", [cron_closed(3)], target.clone())]);
-    namespace.until("it sleeps", Some(0), |namespace| namespace.replicas("fleet", "ships")).await;
+    namespace.until("it is scaled to zero", Some(0), |namespace| namespace.replicas("fleet", "ships")).await;
     namespace.apply([scaled_object("ships", [cron_open(3)], target)]);
-    namespace.until("it wakes", Some(1), |namespace| namespace.replicas("fleet", "ships")).await;
+    namespace.until("it is scaled from zero", Some(1), |namespace| namespace.replicas("fleet", "ships")).await;
     assert_eq!(namespace.get("so", "ships")["status"]["scaleTargetKind"], "example.com/v1.Fleet");
 }
 
 #[tokio::test]
-async fn a_target_that_comes_later_is_found() {
+async fn a_target_that_is_created_later_is_found() {
     let namespace = TestNamespace::create(cluster().await, "later");
     namespace.apply([scaled_object("web", [cron_open(2)], json!({}))]);
     namespace
-        .until("it says so", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
+        .until("the condition is set", ("False".into(), "ScaledObjectCheckFailed".into()), |namespace| {
             namespace.condition("web", "Ready")
         })
         .await;
@@ -51,7 +51,7 @@ async fn a_target_that_comes_later_is_found() {
     namespace.apply([deployment("web", 0)]);
     namespace.until_replicas("web", 2).await;
     namespace
-        .until("all is well", ("True".into(), "ScaledObjectReady".into()), |namespace| {
+        .until("the object is ready", ("True".into(), "ScaledObjectReady".into()), |namespace| {
             namespace.condition("web", "Ready")
         })
         .await;

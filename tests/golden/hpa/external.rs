@@ -8,7 +8,7 @@ use kedge_core::hpa::model::tolerance::Tolerances;
 use kedge_core::milli::Milli;
 use kedge_tests::{csv, files};
 
-use super::{Differences, Row, pod, print, read};
+use super::{Differences, Row, parse_column, pod, result_text};
 
 #[test]
 fn external_and_object_metrics_propose_what_the_controller_proposes() {
@@ -17,14 +17,14 @@ fn external_and_object_metrics_propose_what_the_controller_proposes() {
     for row in &rows {
         let proposal = propose(row);
         let modelled = [
-            print(proposal.as_ref().ok().map(|proposal| proposal.replicas)),
-            print(proposal.as_ref().ok().map(|proposal| proposal.reported.0)),
-            print(proposal.as_ref().err()),
+            result_text(proposal.as_ref().ok().map(|proposal| proposal.replicas)),
+            result_text(proposal.as_ref().ok().map(|proposal| proposal.reported.0)),
+            result_text(proposal.as_ref().err()),
         ];
         let recorded = ["proposed_replicas", "reported_usage_milli", "error"].map(|column| row[column].clone());
-        differences.note(&row["id"], &recorded, &modelled);
+        differences.compare(&row["id"], &recorded, &modelled);
     }
-    differences.judge(rows.len(), 10);
+    differences.assert_none(rows.len(), 10);
 }
 
 fn propose(row: &Row) -> Result<Proposal, PodsError> {
@@ -34,9 +34,9 @@ fn propose(row: &Row) -> Result<Proposal, PodsError> {
         .map(|text| Milli(text.parse().unwrap()))
         .collect();
     let object = series.first().copied().unwrap_or(Milli(0));
-    let target = Milli(read(row, "target_milli"));
-    let tolerances = Tolerances { down: read(row, "tolerance_down"), up: read(row, "tolerance_up") };
-    let (current, reported) = (read(row, "spec_replicas"), read(row, "status_replicas"));
+    let target = Milli(parse_column(row, "target_milli"));
+    let tolerances = Tolerances { down: parse_column(row, "tolerance_down"), up: parse_column(row, "tolerance_up") };
+    let (current, reported) = (parse_column(row, "spec_replicas"), parse_column(row, "status_replicas"));
     let average = |value, origin| Ok(propose_by_average(value, target, reported, tolerances, origin));
     let by_value = |value| propose_by_value(value, target, current, &pods(row), tolerances);
     match row["source"].as_str() {
@@ -49,7 +49,8 @@ fn propose(row: &Row) -> Result<Proposal, PodsError> {
 }
 
 fn pods(row: &Row) -> Vec<kedge_core::hpa::model::pods::ObservedPod> {
-    let ready = (0..read::<usize>(row, "ready_pods")).map(|index| pod(format!("r{index}"), ReadyState::Ready));
-    let unready = (0..read::<usize>(row, "unready_pods")).map(|index| pod(format!("u{index}"), ReadyState::Unready));
+    let ready = (0..parse_column::<usize>(row, "ready_pods")).map(|index| pod(format!("r{index}"), ReadyState::Ready));
+    let unready =
+        (0..parse_column::<usize>(row, "unready_pods")).map(|index| pod(format!("u{index}"), ReadyState::Unready));
     ready.chain(unready).collect()
 }

@@ -11,7 +11,7 @@ use kedge_core::hpa::model::tolerance::Tolerances;
 use kedge_core::milli::Milli;
 use kedge_tests::{csv, files};
 
-use super::{Differences, Row, at, pod, print, read};
+use super::{Differences, Row, at, parse_column, pod, result_text};
 
 #[test]
 fn metrics_per_pod_propose_what_the_controller_proposes() {
@@ -19,22 +19,22 @@ fn metrics_per_pod_propose_what_the_controller_proposes() {
     let outputs = ["proposed_replicas", "reported_utilization_pct", "reported_average_milli", "error"];
     let mut differences = Differences(Vec::new());
     for row in &rows {
-        differences.note(&row["id"], &outputs.map(|column| row[column].clone()), &propose(row));
+        differences.compare(&row["id"], &outputs.map(|column| row[column].clone()), &propose(row));
     }
-    differences.judge(rows.len(), 10);
+    differences.assert_none(rows.len(), 10);
 }
 
 /// The four output columns.
 fn propose(row: &Row) -> [String; 4] {
     let given: Vec<(ObservedPod, Option<PodSample>)> =
-        row["pods"].split('|').filter(|text| !text.is_empty()).enumerate().map(|pod| read_pod(pod, row)).collect();
+        row["pods"].split('|').filter(|text| !text.is_empty()).enumerate().map(|pod| parse_pod(pod, row)).collect();
     let pods: Vec<_> = given.iter().map(|(pod, _)| pod.clone()).collect();
     let samples: PodSamples = given.into_iter().filter_map(|(pod, sample)| Some((pod.name, sample?))).collect();
-    let tolerance = read(row, "tolerance");
+    let tolerance = parse_column(row, "tolerance");
     let seen = PerPodInput {
         pods: &pods,
         samples: &samples,
-        current: read(row, "current_replicas"),
+        current: parse_column(row, "current_replicas"),
         tolerances: Tolerances { down: tolerance, up: tolerance },
         settings: &Settings::default(),
         now: at(0),
@@ -43,22 +43,22 @@ fn propose(row: &Row) -> [String; 4] {
     let proposal = match row["source"].as_str() {
         "resource_utilization" => {
             let resource = Resource { name: resource.unwrap(), container: None };
-            propose_by_utilisation(seen, resource, read(row, "target"))
+            propose_by_utilisation(seen, resource, parse_column(row, "target"))
                 .map(|proposal| (proposal.replicas, Some(proposal.reported_percent), proposal.reported_average))
         }
-        _ => propose_by_usage(seen, resource, Milli(read(row, "target")))
+        _ => propose_by_usage(seen, resource, Milli(parse_column(row, "target")))
             .map(|proposal| (proposal.replicas, None, proposal.reported)),
     };
     match proposal {
         Ok((replicas, percent, average)) => {
-            [replicas.to_string(), print(percent), average.0.to_string(), String::new()]
+            [replicas.to_string(), result_text(percent), average.0.to_string(), String::new()]
         }
         Err(problem) => [String::new(), String::new(), String::new(), problem.to_string()],
     }
 }
 
 /// `phase:ready:start_age_s:ready_transition_age_s:deleting:request_milli:metric_milli:metric_age_s:window_s`
-fn read_pod((index, text): (usize, &str), row: &Row) -> (ObservedPod, Option<PodSample>) {
+fn parse_pod((index, text): (usize, &str), row: &Row) -> (ObservedPod, Option<PodSample>) {
     let [phase, ready, start, transition, deleting, request, amount, age, window] =
         <[&str; 9]>::try_from(text.split(':').collect::<Vec<_>>()).unwrap();
     let number = |text: &str| text.parse::<i64>().unwrap();
@@ -72,7 +72,7 @@ fn read_pod((index, text): (usize, &str), row: &Row) -> (ObservedPod, Option<Pod
     let requests: BTreeMap<_, _> =
         request.map(|request| (row["resource"].clone(), Milli(request))).into_iter().collect();
     let given = ObservedPod {
-        phase: read_phase(phase),
+        phase: parse_phase(phase),
         is_deleting: deleting == "1",
         started_at: Some(number(start)).filter(|age| *age >= 0).map(|age| at(-age)),
         readiness: state.map(|state| Readiness { state, since: at(-number(transition)) }),
@@ -84,7 +84,7 @@ fn read_pod((index, text): (usize, &str), row: &Row) -> (ObservedPod, Option<Pod
     (given, amount.map(|amount| PodSample { amount, measured_at, window }))
 }
 
-fn read_phase(text: &str) -> Phase {
+fn parse_phase(text: &str) -> Phase {
     match text {
         "Pending" => Phase::Pending,
         "Running" => Phase::Running,

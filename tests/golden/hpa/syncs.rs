@@ -1,4 +1,4 @@
-//! Single syncs with all they leave behind: writes, events, conditions, status, error.
+//! Single syncs with everything that they write: scale, events, conditions, status, error.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ struct Case {
 }
 
 #[test]
-fn syncs_leave_behind_what_the_controller_left_behind() {
+fn syncs_write_what_the_controller_wrote() {
     let recordings: Value = serde_json::from_str(&files::golden("hpa-reconcile-golden.json")).unwrap();
     let cases: Vec<Case> = serde_json::from_value(recordings["cases"].clone()).unwrap();
     let mut differences = Differences(Vec::new());
@@ -59,14 +59,14 @@ fn syncs_leave_behind_what_the_controller_left_behind() {
         recorded.insert("reconcileError".to_owned(), case.reconcile_error.clone());
         let modelled = run(case);
         for key in recorded.keys().chain(modelled.keys().filter(|key| !recorded.contains_key(*key))) {
-            let of = |side: &BTreeMap<String, Value>| side.get(key).map(Value::to_string);
-            differences.note(&format!("{} {key}", case.name), &of(&recorded), &of(&modelled));
+            let value = |side: &BTreeMap<String, Value>| side.get(key).map(Value::to_string);
+            differences.compare(&format!("{} {key}", case.name), &value(&recorded), &value(&modelled));
         }
     }
-    differences.judge(cases.len(), 5);
+    differences.assert_none(cases.len(), 5);
 }
 
-/// What one sync is given, where syncs of a case differ.
+/// The input of one sync that differs between the syncs of a case.
 struct HpaSync {
     second: i64,
     current: i32,
@@ -74,30 +74,30 @@ struct HpaSync {
     readings: Vec<MetricReading>,
 }
 
-/// What remains between the syncs of a case, and what is counted over all of them.
+/// The state that the syncs of a case share: the history and status of the HPA, and the writes so far.
 #[derive(Default)]
-struct World {
-    memory: ScalingHistory,
+struct SyncState {
+    history: ScalingHistory,
     status: HorizontalPodAutoscalerStatus,
     scale_writes: Vec<i32>,
     status_writes: usize,
 }
 
-/// All syncs of a case; the answer is what the recording holds.
+/// Runs all syncs of a case. Returns the values that the recording holds.
 fn run(case: &Case) -> BTreeMap<String, Value> {
-    let mut world = World::default();
+    let mut state = SyncState::default();
     for sync in earlier_syncs(case) {
-        step(case, &sync, &mut world);
+        step(case, &sync, &mut state);
     }
     if let Some(prior) = &case.prior_conditions {
-        assert_eq!(&conditions(&world.status), prior, "{}: conditions before the pass", case.name);
+        assert_eq!(&conditions(&state.status), prior, "{}: conditions before the sync", case.name);
     }
     let last = last_sync(case);
-    let outcome = step(case, &last, &mut world);
+    let outcome = step(case, &last, &mut state);
     let list = |items: Vec<Value>| if items.is_empty() { Value::Null } else { Value::from(items) };
-    let status = &world.status;
+    let status = &state.status;
     let modelled = json!({
-        "scaleUpdatesSent": list(world.scale_writes.iter().map(|replicas| json!(replicas)).collect()),
+        "scaleUpdatesSent": list(state.scale_writes.iter().map(|replicas| json!(replicas)).collect()),
         "resultingSpecReplicas": outcome.rescaled_to.unwrap_or(last.current),
         "events": list(outcome.events.iter().map(|event| json!(event.to_string())).collect()),
         "conditions": conditions(status),
@@ -106,7 +106,7 @@ fn run(case: &Case) -> BTreeMap<String, Value> {
         "lastScaleTimeSet": status.last_scale_time.is_some(),
         "observedGeneration": status.observed_generation,
         "currentMetrics": status.current_metrics,
-        "statusWrites": world.status_writes,
+        "statusWrites": state.status_writes,
         "reconcileError": outcome.error,
     });
     serde_json::from_value(modelled).unwrap()
@@ -126,7 +126,7 @@ fn last_sync(case: &Case) -> HpaSync {
     HpaSync { second: 0, current, reported, readings: metrics.map(|metric| reading(metric, case)).collect() }
 }
 
-/// What went before the sync that was recorded, by the notes of the recordings.
+/// The syncs before the recorded one, by the notes of the recordings.
 fn earlier_syncs(case: &Case) -> Vec<HpaSync> {
     let at_three = |second, milli: i64| {
         let readings = vec![MetricReading::Series(Ok(vec![Milli(milli)]))];
@@ -141,7 +141,7 @@ fn earlier_syncs(case: &Case) -> Vec<HpaSync> {
     }
 }
 
-fn step(case: &Case, sync: &HpaSync, world: &mut World) -> Outcome {
+fn step(case: &Case, sync: &HpaSync, state: &mut SyncState) -> Outcome {
     let gate = if case.scale_to_zero_gate { Gate::On } else { Gate::Off };
     let settings = Settings { gates: Gates { scale_to_zero: gate, ..Gates::default() }, ..Settings::default() };
     let seen = Observation {
@@ -150,23 +150,23 @@ fn step(case: &Case, sync: &HpaSync, world: &mut World) -> Outcome {
         readings: &sync.readings,
         pods: &pods(case),
     };
-    let subject = HpaSnapshot { namespace: "ns", spec: &case.hpa_spec, status: &world.status };
-    let outcome = match reconcile(subject, &seen, std::mem::take(&mut world.memory), &settings) {
+    let subject = HpaSnapshot { namespace: "ns", spec: &case.hpa_spec, status: &state.status };
+    let outcome = match reconcile(subject, &seen, std::mem::take(&mut state.history), &settings) {
         Step::Done(outcome) => *outcome,
         Step::Write(rescale) => {
-            let written = write_scale(case, rescale.replicas(), &mut world.scale_writes);
+            let written = write_scale(case, rescale.replicas(), &mut state.scale_writes);
             rescale.finish(written)
         }
     };
-    world.memory = outcome.history.clone();
+    state.history = outcome.history.clone();
     if outcome.status_write == StatusWrite::Needed {
-        world.status = outcome.status.clone();
-        world.status_writes += 1;
+        state.status = outcome.status.clone();
+        state.status_writes += 1;
     }
     outcome
 }
 
-/// The answers to the writes of the scale, by the notes of the recordings.
+/// The result of writing the scale, by the notes of the recordings.
 fn write_scale(case: &Case, replicas: i32, writes: &mut Vec<i32>) -> Result<(), String> {
     let conflicts = if case.name == "scale-update-conflict-retried" { 2 } else { 0 };
     assert!(conflicts < WRITE_ATTEMPTS_MAX);

@@ -1,4 +1,4 @@
-//! Passes one after another, each with what the ones before have left in memory and status.
+//! Consecutive syncs, each with the history and the status that the ones before have left.
 
 use chrono::TimeDelta;
 use k8s_openapi::api::autoscaling::v2::{
@@ -15,7 +15,7 @@ use kedge_core::hpa::model::settings::{Gate, Gates, Settings};
 use kedge_core::milli::Milli;
 use kedge_tests::{csv, files};
 
-use super::{Differences, Row, at, read};
+use super::{Differences, Row, at, parse_column};
 
 const OUTPUTS: [&str; 10] = [
     "stabilized",
@@ -34,29 +34,29 @@ const OUTPUTS: [&str; 10] = [
 fn timelines_run_as_the_controller_ran_them() {
     let rows = csv::rows(&files::golden("hpa-behavior-golden.csv"));
     let mut differences = Differences(Vec::new());
-    let mut memory = ScalingHistory::default();
+    let mut history = ScalingHistory::default();
     let mut status = HorizontalPodAutoscalerStatus::default();
     let mut scenario = "";
     for row in &rows {
         if scenario != row["scenario"] {
-            (scenario, memory, status) =
+            (scenario, history, status) =
                 (&row["scenario"], ScalingHistory::default(), HorizontalPodAutoscalerStatus::default());
         }
         if row["controller_restart"] == "true" {
-            memory = ScalingHistory::default();
+            history = ScalingHistory::default();
         }
-        let outcome = sync(row, &status, memory);
+        let outcome = sync(row, &status, history);
         let recorded = OUTPUTS.map(|column| row[column].clone());
-        differences.note(&format!("{scenario} {}", row["tick"]), &recorded, &describe(row, &outcome));
-        (memory, status) = (outcome.history, outcome.status);
+        differences.compare(&format!("{scenario} {}", row["tick"]), &recorded, &describe(row, &outcome));
+        (history, status) = (outcome.history, outcome.status);
     }
-    differences.judge(rows.len(), 10);
+    differences.assert_none(rows.len(), 10);
 }
 
-fn sync(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: ScalingHistory) -> Outcome {
+fn sync(row: &Row, status: &HorizontalPodAutoscalerStatus, history: ScalingHistory) -> Outcome {
     let gate = if row["scale_to_zero_gate"] == "true" { Gate::On } else { Gate::Off };
     let settings = Settings {
-        downscale_stabilization: TimeDelta::seconds(read(row, "controller_down_window_s")),
+        downscale_stabilization: TimeDelta::seconds(parse_column(row, "controller_down_window_s")),
         tolerance: 0.0,
         gates: Gates { scale_to_zero: gate, ..Gates::default() },
         ..Settings::default()
@@ -66,14 +66,14 @@ fn sync(row: &Row, status: &HorizontalPodAutoscalerStatus, memory: ScalingHistor
         "ERR" => Err("no answer".to_owned()),
         raw => Ok(vec![Milli(raw.parse::<i64>().unwrap() * 1000)]),
     };
-    let current = read(row, "current_replicas");
+    let current = parse_column(row, "current_replicas");
     let seen = Observation {
-        now: at(0) + TimeDelta::milliseconds(read(row, "t_ms")),
+        now: at(0) + TimeDelta::milliseconds(parse_column(row, "t_ms")),
         scale: Ok(ObservedScale { current, reported: current, selection: Selection::Clear }),
         readings: &[MetricReading::Series(series)],
         pods: &[],
     };
-    reconcile(HpaSnapshot { namespace: "ns", spec: &spec(row), status }, &seen, memory, &settings).assume_written()
+    reconcile(HpaSnapshot { namespace: "ns", spec: &spec(row), status }, &seen, history, &settings).assume_written()
 }
 
 fn spec(row: &Row) -> HorizontalPodAutoscalerSpec {
@@ -83,8 +83,8 @@ fn spec(row: &Row) -> HorizontalPodAutoscalerSpec {
     let metric = MetricSpec { type_: "External".to_owned(), external: Some(external), ..MetricSpec::default() };
     let behavior = HorizontalPodAutoscalerBehavior { scale_up: rules(row, "up"), scale_down: rules(row, "down") };
     HorizontalPodAutoscalerSpec {
-        min_replicas: Some(read(row, "min")),
-        max_replicas: read(row, "max"),
+        min_replicas: Some(parse_column(row, "min")),
+        max_replicas: parse_column(row, "max"),
         metrics: Some(vec![metric]),
         behavior: Some(behavior).filter(|_| row["mode"] == "behavior"),
         ..HorizontalPodAutoscalerSpec::default()

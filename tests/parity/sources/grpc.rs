@@ -1,4 +1,4 @@
-//! An external scaler. `scalerMetadata.source`, or what `sourceFromEnv` stands for, is the name of the source.
+//! An external scaler. `scalerMetadata.source`, or else the value of `sourceFromEnv`, is the name of the source.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 use super::{Source, Table};
 
-/// How often a stream looks whether its source has changed.
+/// How often a stream checks whether its source has changed.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Serves until it is aborted.
@@ -30,14 +30,14 @@ pub(super) async fn serve(listener: TcpListener, table: Table) {
 struct Scaler(Table);
 
 impl Scaler {
-    /// Notes a question, and answers the source it is about, unless this method fails there.
+    /// Records a request, and returns its source, unless this method fails there.
     fn source(&self, about: &ScaledObjectRef, method: &str) -> Result<Source, Status> {
         let metadata = &about.scaler_metadata;
         let name = metadata.get("source").or_else(|| metadata.get("sourceFromEnv")).map_or("", String::as_str);
-        let question = json!({ "name": about.name, "namespace": about.namespace, "scalerMetadata": metadata });
-        let source = self.0.ask(&about.namespace, name, question).unwrap_or_default();
+        let request = json!({ "name": about.name, "namespace": about.namespace, "scalerMetadata": metadata });
+        let source = self.0.record_request(&about.namespace, name, request).unwrap_or_default();
         match source.fail.get(method) {
-            Some(words) => Err(Status::unknown(words)),
+            Some(message) => Err(Status::unknown(message)),
             None => Ok(source),
         }
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_source_answers_what_the_case_says() {
+    async fn a_source_responds_as_the_case_sets() {
         let sources = Sources::start().await.unwrap();
         let set = json!({ "a": {
             "active": true, "specs": [{ "metricName": "jobs", "targetSize": 10 }],
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(values.iter().map(|value| value.metric_value).collect::<Vec<_>>(), [35]);
         let mut changes = client.stream_is_active(about("a")).await.unwrap().into_inner();
         assert_eq!(changes.message().await.unwrap_err().message(), "not today");
-        let asked = json!({ "name": "so", "namespace": "n", "scalerMetadata": { "source": "a" } });
-        assert_eq!(sources.asked("n")["a"], asked);
+        let expected = json!({ "name": "so", "namespace": "n", "scalerMetadata": { "source": "a" } });
+        assert_eq!(sources.last_requests("n")["a"], expected);
     }
 }

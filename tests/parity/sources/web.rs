@@ -24,7 +24,7 @@ pub(super) async fn serve(listener: TcpListener, table: Table) {
             let response = response.body(Full::new(Bytes::from(body))).expect("a status and a fixed header");
             async { Ok::<_, Infallible>(response) }
         });
-        // A client that hangs up is no news.
+        // A client that closes its connection is no error.
         tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service));
     }
 }
@@ -34,11 +34,11 @@ fn answer<B>(table: &Table, request: &Request<B>) -> (u16, String) {
     let [kind, namespace, name, rest] = [(); 4].map(|()| parts.next().unwrap_or_default());
     let query: BTreeMap<_, _> =
         form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
-    let question = json!({
+    let recorded = json!({
         "method": request.method().as_str(), "path": rest.trim_end_matches('/'),
         "query": query, "headers": identifying(request.headers()),
     });
-    let Some(source) = table.ask(namespace, name, question) else { return (404, "no such source".into()) };
+    let Some(source) = table.record_request(namespace, name, recorded) else { return (404, "no such source".into()) };
     let has = |(name, value): (&String, &String)| request.headers().get(name).is_some_and(|found| found == value);
     if !source.require.iter().all(has) {
         return (401, "who are you?".into());
@@ -50,7 +50,7 @@ fn answer<B>(table: &Table, request: &Request<B>) -> (u16, String) {
     }
 }
 
-/// The headers by which a client says who it is, in the spelling of most clients: `X-Scope-Orgid`.
+/// The headers that identify a client, in the spelling of most clients: `X-Scope-Orgid`.
 fn identifying(headers: &HeaderMap) -> BTreeMap<String, String> {
     let spelled = |name: &str| {
         let word = |word: &str| word[..1].to_uppercase() + &word[1..];
@@ -59,8 +59,8 @@ fn identifying(headers: &HeaderMap) -> BTreeMap<String, String> {
             .collect::<Vec<_>>()
             .join("-")
     };
-    let tells = |name: &str| name == "authorization" || name.starts_with("x-");
-    let headers = headers.iter().filter(|(name, _)| tells(name.as_str()));
+    let identifies = |name: &str| name == "authorization" || name.starts_with("x-");
+    let headers = headers.iter().filter(|(name, _)| identifies(name.as_str()));
     headers
         .map(|(name, value)| (spelled(name.as_str()), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect()
@@ -90,7 +90,7 @@ mod tests {
     fn table(source: Value) -> Table {
         let table = Table::default();
         let source = serde_json::from_value(source).unwrap();
-        table.entries().answers.insert(("n".into(), "a".into()), source);
+        table.entries().sources.insert(("n".into(), "a".into()), source);
         table
     }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_answers_what_the_case_says() {
+    fn a_source_responds_as_the_case_sets() {
         let element = |value: &str| {
             format!(
                 r#"{{"data":{{"result":[{{"metric":{{"i":"0"}},"value":[1700000000,"{value}"]}}],"resultType":"vector"}},"status":"success"}}"#
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_question_is_remembered() {
+    fn the_last_request_is_recorded() {
         let table = table(json!({ "value": 1 }));
         answer(&table, &get("/p/n/a/first"));
         answer(&table, &get("/p/n/a/api/v1/query?query=sum(x)%20%2B+1&time=t"));
@@ -140,6 +140,6 @@ mod tests {
             "method": "GET", "path": "api/v1/query", "query": { "query": "sum(x) + 1", "time": "t" },
             "headers": { "Authorization": "Bearer t", "X-Scope-Orgid": "o" },
         });
-        assert_eq!(table.entries().asked[&("n".into(), "a".into())], expected);
+        assert_eq!(table.entries().last_requests[&("n".into(), "a".into())], expected);
     }
 }

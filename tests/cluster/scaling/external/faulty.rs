@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::super::cluster;
 use super::{generation, scale_writes};
 
-/// One that misbehaves: what it does, and what must be said of it.
+/// A faulty scaler: its behaviour, and a part of the message that reports it.
 struct Case {
     name: &'static str,
     behaviour: Behaviour,
-    says: &'static str,
+    message: &'static str,
     scaler: FaultyScaler,
 }
 
@@ -23,9 +23,9 @@ impl Case {
         begin: Option<Behaviour>,
     ) -> Vec<Self> {
         let mut cases = Vec::new();
-        for (name, behaviour, says) in rows {
+        for (name, behaviour, message) in rows {
             let scaler = FaultyScaler::start(begin.clone().unwrap_or(behaviour.clone())).await.unwrap();
-            cases.push(Self { name, behaviour, says, scaler });
+            cases.push(Self { name, behaviour, message, scaler });
         }
         cases
     }
@@ -34,12 +34,12 @@ impl Case {
         external(&self.scaler.address(), json!({}))
     }
 
-    /// The object that has nothing else.
+    /// The name of the object without another trigger.
     fn alone(&self) -> String {
         format!("{}-alone", self.name)
     }
 
-    /// The object that has another trigger.
+    /// The name of the object with another trigger.
     fn beside(&self) -> String {
         format!("{}-beside", self.name)
     }
@@ -54,17 +54,17 @@ fn without_cooldown() -> Value {
     json!({ "cooldownPeriod": 0 })
 }
 
-/// Often enough that polls and the HPA have both seen it.
-const LONG: u64 = 8;
+/// Calls by polls and by the HPA, several of each.
+const CALLS_MIN: u64 = 8;
 
 async fn until_ready(namespace: &TestNamespace<'_>, name: &str) {
     let good = ("True".to_owned(), "ScaledObjectReady".to_owned());
-    namespace.until(&format!("{name} is well"), good, |namespace| namespace.condition(name, "Ready")).await;
+    namespace.until(&format!("{name} is ready"), good, |namespace| namespace.condition(name, "Ready")).await;
     assert_eq!(generation(namespace, name), 1, "{name} was not changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scaler_that_does_not_say_its_metrics_is_named_and_moves_nothing() {
+async fn a_scaler_without_valid_metric_specs_is_reported_and_scales_nothing() {
     let good = || Behaviour::good(25.0);
     let rows = [
         ("hangs", good().call_result(CallResult::Hangs), "gave no answer within 3s"),
@@ -83,7 +83,7 @@ async fn a_scaler_that_does_not_say_its_metrics_is_named_and_moves_nothing() {
             "\"jobs\": targetSize is 0 and targetSizeFloat 0, and one of them must be above 0",
         ),
     ];
-    let namespace = TestNamespace::create(cluster().await, "speechless");
+    let namespace = TestNamespace::create(cluster().await, "no-specs");
     let cases = Case::all(rows, None).await;
     let neighbour = FaultyScaler::start(good()).await.unwrap();
     namespace.apply(cases.iter().flat_map(|case| {
@@ -99,22 +99,22 @@ async fn a_scaler_that_does_not_say_its_metrics_is_named_and_moves_nothing() {
     namespace.until_replicas("neighbour", 3).await;
     for case in &cases {
         for name in case.both() {
-            let named = |namespace: &TestNamespace<'_>| {
-                let said = namespace.message(&name, "Ready");
-                said.contains("trigger 0 (external): ") && said.contains(case.says)
+            let reported = |namespace: &TestNamespace<'_>| {
+                let message = namespace.message(&name, "Ready");
+                message.contains("trigger 0 (external): ") && message.contains(case.message)
             };
             let failed = ("False".to_owned(), "ScaledObjectCheckFailed".to_owned());
             namespace.until(&format!("{name} fails"), failed, |namespace| namespace.condition(&name, "Ready")).await;
-            namespace.until(&format!("{name} is named: {}", case.says), true, named).await;
+            namespace.until(&format!("{name} is reported: {}", case.message), true, reported).await;
         }
         // The other trigger continues.
         namespace.until_replicas(&case.beside(), 3).await;
     }
     for case in &cases {
-        case.scaler.until_called(LONG).await.unwrap();
-        namespace.events_with("ScaledObjectCheckFailed", &[case.says]).await;
-        assert_eq!(scale_writes(&namespace, &case.alone()).len(), 0, "{}: nothing moves", case.name);
-        assert_eq!(namespace.replicas("deployment", &case.beside()), Some(3), "{}: nothing moves", case.name);
+        case.scaler.until_called(CALLS_MIN).await.unwrap();
+        namespace.events_with("ScaledObjectCheckFailed", &[case.message]).await;
+        assert_eq!(scale_writes(&namespace, &case.alone()).len(), 0, "{}: nothing is scaled", case.name);
+        assert_eq!(namespace.replicas("deployment", &case.beside()), Some(3), "{}: nothing is scaled", case.name);
     }
 
     cases.iter().for_each(|case| case.scaler.set_behaviour(Behaviour::good(45.0)));
@@ -126,7 +126,7 @@ async fn a_scaler_that_does_not_say_its_metrics_is_named_and_moves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scaler_that_goes_wrong_leaves_everything_as_it_is() {
+async fn a_scaler_that_begins_to_fail_scales_nothing() {
     let good = || Behaviour::good(25.0);
     let rows = [
         ("hangs", good().call_result(CallResult::Hangs), "gave no answer within 3s"),
@@ -140,7 +140,7 @@ async fn a_scaler_that_goes_wrong_leaves_everything_as_it_is() {
         ),
         ("nothing", good().values([]), "has no value: GetMetrics gave no values for \"jobs\""),
     ];
-    let namespace = TestNamespace::create(cluster().await, "wayward");
+    let namespace = TestNamespace::create(cluster().await, "failing");
     let cases = Case::all(rows, Some(good())).await;
     let steady = FaultyScaler::start(Behaviour::good(15.0)).await.unwrap();
     let other = || external(&steady.address(), json!({}));
@@ -174,15 +174,15 @@ async fn a_scaler_that_goes_wrong_leaves_everything_as_it_is() {
         namespace.until_replicas(&case.beside(), 5).await;
     }
     for (case, before) in cases.iter().zip(before) {
-        case.scaler.until_called(LONG).await.unwrap();
+        case.scaler.until_called(CALLS_MIN).await.unwrap();
         let is_reported = |note: &String| {
-            note.starts_with("s0-jobs: ") && note.contains(&case.scaler.address()) && note.contains(case.says)
+            note.starts_with("s0-jobs: ") && note.contains(&case.scaler.address()) && note.contains(case.message)
         };
-        let named = format!("{} is reported in an event", case.name);
+        let what = format!("{} is reported in an event", case.name);
         let published = |namespace: &TestNamespace<'_>| namespace.events("KEDAScalerFailed").iter().any(is_reported);
-        namespace.until(&named, true, published).await;
-        assert_eq!(scale_writes(&namespace, &case.alone()).len(), before, "{}: nothing moves", case.name);
-        assert_eq!(namespace.replicas("deployment", &case.alone()), Some(3), "{}: nothing moves", case.name);
+        namespace.until(&what, true, published).await;
+        assert_eq!(scale_writes(&namespace, &case.alone()).len(), before, "{}: nothing is scaled", case.name);
+        assert_eq!(namespace.replicas("deployment", &case.alone()), Some(3), "{}: nothing is scaled", case.name);
     }
 
     cases.iter().for_each(|case| case.scaler.set_behaviour(Behaviour::good(5.0)));
@@ -195,19 +195,19 @@ async fn a_scaler_that_goes_wrong_leaves_everything_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_scaler_may_say_counts_as_it_is_documented() {
-    let namespace = TestNamespace::create(cluster().await, "word");
+async fn responses_of_a_scaler_count_as_documented() {
+    let namespace = TestNamespace::create(cluster().await, "responses");
     let misnamed = FaultyScaler::start(Behaviour::good(25.0).values([value("orders", 25.0)])).await.unwrap();
     let idle = FaultyScaler::start(Behaviour::good(25.0).idle()).await.unwrap();
     let trigger = |scaler: &FaultyScaler| external(&scaler.address(), json!({}));
     namespace.apply([deployment("misnamed", 0), scaled_object("misnamed", [trigger(&misnamed)], without_cooldown())]);
     namespace.apply([deployment("idle", 0), scaled_object("idle", [trigger(&idle)], without_cooldown())]);
-    // Names in the answer do not count.
+    // Metric names in the response are ignored.
     namespace.until_replicas("misnamed", 3).await;
     // A value alone does not activate: `IsActive` does.
-    let asleep = ("False".to_owned(), "ScalerNotActive".to_owned());
-    namespace.until("it was polled", asleep, |namespace| namespace.condition("idle", "Active")).await;
-    idle.until_called(LONG).await.unwrap();
+    let inactive = ("False".to_owned(), "ScalerNotActive".to_owned());
+    namespace.until("it was polled", inactive, |namespace| namespace.condition("idle", "Active")).await;
+    idle.until_called(CALLS_MIN).await.unwrap();
     assert_eq!(scale_writes(&namespace, "idle").len(), 0);
     idle.set_behaviour(Behaviour::good(25.0));
     namespace.until_replicas("idle", 3).await;

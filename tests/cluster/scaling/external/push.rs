@@ -1,4 +1,4 @@
-//! Scalers that push: with polls five minutes apart, whatever happens sooner was pushed.
+//! Scalers that push. Polls are five minutes apart, so anything that happens sooner was pushed.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,16 +13,16 @@ use super::super::cluster;
 use super::{generation, scale_writes};
 
 /// A second, and the interval at which the scaler reads its file. Polls are five minutes apart.
-const AWAKE_WITHIN: Duration = Duration::from_millis(1000 + 200);
+const ACTIVATED_WITHIN: Duration = Duration::from_millis(1000 + 200);
 
-/// Objects that wake when the queue is longer than 0, 10 and 20.
+/// Objects that are activated when the queue is longer than 0, 10 and 20.
 const NAMES: [&str; 3] = ["above-0", "above-10", "above-20"];
 
 fn slow() -> Value {
     json!({ "pollingInterval": 300, "fallback": { "failureThreshold": 3, "replicas": 6 } })
 }
 
-/// The CA of a scaler, where a trigger finds it by the name `scaler`.
+/// The CA of a scaler, in a TriggerAuthentication `scaler`.
 fn ca_objects(pem: &str) -> [Value; 2] {
     let reference = json!({ "secretTargetRef": [{ "parameter": "caCert", "name": "scaler-ca", "key": "ca.crt" }] });
     [
@@ -39,14 +39,14 @@ fn object(name: &str, scaler: &ExampleScaler) -> Value {
 }
 
 /// Writes the queue, and checks that the target is scaled from zero at once.
-async fn wake(namespace: &TestNamespace<'_>, scaler: &ExampleScaler, queue: &str, name: &str) {
+async fn activate(namespace: &TestNamespace<'_>, scaler: &ExampleScaler, queue: &str, name: &str) {
     let written_at = SystemTime::now();
     scaler.set(queue);
-    let woken_at = wait_for(name, DEADLINE, async || {
-        scale_writes(namespace, name).into_iter().find(|at| *at >= written_at).ok_or("asleep")
+    let activated_at = wait_for(name, DEADLINE, async || {
+        scale_writes(namespace, name).into_iter().find(|at| *at >= written_at).ok_or("not scaled yet")
     });
-    let took = woken_at.await.unwrap().duration_since(written_at).unwrap();
-    let allowed = slowdown::allowed(AWAKE_WITHIN);
+    let took = activated_at.await.unwrap().duration_since(written_at).unwrap();
+    let allowed = slowdown::allowed(ACTIVATED_WITHIN);
     println!("{name} is scaled {took:?} after the queue was written; {allowed:?} are allowed");
     assert!(took < allowed, "{name} is scaled {took:?} after the queue was written; {allowed:?} are allowed");
 }
@@ -60,24 +60,24 @@ fn target(namespace: &TestNamespace<'_>, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_push_wakes_at_once_also_after_the_scaler_was_away() {
+async fn a_push_activates_at_once_also_after_the_scaler_was_restarted() {
     let mut scaler = ExampleScaler::with_tls(programs::go_scaler()).unwrap();
     scaler.start().await.unwrap();
     let namespace = TestNamespace::create(cluster().await, "push");
     namespace.apply(ca_objects(scaler.ca_pem().unwrap()));
     namespace.apply(NAMES.into_iter().flat_map(|name| [deployment(name, 0), object(name, &scaler)]));
     for name in NAMES {
-        let asleep = ("False".to_owned(), "ScalerNotActive".to_owned());
-        namespace.until("it was polled", asleep, |namespace| namespace.condition(name, "Active")).await;
+        let inactive = ("False".to_owned(), "ScalerNotActive".to_owned());
+        namespace.until("it was polled", inactive, |namespace| namespace.condition(name, "Active")).await;
         assert_eq!(target(&namespace, name), "10");
     }
-    // The streams are there when something comes through them.
+    // A new target that arrives through the streams shows that they are open.
     scaler.set("0 8");
     for name in NAMES {
         namespace.until("the HPA has the new target", json!("8"), |namespace| target(namespace, name)).await;
     }
     for (queue, name) in [("5 8", NAMES[0]), ("15 8", NAMES[1])] {
-        wake(&namespace, &scaler, queue, name).await;
+        activate(&namespace, &scaler, queue, name).await;
     }
     namespace.until_replicas(NAMES[0], 2).await;
 
@@ -85,9 +85,9 @@ async fn a_push_wakes_at_once_also_after_the_scaler_was_away() {
     scaler.set("15 7");
     scaler.start().await.unwrap();
     for name in NAMES {
-        namespace.until("the streams are back", json!("7"), |namespace| target(namespace, name)).await;
+        namespace.until("the streams are open again", json!("7"), |namespace| target(namespace, name)).await;
     }
-    wake(&namespace, &scaler, "25 7", NAMES[2]).await;
+    activate(&namespace, &scaler, "25 7", NAMES[2]).await;
     for name in NAMES {
         namespace.until_replicas(name, 4).await;
     }
@@ -95,36 +95,40 @@ async fn a_push_wakes_at_once_also_after_the_scaler_was_away() {
     scaler.kill();
     for name in NAMES {
         namespace.until_replicas(name, 6).await;
-        namespace.until("it says so", "True".to_owned(), |namespace| namespace.condition(name, "Fallback").0).await;
+        namespace
+            .until("the condition is set", "True".to_owned(), |namespace| namespace.condition(name, "Fallback").0)
+            .await;
         assert_eq!(target(&namespace, name), "7", "the metric stays");
     }
     scaler.start().await.unwrap();
     for name in NAMES {
         namespace.until_replicas(name, 4).await;
-        namespace.until("it says so", "False".to_owned(), |namespace| namespace.condition(name, "Fallback").0).await;
+        namespace
+            .until("the condition is set", "False".to_owned(), |namespace| namespace.condition(name, "Fallback").0)
+            .await;
         assert_eq!(generation(&namespace, name), 1, "the object was not changed");
     }
 }
 
 #[tokio::test]
-async fn a_scaler_that_comes_later_is_found_long_before_the_next_poll() {
+async fn a_scaler_that_starts_later_is_reached_long_before_the_next_poll() {
     let mut scaler = ExampleScaler::with_tls(programs::go_scaler()).unwrap();
     let namespace = TestNamespace::create(cluster().await, "later");
-    let stranger = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    namespace.apply(ca_objects(&stranger.cert.pem()));
+    let other_ca = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    namespace.apply(ca_objects(&other_ca.cert.pem()));
     let mut polled = object("polled", &scaler);
     polled["spec"]["triggers"][0]["type"] = json!("external");
     polled["spec"]["triggers"][0]["metadata"]["activationLength"] = json!("0");
     namespace.apply([deployment("above-0", 0), object("above-0", &scaler), deployment("polled", 0), polled]);
-    let until_said = async |part: &'static str| {
+    let until_message = async |part: &'static str| {
         for name in ["above-0", "polled"] {
             namespace.until(part, true, |namespace| namespace.message(name, "Ready").contains(part)).await;
         }
     };
-    until_said("cannot be reached").await;
+    until_message("cannot be reached").await;
     scaler.set("5");
     scaler.start().await.unwrap();
-    until_said("no trusted connection to 127.0.0.1:").await;
+    until_message("no trusted connection to 127.0.0.1:").await;
     for name in ["above-0", "polled"] {
         assert!(
             namespace.message(name, "Ready").contains("trigger 0 (external"),
@@ -136,15 +140,17 @@ async fn a_scaler_that_comes_later_is_found_long_before_the_next_poll() {
     namespace.apply(ca_objects(scaler.ca_pem().unwrap()));
     for name in ["above-0", "polled"] {
         namespace.until_replicas(name, 1).await;
-        namespace.until("all is well", "True".to_owned(), |namespace| namespace.condition(name, "Ready").0).await;
+        namespace
+            .until("the object is ready", "True".to_owned(), |namespace| namespace.condition(name, "Ready").0)
+            .await;
         assert_eq!(generation(&namespace, name), 1, "the object was not changed");
     }
 }
 
 #[tokio::test]
-async fn a_scaler_that_answers_at_last_is_polled_at_once() {
+async fn a_scaler_that_starts_later_is_polled_at_once() {
     let mut scaler = ExampleScaler::plain(programs::go_scaler()).unwrap();
-    let namespace = TestNamespace::create(cluster().await, "at-last");
+    let namespace = TestNamespace::create(cluster().await, "polled-at-once");
     let triggers = [external(&scaler.address(), json!({}))];
     namespace.apply([deployment("web", 0), scaled_object("web", triggers, json!({ "pollingInterval": 300 }))]);
     namespace
@@ -155,5 +161,5 @@ async fn a_scaler_that_answers_at_last_is_polled_at_once() {
     scaler.set("15");
     scaler.start().await.unwrap();
     namespace.until_replicas("web", 2).await;
-    namespace.until("all is well", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
+    namespace.until("the object is ready", "True".to_owned(), |namespace| namespace.condition("web", "Ready").0).await;
 }

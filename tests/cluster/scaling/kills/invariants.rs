@@ -7,7 +7,7 @@ use kedge_tests::history::Version;
 
 use super::steps::ORIGINAL;
 
-/// Fails at the first step that was not allowed; answers how many there were.
+/// Fails at the first step that was not allowed. Returns the number of steps.
 pub(super) fn check(versions: &[Version]) -> usize {
     let mut objects: BTreeMap<&str, &Version> = BTreeMap::new();
     let mut replicas: BTreeMap<&str, i64> = BTreeMap::new();
@@ -36,11 +36,11 @@ fn check_step(object: &Version, before: i64, now: i64) -> Result<(), String> {
         |name: &str| object.object["metadata"]["annotations"][format!("autoscaling.keda.sh/{name}")].as_str();
     let spec = &object.object["spec"];
     if object.is_deleted {
-        return Err("its object was gone".to_owned());
+        return Err("its object was deleted".to_owned());
     }
     if object.object["metadata"].get("deletionTimestamp").is_some() {
         let restores = spec["advanced"]["restoreToOriginalReplicaCount"] == true && now == ORIGINAL;
-        return if restores { Ok(()) } else { Err("its object was going".to_owned()) };
+        return if restores { Ok(()) } else { Err("its object was being deleted".to_owned()) };
     }
     if let Some(count) = annotation("paused-replicas") {
         return if count == now.to_string() { Ok(()) } else { Err(format!("it is paused at {count}")) };

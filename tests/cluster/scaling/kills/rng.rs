@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The variable that holds the number; without it, a new one is taken.
+/// The variable that holds the seed. Without it, the seed is taken from the time.
 const SEED: &str = "KEDGE_SEED";
 
 /// Seeded random numbers.
@@ -10,7 +10,7 @@ const SEED: &str = "KEDGE_SEED";
 pub(super) struct Rng(kedge_core::rng::Rng);
 
 impl Rng {
-    /// From the environment, or from the time. The number is printed, so that a failed run can be repeated.
+    /// From the environment, or from the time. The seed is printed, so that a failed run can be repeated.
     pub(super) fn from_environment() -> Self {
         let given = std::env::var(SEED).ok().map(|text| text.parse().expect("KEDGE_SEED is a number"));
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

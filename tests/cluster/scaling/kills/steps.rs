@@ -1,6 +1,6 @@
 //! The steps: what each changes, and how many replicas every object has after it.
 //!
-//! Each object is named after what happens to it. All but `summed` ask for the query of their own name, ten a replica.
+//! Each object is named after what happens to it. All but `summed` run the query of their own name, with a target of ten per replica.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ pub(super) struct Step {
     pub(super) objects: Vec<Value>,
     /// ScaledObjects that are deleted.
     pub(super) deleted: Vec<&'static str>,
-    /// What queries are answered with from now on.
+    /// The responses to queries from now on.
     pub(super) answers: Vec<(&'static str, SourceResponse)>,
-    /// What those who ask must show from now on.
+    /// The authorization that queries must have from now on.
     pub(super) authorizations: Vec<(&'static str, &'static str)>,
     /// The replicas of every object in the end.
     pub(super) replicas: BTreeMap<&'static str, i64>,
 }
 
 const NAMES: [&str; 12] = [
-    "woken",
+    "activated",
     "idle",
     "paused",
     "held",
@@ -41,7 +41,7 @@ const NAMES: [&str; 12] = [
     "restored",
 ];
 
-/// Every query. The two of `summed` together give what the others give.
+/// Every query. The values of the two of `summed` add up to the value of the others.
 fn queries() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().flat_map(|name| match name {
         "summed" => vec!["summed-one", "summed-two"],
@@ -49,8 +49,8 @@ fn queries() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Every object gets this much work, except `but`.
-fn work(amount: f64, but: &[(&'static str, SourceResponse)]) -> Vec<(&'static str, SourceResponse)> {
+/// Every object has this load, except `but`.
+fn load(amount: f64, but: &[(&'static str, SourceResponse)]) -> Vec<(&'static str, SourceResponse)> {
     let half = |query: &str| if query.starts_with("summed-") { amount / 2.0 } else { amount };
     let all = queries().filter(|query| but.iter().all(|(other, _)| other != query));
     all.map(|query| (query, SourceResponse::Value(half(query)))).chain(but.iter().cloned()).collect()
@@ -103,7 +103,7 @@ fn secret(token: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "token" }, "stringData": { "token": token } })
 }
 
-fn birth(url: &str) -> Vec<Value> {
+fn initial_objects(url: &str) -> Vec<Value> {
     let authentication = json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "token" },
         "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": "token", "key": "token" }] },
@@ -130,9 +130,9 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
     vec![
         Step {
             authorizations: vec![("signed", "Bearer first")],
-            ..step("all are born without work", birth(url), work(0.0, &[]), replicas(0, &[("renamed", 1)]))
+            ..step("all are created without load", initial_objects(url), load(0.0, &[]), replicas(0, &[("renamed", 1)]))
         },
-        step("work comes", Vec::new(), work(25.0, &[]), replicas(3, &[])),
+        step("load comes", Vec::new(), load(25.0, &[]), replicas(3, &[])),
         step(
             "pauses begin, and a source breaks",
             vec![
@@ -145,15 +145,15 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
             replicas(3, &[("held", 5), ("fallen", 4)]),
         ),
         step(
-            "work goes",
+            "load goes",
             Vec::new(),
-            work(0.0, &[broken("fallen")]),
+            load(0.0, &[broken("fallen")]),
             replicas(0, &[("paused", 3), ("held", 5), ("kept-up", 3), ("fallen", 4), ("renamed", 1)]),
         ),
         Step {
             authorizations: vec![("signed", "Bearer second")],
             ..step(
-                "orders change, and the source works again",
+                "annotations change, and the source works again",
                 vec![
                     with("held", &[("paused-replicas", "2")]),
                     with("forced", &[("force-activation", "true")]),
@@ -168,9 +168,9 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
             )
         },
         step(
-            "much work comes",
+            "much load comes",
             Vec::new(),
-            work(45.0, &[]),
+            load(45.0, &[]),
             replicas(5, &[("paused", 3), ("held", 2), ("kept-down", 0)]),
         ),
         Step {
@@ -187,7 +187,7 @@ pub(super) fn steps(url: &str) -> Vec<Step> {
             ..step(
                 "all is over",
                 Vec::new(),
-                work(0.0, &[("renamed", SourceResponse::Value(45.0))]),
+                load(0.0, &[("renamed", SourceResponse::Value(45.0))]),
                 replicas(0, &[("restored", ORIGINAL), ("renamed", 5)]),
             )
         },
