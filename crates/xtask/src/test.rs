@@ -23,8 +23,8 @@ use steps::{Lane, Step};
 /// that nothing is compiled twice.
 const CLUSTER_TESTS: [&str; 3] = ["--workspace", "--test", "cluster"];
 
-/// How many cluster tests run at once on each core. With two, tests that compare timings with the real HPA controller fail at times.
-const CLUSTER_TESTS_PER_CORE: usize = 1;
+/// How many cluster tests run at once on each core: they wait for much of their time.
+const CLUSTER_TESTS_PER_CORE: usize = 2;
 
 /// The programs that tests start, built in one go. Naming an example makes cargo choose the features that tests have, so that
 /// nothing is compiled twice.
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_cluster: bool,
 
-    /// Set how many cluster tests run at once; one per core unless given
+    /// Set how many cluster tests run at once; two per core unless given
     #[arg(long, value_name = "N")]
     cluster_tests_at_once: Option<usize>,
 
@@ -75,6 +75,7 @@ fn plan(args: &Args) -> Vec<Step<'_>> {
         step("golden tests", &[BUILD], vec![test(&["--workspace", "--test", "golden"], filter)]),
     ];
     if args.filter.is_none() {
+        steps.extend((!args.no_cluster).then(image));
         steps.extend(fault_suite());
     }
     if !args.no_cluster {
@@ -83,7 +84,7 @@ fn plan(args: &Args) -> Vec<Step<'_>> {
     steps
 }
 
-/// The fault suite runs beside the cluster tests, which leave the processor idle for much of their time.
+/// The fault suite is built and run beside the cluster tests, which leave the processor idle for much of their time.
 fn fault_suite() -> [Step<'static>; 3] {
     let suite = |arguments: &[&str]| Invocation::cargo(faults::arguments(faults::QUICKLY_BUILT, arguments));
     let runs = faults::RUNS.to_string();
@@ -91,28 +92,28 @@ fn fault_suite() -> [Step<'static>; 3] {
         Invocation::cargo(["build", "--quiet", "--profile", faults::QUICKLY_BUILT, "--package", "kedge-faults"]);
     let in_background = |step| Step { lane: Lane::Back, ..step };
     [
-        step(FAULTS_BUILD, &[], vec![build]),
+        in_background(step(FAULTS_BUILD, &[], vec![build])),
         in_background(step("fault suite", &[FAULTS_BUILD], vec![suite(&["run", "--runs", &runs])])),
         in_background(step("mutants in the fault suite", &[FAULTS_BUILD], vec![suite(&["mutants"])])),
     ]
 }
 
+/// A cluster test runs this program. It would build it as well; by then this step has.
+fn image() -> Step<'static> {
+    let build = Invocation::new("config/image/build", ["target/image/kedge"]);
+    Step { lane: Lane::Back, ..step(IMAGE, &[], vec![build]) }
+}
+
 fn on_clusters(args: &Args) -> Vec<Step<'_>> {
     let filter = args.filter.as_deref();
     let mut steps = vec![step(TOOLS, &[], vec![Invocation::xtask(["tools"])])];
-    let mut needs = vec![BUILD, TOOLS];
-    if args.filter.is_none() {
-        // A test would build it as well, while other tests wait for the processor.
-        steps.push(step(IMAGE, &[], vec![Invocation::new("config/image/build", ["target/image/kedge"])]));
-        needs.push(IMAGE);
-    }
     let at_once = at_once(args);
     let threads = ["--", "--test-threads", &at_once];
     let with_threads = |mut invocation: Invocation| {
         invocation.extend(threads);
         invocation
     };
-    steps.push(step("cluster tests", &needs, vec![with_threads(test(&CLUSTER_TESTS, filter))]));
+    steps.push(step("cluster tests", &[BUILD, TOOLS], vec![with_threads(test(&CLUSTER_TESTS, filter))]));
     steps.push(on_the_plane(filter, &at_once));
     steps.push(step("parity with KEDA", &[BUILD, TOOLS], vec![test(&["--workspace", "--test", "parity"], filter)]));
     let conformance = test(&["--workspace", "--test", "conformance"], filter);
