@@ -48,7 +48,7 @@ fn facts(known: &TriggerType) -> Vec<String> {
         },
         match known.class.allows_cached_metrics() {
             true => "`useCachedMetrics`: allowed.".to_owned(),
-            false => "`useCachedMetrics`: refused.".to_owned(),
+            false => "`useCachedMetrics`: not supported; a trigger that sets it is rejected.".to_owned(),
         },
     ];
     if known.metrics == MetricsOrigin::Source {

@@ -214,7 +214,7 @@ fn tls_is_spoken_when_it_is_asked_for() {
     let rows: [(&[&str], i32, &str); 5] = [
         (&["--ca", ca], 0, "in order"),
         (&["--insecure"], 0, "in order"),
-        (&["--tls"], 2, "give the authority of its certificate with --ca"),
+        (&["--tls"], 2, "pass the CA of its certificate with --ca"),
         (&[], 2, "if it speaks TLS, add --tls"),
         (&["--ca", "no-such-file"], 2, "cannot read no-such-file"),
     ];

@@ -106,7 +106,7 @@ async fn a_self_signed_certificate_is_believed_when_it_is_itself_the_ca() {
     let expired = self_signed("127.0.0.1", |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
     let impostor = self_signed("127.0.0.1", |_| {});
     let rows = [
-        ("itself, marked as authority", &good, &good, true),
+        ("itself, marked as CA", &good, &good, true),
         ("itself, not marked", &leaf, &leaf, true),
         ("with another name", &other_name, &other_name, false),
         ("expired", &expired, &expired, false),
@@ -120,7 +120,7 @@ async fn a_self_signed_certificate_is_believed_when_it_is_itself_the_ca() {
 }
 
 #[tokio::test]
-async fn the_operators_own_authorities_are_believed_everywhere() {
+async fn the_cas_of_the_operator_are_trusted_for_every_source() {
     let ca = new_ca();
     let server = serve(signed_by(&ca, "127.0.0.1").server()).await;
     let settings = Settings { extra_roots: vec![ca.der().clone()], ..Settings::default() };
@@ -164,7 +164,7 @@ async fn the_error_explains_what_is_wrong_with_a_certificate() {
     let expired = dated(&|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
     let early = dated(&|params| params.not_before = rcgen::date_time_ymd(2999, 1, 1));
     let rows = [
-        ("a namesake's", signed_by(&new_ca(), "127.0.0.1"), "is not signed by the trusted authority"),
+        ("a namesake's", signed_by(&new_ca(), "127.0.0.1"), "is not signed by the trusted CA"),
         ("another's", signed_by(&known, "elsewhere.example"), "is not for 127.0.0.1, but for elsewhere.example"),
         ("an old one", expired, "its certificate has expired"),
         ("an early one", early, "its certificate is not valid yet"),
@@ -176,7 +176,7 @@ async fn the_error_explains_what_is_wrong_with_a_certificate() {
     }
     let server = serve(signed_by(&known, "127.0.0.1").server()).await;
     let error = Query::of_tls(&server).read().await.unwrap_err().to_string();
-    assert!(error.contains("signed by an authority that is not trusted"), "{error}");
+    assert!(error.contains("signed by a CA that is not trusted"), "{error}");
 }
 
 #[tokio::test]

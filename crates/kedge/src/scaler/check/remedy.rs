@@ -11,8 +11,8 @@ pub(super) fn for_error(error: &ReadError) -> &'static str {
             "start the scaler and check the address; if it speaks TLS, add --tls; it must be a gRPC server, so HTTP/2"
         }
         ReadError::Untrusted { .. } => {
-            "give the authority of its certificate with --ca, and if it asks for one a certificate with \
-             --cert and --key; its certificate must name the host of the address; if it does not speak TLS, leave the flags out"
+            "pass the CA of its certificate with --ca, and a client certificate with --cert and --key if it requires one; its \
+             certificate must name the host of the address; if it does not speak TLS, omit these flags"
         }
         ReadError::Rpc { code: "UNIMPLEMENTED", .. } => {
             "serve externalscaler.ExternalScaler: package, service and method must be named as in \

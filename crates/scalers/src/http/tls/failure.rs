@@ -32,7 +32,7 @@ fn explain_certificate(problem: &CertificateError) -> String {
     };
     match problem {
         UnknownIssuer => {
-            "its certificate is signed by an authority that is not trusted; give that authority as `ca`".to_owned()
+            "its certificate is signed by a CA that is not trusted; give the certificate of that CA as `ca`".to_owned()
         }
         NotValidForName => "its certificate is for another name".to_owned(),
         NotValidForNameContext { expected, presented } => {
@@ -45,8 +45,8 @@ fn explain_certificate(problem: &CertificateError) -> String {
             "its certificate is not valid yet; check the clocks of both machines".to_owned()
         }
         Revoked => "its certificate has been revoked".to_owned(),
-        BadSignature => "its certificate is not signed by the trusted authority, though by one of the same name; \
-             give that authority as `ca`"
+        BadSignature => "its certificate is not signed by the trusted CA, but by another of the same name; \
+             give the certificate of that CA as `ca`"
             .to_owned(),
         InvalidPurpose | InvalidPurposeContext { .. } => "its certificate is not made for servers".to_owned(),
         CertificateError::Other(other) if is_ca_as_server(other) => {
@@ -119,7 +119,7 @@ mod tests {
         let other_name =
             CertificateError::NotValidForNameContext { expected: name, presented: vec!["DnsName(\"x\")".to_owned()] };
         let rows: [(rustls::Error, &str); 9] = [
-            (CertificateError::UnknownIssuer.into(), "signed by an authority that is not trusted"),
+            (CertificateError::UnknownIssuer.into(), "signed by a CA that is not trusted"),
             (other_name.into(), "is not for prometheus, but for x"),
             (CertificateError::Expired.into(), "has expired"),
             (CertificateError::NotValidYet.into(), "not valid yet"),
