@@ -98,6 +98,17 @@ fn events_by_object(namespace: &TestNamespace<'_>) -> BTreeMap<(String, String),
     counts
 }
 
+/// The HPAs that the HPA controller has not synced yet. Their conditions are mirrored into the status of their objects.
+fn hpas_without_scaling_active(namespace: &TestNamespace<'_>) -> Vec<String> {
+    let all = namespace.list("hpa");
+    let is_synced = |hpa: &&Value| {
+        let mut conditions = hpa["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.any(|condition| condition["type"] == "ScalingActive")
+    };
+    let unsynced = all["items"].as_array().into_iter().flatten().filter(|hpa| !is_synced(hpa));
+    unsynced.map(|hpa| hpa["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_settled_objects_cause_no_write() {
     let namespace = TestNamespace::create(cluster().await, "silence");
@@ -126,9 +137,11 @@ async fn sixty_settled_objects_cause_no_write() {
     namespace.apply(groups.iter().flat_map(|group| (0..5).flat_map(move |index| objects(group, index))));
     wait_for("every object has settled", 2 * DEADLINE, async || {
         let before = writes(&namespace).len();
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(slowdown::allowed(Duration::from_secs(5))).await;
         let after = writes(&namespace);
-        if before == after.len() && before >= 120 { Ok(()) } else { Err((before, after.len())) }
+        let unsynced = hpas_without_scaling_active(&namespace);
+        let is_settled = before == after.len() && before >= 120 && unsynced.is_empty();
+        if is_settled { Ok(()) } else { Err((before, after.len(), unsynced)) }
     })
     .await
     .unwrap();
