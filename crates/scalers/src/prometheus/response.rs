@@ -18,12 +18,21 @@ pub(super) fn parse(body: &[u8], nothing: EmptyResult) -> Result<f64, Unusable> 
     let answer: Value = serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
     match find_sample(&answer)? {
         Some(sample) => parse_sample(sample, nothing),
+        None if is_incomplete(&answer) => {
+            Err(Unusable::NoValue("the result is empty, and the server reports an error or a warning"))
+        }
         None => nothing.value("the result is empty"),
     }
 }
 
+/// Whether the server says that something is missing from the result: then an empty one is not zero.
+fn is_incomplete(answer: &Value) -> bool {
+    let warns = answer["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty());
+    warns || answer["status"] == "error"
+}
+
 /// The one element's `value`, if there is an element and it has one.
-// KEDA: `status` is not read.
+// KEDA: `status` is not read where there is a number.
 fn find_sample(answer: &Value) -> Result<Option<&Vec<Value>>, Unusable> {
     // A list that is null is an empty one to Go, in which servers of this API are written.
     let elements = match answer.pointer("/data/result") {
@@ -137,7 +146,7 @@ mod tests {
             ("-Inf", one(r#"[1,"-Inf"]"#), Empty),
             ("too large", one(r#"[1,"1e999"]"#), Error),
             (
-                "the status is not read",
+                "the status is not read where there is a number",
                 r#"{"status":"error","data":{"result":[{"value":[1,"3"]}]}}"#.to_owned(),
                 Number(3.0),
             ),
@@ -157,6 +166,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_empty_result_of_a_server_that_misses_something_is_unknown() {
+        let rows = [
+            (r#"{"status":"error","errorType":"timeout","data":{"result":[]}}"#, false),
+            (r#"{"status":"success","warnings":["a store is unavailable"],"data":{"result":[]}}"#, false),
+            (r#"{"status":"success","warnings":["partial"],"data":{"result":null}}"#, false),
+            (r#"{"status":"success","warnings":[],"data":{"result":[]}}"#, true),
+            (r#"{"status":"success","infos":["a hint"],"data":{"result":[]}}"#, true),
+        ];
+        for (body, is_zero) in rows {
+            assert_eq!(parse(body.as_bytes(), EmptyResult::IsZero).is_ok(), is_zero, "{body}");
+        }
+        let warned = r#"{"status":"success","warnings":["w"],"data":{"result":[{"value":[1,"3"]}]}}"#;
+        assert_eq!(parse(warned.as_bytes(), EmptyResult::IsZero), Ok(3.0));
     }
 
     proptest! {
