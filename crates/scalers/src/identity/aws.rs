@@ -95,6 +95,12 @@ enum AssumeRoleMethod {
     Assume,
 }
 
+/// Whether a text is one label of a host name.
+fn is_host_label(text: &str) -> bool {
+    let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&text.len()) && text.bytes().all(is_inside) && !text.starts_with('-') && !text.ends_with('-')
+}
+
 /// The identity that a trigger configures, if it configures one of AWS.
 pub(crate) fn parse(
     read: &mut Reader<'_>,
@@ -110,7 +116,14 @@ pub(crate) fn parse(
         let remedy = "give the region of the service, as in eu-central-1";
         read.error(FieldError::new("awsRegion", "is missing, and requests to AWS are signed for a region", remedy));
     }
-    Some(AwsIdentity { source, region: region?.to_owned(), service })
+    let region = region?;
+    // It becomes a part of the host name that credentials are sent to.
+    if !is_host_label(region) {
+        let remedy = "give the name of the region, as in eu-central-1";
+        read.error(FieldError::new("awsRegion", "is not the name of a region", remedy));
+        return None;
+    }
+    Some(AwsIdentity { source, region: region.to_owned(), service })
 }
 
 fn parse_credential_source(read: &mut Reader<'_>, trigger: &TriggerConfig<'_>) -> Option<CredentialSource> {

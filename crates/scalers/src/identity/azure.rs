@@ -34,9 +34,16 @@ pub(crate) fn parse(
     }
     let given = |own: &Option<String>| own.as_deref().map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned);
     let of = |variable| cloud_environment.get(variable).map(str::to_owned).ok_or_else(|| missing(variable));
+    let client_id = given(&identity.identity_id).map_or_else(|| of("AZURE_CLIENT_ID"), Ok)?;
+    let tenant_id = given(&identity.identity_tenant_id).map_or_else(|| of("AZURE_TENANT_ID"), Ok)?;
+    // It becomes a part of the path of the token endpoint.
+    if !tenant_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte)) {
+        let remedy = "give the id or the domain of the tenant";
+        return Err(FieldError::new("podIdentity", "has an identityTenantId that is no tenant", remedy));
+    }
     Ok(AzureIdentity {
-        client_id: given(&identity.identity_id).map_or_else(|| of("AZURE_CLIENT_ID"), Ok)?,
-        tenant_id: given(&identity.identity_tenant_id).map_or_else(|| of("AZURE_TENANT_ID"), Ok)?,
+        client_id,
+        tenant_id,
         // KEDA: identityAuthorityHost is not passed on.
         authority: cloud_environment.get("AZURE_AUTHORITY_HOST").unwrap_or(AUTHORITY).to_owned(),
         token_file: PathBuf::from(of("AZURE_FEDERATED_TOKEN_FILE")?),
@@ -101,8 +108,11 @@ mod tests {
         let own = pod_identity(PodIdentityProvider::AzureWorkload);
         let problem = parse(&own, &CloudEnvironment::default(), String::new()).unwrap_err().to_string();
         assert!(problem.contains("AZURE_CLIENT_ID"), "{problem}");
-        let empty = PodIdentity { identity_id: Some(String::new()), ..own };
+        let empty = PodIdentity { identity_id: Some(String::new()), ..own.clone() };
         let problem = parse(&empty, &cloud_environment(), String::new()).unwrap_err().to_string();
         assert!(problem.contains("identityId"), "{problem}");
+        let elsewhere = PodIdentity { identity_tenant_id: Some("../evil?".to_owned()), ..own };
+        let problem = parse(&elsewhere, &cloud_environment(), String::new()).unwrap_err().to_string();
+        assert!(problem.contains("identityTenantId"), "{problem}");
     }
 }

@@ -71,13 +71,18 @@ fn the_keys_that_sign_are_chosen_in_kedas_order() {
 }
 
 #[test]
-fn half_a_pair_of_keys_is_invalid() {
+fn half_a_pair_of_keys_and_what_is_no_region_is_invalid() {
+    let region = |region: &str| plain().with("identityOwner", "operator").with("awsRegion", region);
     let rows = [
         ("no key", plain().auth("awsAccessKeyID", "hunter2"), "`awsSecretAccessKey` is missing"),
         ("no id", plain().auth("awsSecretAccessKey", "hunter2"), "`awsAccessKeyID` is missing"),
         ("no variable", plain().with("awsAccessKeyIDFromEnv", "ID"), "no value for the variable ID"),
         ("no key of the target", plain().with("awsAccessKeyID", "hunter2"), "`awsSecretAccessKey` is missing"),
         ("no role", plain().pod_identity(PodIdentityProvider::AwsEks), "`podIdentity` aws-eks gives no role"),
+        ("a host", region("evil.example/x"), "`awsRegion` is not the name of a region"),
+        ("a port", region("eu-central-1:80"), "`awsRegion` is not the name of a region"),
+        ("a user", region("eu@evil"), "`awsRegion` is not the name of a region"),
+        ("upper case", region("EU-CENTRAL-1"), "`awsRegion` is not the name of a region"),
         ("no region", plain().without("awsRegion").with("identityOwner", "operator"), "`awsRegion` is missing"),
     ];
     for (name, sample, expected) in rows {
