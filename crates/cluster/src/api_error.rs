@@ -13,6 +13,12 @@ pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
+/// Whether the API server understood the request and denied it: the same request would be denied again.
+pub fn is_denied(error: &kube::Error) -> bool {
+    let is_final = |code: u16| (400..500).contains(&code) && ![408, 409, 429].contains(&code);
+    matches!(error, kube::Error::Api(status) if is_final(status.code))
+}
+
 /// Whether the object, or its kind, does not exist.
 pub fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use k8s_openapi::api::autoscaling::v1::Scale;
 use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
+use kedge_core::object_name::can_be_object_name;
 use kube::Client;
 use kube::core::Request;
 use kube::core::params::PostParams;
@@ -33,6 +34,8 @@ pub struct ScaleTarget {
 /// Why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
+    #[error("scaleTargetRef.name {name:?} cannot be the name of an object; write the name of the target alone")]
+    InvalidName { name: String },
     #[error("no kind {kind} in {api_version} is served by this cluster; check scaleTargetRef.apiVersion and kind")]
     UnknownKind { api_version: String, kind: String },
     #[error("{what} is not served: {}", api_error::message(source))]
@@ -117,12 +120,18 @@ impl ScaleTargets {
 
     /// The target that a reference in this namespace names.
     pub async fn resolve(&self, namespace: &str, reference: &ScaleTargetRef) -> Result<ScaleTarget, TargetError> {
+        if !can_be_object_name(&reference.name) {
+            return Err(TargetError::InvalidName { name: reference.name.clone() });
+        }
         let kind = self.resolve_kind(reference).await?;
         Ok(ScaleTarget { kind, key: NamespacedName::new(namespace, &reference.name) })
     }
 
     async fn discover(&self, api_version: &str, kind: &str) -> Result<TargetKind, TargetError> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        if !can_be_object_name(version) || !(group.is_empty() || can_be_object_name(group)) {
+            return Err(TargetError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() });
+        }
         let resources = if group.is_empty() {
             self.client.list_core_api_resources(version).await
         } else {

@@ -19,6 +19,7 @@
 //! | [`credentials`] | the fields of authentication objects, and their errors |
 //! | [`environment`] | the environment variables of a container |
 //! | [`secret`] | a text that is never printed |
+//! | [`object_name`] | which texts can be the names of objects |
 //! | [`selector`] | label selectors: grammar and matching |
 //! | [`trigger_class`] | what decisions need to know of a trigger's type |
 //! | [`rng`] | seeded pseudo-random numbers |
@@ -36,6 +37,7 @@ pub mod formula;
 pub mod hpa;
 pub mod lease;
 pub mod milli;
+pub mod object_name;
 pub mod policy;
 pub mod quantity;
 pub mod rivals;

@@ -27,7 +27,7 @@ mod target;
 
 use std::sync::Arc;
 
-use kedge_cluster::api_error::{self, is_conflict};
+use kedge_cluster::api_error::{self, is_conflict, is_denied};
 use kedge_cluster::{Clock, EventPublisher, ScaleTargets, TargetError};
 use kube::Client;
 
@@ -70,6 +70,19 @@ impl ReconcileError {
             Self::Changed => true,
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
             Self::Target(_) => false,
+        }
+    }
+
+    /// Whether the API server denies what was tried.
+    fn is_denied(&self) -> bool {
+        match self {
+            Self::Target(
+                TargetError::Read { source, .. }
+                | TargetError::Write { source, .. }
+                | TargetError::Discovery { source, .. },
+            )
+            | Self::Api { source, .. } => is_denied(source),
+            Self::Target(_) | Self::Changed => false,
         }
     }
 

@@ -46,7 +46,9 @@ impl Reconciler {
             |error: &TargetError| TargetStep::Unusable(format!("{}: {error}", ValidationStep::Target.message()));
         let target = match self.resolve_target(object).await {
             Ok(target) => target,
-            Err(error @ TargetError::UnknownKind { .. }) => return Ok(unusable(&error)),
+            Err(error @ (TargetError::UnknownKind { .. } | TargetError::InvalidName { .. })) => {
+                return Ok(unusable(&error));
+            }
             Err(error) => return Err(error.into()),
         };
         if let Some(old) = state.target.replace(target.clone()).filter(|old| *old != target) {

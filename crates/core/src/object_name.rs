@@ -1,0 +1,32 @@
+//! Which texts can be the names of objects.
+
+/// Whether an object can have this name. No other name may be requested: in the path of a request it leads elsewhere.
+pub fn can_be_object_name(name: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+    name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric()) && name.bytes().all(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_kubernetes_allows_are_requested() {
+        let rows = [
+            ("creds", true),
+            ("creds.v1-2", true),
+            ("", false),
+            ("..", false),
+            (".", false),
+            ("../../kube-system/secrets/x", false),
+            ("a/b", false),
+            ("other/scale?x=", false),
+            ("a?watch=1", false),
+            ("a,metadata.namespace=b", false),
+            ("a%2fb", false),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(can_be_object_name(name), expected, "{name}");
+        }
+    }
+}
