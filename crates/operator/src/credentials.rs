@@ -32,7 +32,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_core::credentials::CredentialError;
+use kedge_cluster::NamespacedName;
+use kedge_core::credentials::{CredentialError, Reference, ReferenceKind};
 use kedge_scalers::http::exchange::Exchange;
 use kube::Client;
 
@@ -45,6 +46,8 @@ pub struct Settings {
     /// The namespace that ClusterTriggerAuthentications read from. Unknown outside a cluster, unless it is given.
     pub cluster_object_namespace: Option<String>,
     pub secrets: SecretAccess,
+    /// The Secret with the operator's own keys. No trigger gets anything from it.
+    pub own_secret: Option<NamespacedName>,
     /// The folder below which a ClusterTriggerAuthentication may name files.
     pub file_root: Option<PathBuf>,
     /// How long a requested token of a service account lasts.
@@ -67,6 +70,7 @@ impl Default for Settings {
         Self {
             cluster_object_namespace: None,
             secrets: SecretAccess::EveryNamespace,
+            own_secret: None,
             file_root: None,
             token_lifetime: Duration::from_secs(3600),
             selector: None,
@@ -76,6 +80,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether a reference names the Secret with the operator's own keys.
+    fn is_own_secret(&self, reference: &Reference) -> bool {
+        let named = |own: &NamespacedName| own.namespace == reference.namespace && own.name == reference.name;
+        reference.kind == ReferenceKind::Secret && self.own_secret.as_ref().is_some_and(named)
+    }
+
     /// The namespace of cluster-wide objects, or an error where it is unknown.
     fn cluster_namespace(&self, place: &str) -> Result<&str, CredentialError> {
         self.cluster_object_namespace.as_deref().ok_or_else(|| {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kedge_cluster::{LeaderElection, LeaseTiming};
+use kedge_cluster::{LeaderElection, LeaseTiming, NamespacedName};
 use kedge_operator::credentials::{SecretAccess, vault};
 use kedge_scalers::{CloudEnvironment, KeepAlive, Proxies, UnexpectedParameters};
 
@@ -141,6 +141,10 @@ impl Settings {
         kedge_operator::credentials::Settings {
             cluster_object_namespace: Some(own.cluster_object_namespace.clone()),
             secrets: own.secrets,
+            own_secret: match &self.serving.certificate {
+                Source::Secret(settings) => Some(NamespacedName::new(&settings.namespace, &settings.secret)),
+                Source::Files(_) => None,
+            },
             file_root: own.file_root.clone(),
             token_lifetime: own.token_lifetime,
             selector: self.scope.authentication_selector.clone(),

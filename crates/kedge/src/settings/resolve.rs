@@ -145,17 +145,23 @@ fn leadership(flags: &Flags, read: &mut SettingsReader<'_>) -> Option<Leadership
 }
 
 fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsReader<'_>) -> Credentials {
-    let restricted = read.lenient("KEDA_RESTRICT_SECRET_ACCESS", |text| match text.to_ascii_lowercase().as_str() {
+    let restriction = "KEDA_RESTRICT_SECRET_ACCESS";
+    let restricted = read.lenient(restriction, |text| match text.to_ascii_lowercase().as_str() {
         "true" => Ok(SecretAccess::ClusterObjectNamespaceOnly),
         "false" => Ok(SecretAccess::EveryNamespace),
-        _ => Err(ConversionError::new("is neither true nor false, and restricts nothing", "write true or false")),
+        _ => Err(ConversionError::new("is neither true nor false, and counts as true", "write true or false")),
     });
+    // A misspelt restriction restricts: whoever wrote it wanted one.
+    let unset = match read.text(restriction) {
+        Some(_) => SecretAccess::ClusterObjectNamespaceOnly,
+        None => SecretAccess::EveryNamespace,
+    };
     let namespace = read.text("KEDA_CLUSTER_OBJECT_NAMESPACE").or_else(|| read.text("POD_NAMESPACE"));
     let namespace = namespace.or_else(|| environment.pod_namespace.clone());
     let root = &flags.filepath_auth_root_path;
     let lifetime = |text: &str| amounts::duration_within(text, TOKEN_LIFETIME_LEAST, TOKEN_LIFETIME_MOST);
     Credentials {
-        secrets: restricted.unwrap_or(SecretAccess::EveryNamespace),
+        secrets: restricted.unwrap_or(unset),
         cluster_object_namespace: namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned()),
         file_root: (!root.is_empty()).then(|| root.into()),
         token_lifetime: read

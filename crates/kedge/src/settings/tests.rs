@@ -183,6 +183,7 @@ fn variables_have_kedas_meaning() {
         ("said", &[("POD_NAMESPACE", "a"), ("KEDA_CLUSTER_OBJECT_NAMESPACE", "b")], cluster_objects, "b"),
         ("restricted in any case", &[("KEDA_RESTRICT_SECRET_ACCESS", "TRUE")], secrets, "ClusterObjectNamespaceOnly"),
         ("not restricted", &[("KEDA_RESTRICT_SECRET_ACCESS", "false")], secrets, "EveryNamespace"),
+        ("misspelt", &[("KEDA_RESTRICT_SECRET_ACCESS", "ture")], secrets, "ClusterObjectNamespaceOnly"),
         ("a lifetime", &[("KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY", "6h")], lifetime, "21600s"),
         ("servers as scalers", &[("KEDA_HTTP_MIN_TLS_VERSION", "TLS13")], service, "Tls13"),
         ("servers by default", &[], service, "Tls12"),

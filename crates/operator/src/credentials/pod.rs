@@ -59,7 +59,7 @@ impl Resolution<'_> {
         let is_withheld = reference.kind == ReferenceKind::Secret
             && settings.secrets == SecretAccess::ClusterObjectNamespaceOnly
             && settings.cluster_object_namespace.as_deref() != Some(&reference.namespace);
-        if is_withheld {
+        if is_withheld || settings.is_own_secret(reference) {
             return Ok(ReferenceContent::Withheld);
         }
         self.reads.content(&self.credentials.client, reference).await

@@ -24,6 +24,9 @@ const FILE_AGE_MAX: Duration = Duration::from_secs(30);
 /// Nothing is resolved again sooner than this because it may be old.
 const REFRESH_LEAST: Duration = Duration::from_secs(10);
 
+/// Nothing that cannot be watched is trusted for longer, whatever lifetime its source states.
+const REFRESH_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What helps where the store of a cloud cannot be read.
 pub const UNSUPPORTED_REMEDY: &str =
     "copy the values into a Secret, for example with external-secrets, and use secretTargetRef";
@@ -142,7 +145,7 @@ impl Resolution<'_> {
 
     /// Has everything resolved again after this time.
     pub(super) fn refresh_after(&mut self, wait: Duration) {
-        let wait = wait.max(REFRESH_LEAST);
+        let wait = wait.clamp(REFRESH_LEAST, REFRESH_MOST);
         self.refresh_in = Some(self.refresh_in.map_or(wait, |other| other.min(wait)));
     }
 
@@ -267,6 +270,10 @@ impl Resolution<'_> {
             SecretAccess::ClusterObjectNamespaceOnly => self.credentials.settings.cluster_namespace(&place)?,
         };
         let reference = Reference::new(ReferenceKind::Secret, namespace, name);
+        if self.credentials.settings.is_own_secret(&reference) {
+            let remedy = "store the credentials in a Secret of their own";
+            return Err(CredentialError::invalid(place, "names the Secret with the operator's own keys", remedy));
+        }
         self.reads.key(&self.credentials.client, &reference, key, place).await
     }
 

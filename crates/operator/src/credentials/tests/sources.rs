@@ -278,6 +278,20 @@ async fn restricted_access_reads_secrets_of_the_operators_namespace_only() {
 }
 
 #[tokio::test]
+async fn the_operators_own_keys_reach_no_trigger() {
+    let cluster = cluster();
+    let own_secret = Some(kedge_cluster::NamespacedName::new("shop", "creds"));
+    let settings = Settings { own_secret, ..settings() };
+    cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));
+    let by_reference = object(json!({}), json!({ "name": "prom" }));
+    let text = resolve(&cluster, settings.clone(), &by_reference).await.unwrap_err();
+    assert!(text.contains("the operator's own keys"), "{text}");
+    let by_variable = object(json!({ "tokenFromEnv": "TOKEN", "queryFromEnv": "QUERY" }), Value::Null);
+    assert_eq!(resolve(&cluster, settings, &by_variable).await.unwrap(), ["QUERY=up"]);
+    assert!(!cluster.requests().iter().any(|request| request.contains("/secrets/creds")), "{:?}", cluster.requests());
+}
+
+#[tokio::test]
 async fn an_api_server_that_fails_is_not_taken_for_a_missing_secret() {
     let cluster = cluster();
     cluster.apply(&format!("{AUTHS}/prom"), from_secret("creds"));

@@ -65,6 +65,9 @@ fn vault(request: &str) -> (u16, Value) {
                 && request.contains(r#""role":"scaler""#);
             if is_ours { (200, json!({ "auth": { "client_token": "for-pod" } })) } else { (400, json!({})) }
         }
+        r#"POST /v1/pki/issue/for-ever t0p team {"common_name":"web"}"# => {
+            (200, json!({ "data": { "certificate": "CERT", "expiration": u64::MAX } }))
+        }
         request if request.contains("/v1/broken") => (503, json!({ "errors": ["hunter4"] })),
         request if request.contains("/v1/gone") => (404, json!({ "errors": [] })),
         _ => (403, json!({ "errors": ["hunter4"] })),
@@ -113,6 +116,20 @@ async fn a_service_account_signs_in_and_reads_secrets_and_certificates() {
     let auth = resolve(spec).await.0.unwrap().auth;
     assert_eq!(auth.get("bearerToken").unwrap().reveal(), "hunter3");
     assert_eq!(auth.get("cert").unwrap().reveal(), "CERT");
+}
+
+#[tokio::test]
+async fn no_lifetime_is_too_long() {
+    let (address, _serving) = serve(vault).await;
+    let spec = json!({
+        "address": address, "authentication": "token", "namespace": "team", "credential": { "token": "t0p" },
+        "secrets": [
+            { "parameter": "cert", "path": "pki/issue/for-ever", "key": "certificate", "type": "pki", "pkiData": { "commonName": "web" } },
+        ],
+    });
+    let (resolved, refresh) = resolve(spec).await;
+    assert_eq!(resolved.unwrap().auth.get("cert").unwrap().reveal(), "CERT");
+    assert_eq!(refresh, Some(Duration::from_secs(24 * 60 * 60)), "an instant that far away overflowed");
 }
 
 #[tokio::test]
