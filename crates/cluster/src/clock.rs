@@ -3,9 +3,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
+
+/// As good as never: a wait that is longer ends here.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// The instant after a wait. Waits come from manifests and from sources; none is too long, and none panics.
+pub fn instant_after(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait.min(FAR)).unwrap_or(now)
+}
 
 /// Returns wall time. Clones share their adjustments.
 #[derive(Clone, Debug)]
@@ -36,6 +46,20 @@ impl Clock {
                 let elapsed = TimeDelta::from_std(from.elapsed()).unwrap_or(TimeDelta::MAX);
                 *wall + elapsed + TimeDelta::seconds(adjusted_seconds.load(Ordering::Relaxed))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_wait_is_too_long() {
+        let now = Instant::now();
+        assert!(instant_after(Duration::from_secs(10)) >= now + Duration::from_secs(10));
+        for wait in [Duration::MAX, Duration::from_secs(u64::MAX), FAR] {
+            assert!(instant_after(wait) >= now + FAR, "{wait:?}");
         }
     }
 }

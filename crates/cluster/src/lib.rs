@@ -26,7 +26,7 @@ pub mod retry_after;
 pub mod scope;
 pub mod target;
 
-pub use clock::Clock;
+pub use clock::{Clock, instant_after};
 pub use events::{EventPublisher, EventType};
 pub use kedge_core::lease::LeaseTiming;
 pub use key::{NamespacedName, ObjectKey, ScalableKind};

@@ -22,8 +22,8 @@ use crate::scalable::Scalable;
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, NotBuilt, ObjectScalers, Service};
 use crate::telemetry::Telemetry;
 use crate::work_queue::WorkQueue;
-use kedge_cluster::ObjectKey;
 use kedge_cluster::target::ScaleTarget;
+use kedge_cluster::{ObjectKey, instant_after};
 
 /// Builds scalers.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -74,7 +74,7 @@ impl ScalersBuilder {
         again = again.or(has_silent.then_some(RETRY_PAUSE));
         let (used, refresh_in) = resolution.end();
         references.set(key, began, used);
-        let refresh_at = again.into_iter().chain(refresh_in).min().map(|wait| Instant::now() + wait);
+        let refresh_at = again.into_iter().chain(refresh_in).min().map(instant_after);
         self.object_scalers(object, triggers, changes, refresh_at)
     }
 

@@ -8,6 +8,7 @@ pub mod composite;
 mod metric;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -220,7 +221,8 @@ impl ObjectScalers {
         let clock = clock.clone();
         let query = tokio::spawn(async move {
             let (started, wall) = (Instant::now(), clock.now());
-            let answer = scaler.read(&metric.name, wall).await.map_err(Failure::Source);
+            let read = AssertUnwindSafe(async { scaler.read(&metric.name, wall).await }).catch_unwind().await;
+            let answer = read.map_or(Err(Failure::Panicked), |read| read.map_err(Failure::Source));
             let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
             scalers.record(&trigger, &metric, &reading, requester);
             reading

@@ -1,14 +1,21 @@
 //! The workers of the leader: at most one reconcile per object at a time, and the state of the objects that are not being reconciled.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kedge_cluster::ObjectKey;
+use futures::FutureExt;
+use kedge_cluster::{ObjectKey, instant_after};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::error;
 
 use crate::scaled_object::{ReconcileState, Reconciler};
 use crate::work_queue::WorkQueue;
+
+/// The pause of an object whose reconcile panicked.
+const PANIC_PAUSE: Duration = Duration::from_secs(60);
 
 /// The result of one reconcile: the object, its state, and when the next reconcile is due.
 pub(crate) type Reconciled = (ObjectKey, ReconcileState, Option<Instant>);
@@ -33,7 +40,16 @@ impl Workers {
         let mut state = self.states.remove(&key).unwrap_or_default();
         let reconciler = reconciler.clone();
         self.running.spawn(async move {
-            let next = reconciler.reconcile(&key, &mut state).await;
+            let next = match without_panic(reconciler.reconcile(&key, &mut state)).await {
+                Ok(next) => next,
+                Err(Panicked) => {
+                    let (namespace, name) = (&key.namespace, &key.name);
+                    error!(namespace, name, pause = ?PANIC_PAUSE, "a reconcile panicked: this is a defect; retrying");
+                    // Half a reconcile may have left anything behind.
+                    reconciler.forget(&key, &mut state);
+                    Some(instant_after(PANIC_PAUSE))
+                }
+            };
             (key, state, next)
         });
     }
@@ -59,5 +75,29 @@ impl Workers {
                 self.states.insert(key, state);
             }
         }
+    }
+}
+
+/// A future panicked.
+#[derive(Debug, PartialEq, Eq)]
+struct Panicked;
+
+/// Confines a panic to one object: whatever its manifest and its sources hold, the other objects are reconciled.
+async fn without_panic<T>(reconcile: impl Future<Output = T>) -> Result<T, Panicked> {
+    AssertUnwindSafe(reconcile).catch_unwind().await.map_err(|_| Panicked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_confined_to_its_future() {
+        assert_eq!(without_panic(async { 1 }).await, Ok(1));
+        let broken = async {
+            tokio::task::yield_now().await;
+            panic!("a defect")
+        };
+        assert_eq!(without_panic::<u32>(broken).await, Err(Panicked));
     }
 }

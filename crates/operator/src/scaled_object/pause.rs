@@ -3,7 +3,7 @@
 use kedge_api::ScaledObject;
 use kedge_api::names::events;
 use kedge_cluster::target::desired_replicas;
-use kedge_cluster::{EventType, ObjectKey};
+use kedge_cluster::{EventType, ObjectKey, instant_after};
 use kedge_core::conditions::HpaState;
 use kedge_core::policy::{Pause, Policy};
 use kedge_core::status::{Facts, PauseFacts};
@@ -45,7 +45,7 @@ impl Reconciler {
         self.write_status(object, &facts).await?;
         // The first reconcile after the pause polls.
         state.schedule.poll_at_once();
-        Ok(problem.map(|_| Instant::now() + PROBLEM_RECHECK))
+        Ok(problem.map(|_| instant_after(PROBLEM_RECHECK)))
     }
 
     async fn apply_pause(&self, object: &ScaledObject, pause: &Pause) -> Result<PauseFacts, PauseError> {

@@ -145,7 +145,7 @@ impl Reconciler {
         let reason = if scalers.composite.is_some() { events::METRIC_SOURCE_FAILED } else { events::SCALER_FAILED };
         let sources = readings.iter().map(|(_, metric, reading)| {
             let failure = match &reading.answer {
-                Err(Failure::Source(error)) => Some(error.to_string()),
+                Err(failure @ (Failure::Source(_) | Failure::Panicked)) => Some(failure.to_string()),
                 // A trigger that is not built is published when its scaler fails to build.
                 Ok(_) | Err(Failure::NotBuilt(_)) => None,
             };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_api::ScaledObject;
-use kedge_cluster::ObjectKey;
+use kedge_cluster::{ObjectKey, instant_after};
 use kedge_core::policy::{Policy, polling_interval};
 use kedge_core::status::PollFacts;
 use kedge_core::validate::ValidationStep;
@@ -100,19 +100,19 @@ impl Reconciler {
                 if state.schedule.next_at.is_some() {
                     state.schedule.poll_at_once();
                 }
-                Some(Instant::now() + CONFLICT_PAUSE)
+                Some(instant_after(CONFLICT_PAUSE))
             }
             Err(error) => {
                 state.failures += 1;
                 let pause = RETRY.0.saturating_mul(1 << (state.failures - 1).min(8)).min(RETRY.1);
                 warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "reconcile failed; retrying");
-                Some(Instant::now() + pause)
+                Some(instant_after(pause))
             }
         }
     }
 
     /// Drops everything that is kept of an object.
-    pub(super) fn forget(&self, key: &ObjectKey, state: &mut ReconcileState) {
+    pub(crate) fn forget(&self, key: &ObjectKey, state: &mut ReconcileState) {
         self.readings.forget(key);
         if let Some(target) = state.target.take() {
             self.cluster.untrack(&target);
@@ -240,7 +240,7 @@ impl Reconciler {
 fn next_reconcile(object: &ScaledObject, state: &ReconcileState, progress: &Progress) -> Option<Instant> {
     match progress {
         Progress::Blocked(Blocked { problem: Some(_), .. }) => {
-            Some(Instant::now() + polling_interval(&object.spec).max(PROBLEM_RECHECK))
+            Some(instant_after(polling_interval(&object.spec).max(PROBLEM_RECHECK)))
         }
         Progress::Blocked(_) => state.schedule.next_at,
         Progress::Scaled(scaled) => state.schedule.next_at.into_iter().chain(scaled.scalers.refresh_at).min(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
-use kedge_cluster::{ScaleTarget, phase};
+use kedge_cluster::{ScaleTarget, instant_after, phase};
 use kedge_core::activity::ActivityHistory;
 use kedge_core::policy::{Overrides, polling_interval};
 use tokio::time::Instant;
@@ -110,7 +110,7 @@ impl PollSchedule {
     pub(super) fn start_poll(&mut self, object: &ScaledObject, input: PollInput) -> Duration {
         let delay = self.next_at.map_or(Duration::ZERO, |at| at.elapsed());
         let place_at = self.place_at.take().filter(|at| *at > Instant::now());
-        self.next_at = Some(place_at.unwrap_or_else(|| Instant::now() + polling_interval(&object.spec)));
+        self.next_at = Some(place_at.unwrap_or_else(|| instant_after(polling_interval(&object.spec))));
         self.polled = Some(input);
         delay
     }

@@ -49,6 +49,8 @@ pub enum Failure {
     Source(ReadError),
     #[error(transparent)]
     NotBuilt(NotBuilt),
+    #[error("the scaler panicked: this is a defect of Kedge, and its log has the place")]
+    Panicked,
 }
 
 impl Reading {

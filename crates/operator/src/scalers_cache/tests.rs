@@ -50,6 +50,20 @@ impl Scaler for Switched {
     }
 }
 
+/// A scaler with a defect.
+#[derive(Debug)]
+struct Defective;
+
+impl Scaler for Defective {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        Box::pin(async { panic!("a defect") })
+    }
+}
+
 fn slow(works: bool) -> Arc<Slow> {
     Arc::new(Slow { works, queried: AtomicUsize::new(0) })
 }
@@ -126,6 +140,16 @@ async fn a_query_counts_though_no_reader_waits_for_it_any_more() {
     assert_eq!(failures(&scalers), 0);
     tokio::time::sleep(SLOW).await;
     assert_eq!(failures(&scalers), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scaler_that_panics_fails_each_query_and_nothing_else() {
+    let scalers = scalers(Ok(Arc::new(Defective)));
+    for count in 1..=2 {
+        let answer = read(&scalers).await.answer;
+        assert_eq!((answer.unwrap_err(), failures(&scalers)), (Failure::Panicked, count));
+        tokio::time::sleep(2 * FRESH).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

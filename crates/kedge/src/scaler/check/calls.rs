@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use kedge_cluster::instant_after;
 use kedge_proto::externalscaler::{MetricSpec, MetricValue};
 use kedge_scalers::ReadError;
 use kedge_scalers::external::ExternalClient;
@@ -107,7 +108,7 @@ pub(super) async fn call_all(client: &ExternalClient, scope: Scope, listen: Dura
 }
 
 async fn listen_to<T>(mut stream: BoxStream<'static, Result<T, ReadError>>, listen: Duration) -> StreamOutcome<T> {
-    let until = tokio::time::Instant::now() + listen;
+    let until = instant_after(listen);
     let mut first = None;
     loop {
         match tokio::time::timeout_at(until, stream.next()).await {
