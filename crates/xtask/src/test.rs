@@ -75,7 +75,6 @@ fn plan(args: &Args) -> Vec<Step<'_>> {
         step("golden tests", &[BUILD], vec![test(&["--workspace", "--test", "golden"], filter)]),
     ];
     if args.filter.is_none() {
-        steps.extend((!args.no_cluster).then(image));
         steps.extend(fault_suite());
     }
     if !args.no_cluster {
@@ -98,22 +97,22 @@ fn fault_suite() -> [Step<'static>; 3] {
     ]
 }
 
-/// A cluster test runs this program. It would build it as well; by then this step has.
-fn image() -> Step<'static> {
-    let build = Invocation::new("config/image/build", ["target/image/kedge"]);
-    Step { lane: Lane::Back, ..step(IMAGE, &[], vec![build]) }
-}
-
 fn on_clusters(args: &Args) -> Vec<Step<'_>> {
     let filter = args.filter.as_deref();
     let mut steps = vec![step(TOOLS, &[], vec![Invocation::xtask(["tools"])])];
+    let mut needs = vec![BUILD, TOOLS];
+    if args.filter.is_none() {
+        // A test would build it as well, while other tests wait for the processor.
+        steps.push(step(IMAGE, &[], vec![Invocation::new("config/image/build", ["target/image/kedge"])]));
+        needs.push(IMAGE);
+    }
     let at_once = at_once(args);
     let threads = ["--", "--test-threads", &at_once];
     let with_threads = |mut invocation: Invocation| {
         invocation.extend(threads);
         invocation
     };
-    steps.push(step("cluster tests", &[BUILD, TOOLS], vec![with_threads(test(&CLUSTER_TESTS, filter))]));
+    steps.push(step("cluster tests", &needs, vec![with_threads(test(&CLUSTER_TESTS, filter))]));
     steps.push(on_the_plane(filter, &at_once));
     steps.push(step("parity with KEDA", &[BUILD, TOOLS], vec![test(&["--workspace", "--test", "parity"], filter)]));
     let conformance = test(&["--workspace", "--test", "conformance"], filter);

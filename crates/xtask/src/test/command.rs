@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use anyhow::{Context, bail};
 use kedge_test_cluster::cargo::{self, workspace};
 
-/// The lowest priority, for commands that run in the background.
+/// Lowers the priority of commands that run in the background. They still get a share of a busy processor: else the steps at the
+/// front would end long before them.
 const NICE: &str = "nice";
 
 /// Where the output of a step goes.
@@ -88,7 +89,7 @@ impl Invocation {
     fn background_command(&self) -> Command {
         let plain = self.command();
         let mut command = Command::new(NICE);
-        command.arg("-n19").arg(plain.get_program()).args(plain.get_args());
+        command.arg("-n5").arg(plain.get_program()).args(plain.get_args());
         for (name, value) in plain.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
