@@ -17,6 +17,17 @@ pub struct TestNamespace<'a> {
     audit_start: u64,
 }
 
+/// Deletes the ScaledObjects of a test that passed: polled on, they would slow down the tests that share the cluster.
+impl Drop for TestNamespace<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let namespace = format!("--namespace={}", self.name);
+            // Some clusters do not have the kind.
+            let _ = self.cluster.kubectl(["delete", "scaledobjects.keda.sh", "--all", "--wait=false", &namespace]);
+        }
+    }
+}
+
 impl<'a> TestNamespace<'a> {
     /// Creates a new namespace; its name begins with the title.
     pub fn create(cluster: &'a Cluster, title: &str) -> Self {
