@@ -12,6 +12,8 @@ mod crds;
 mod cron;
 #[path = "golden/hpa.rs"]
 mod hpa;
+#[path = "golden/instants.rs"]
+mod instants;
 #[path = "golden/module_graph.rs"]
 mod module_graph;
 #[path = "golden/proto.rs"]

@@ -1,0 +1,63 @@
+//! Instants are added with `kedge_cluster::instant_after`, which cannot overflow: waits come from manifests and from sources.
+
+use std::path::{Path, PathBuf};
+
+use kedge_tests::files;
+use regex::Regex;
+
+/// The crates of the shipped binary.
+const FOLDERS: [&str; 9] = [
+    "crates/certificates/src",
+    "crates/cluster/src",
+    "crates/core/src",
+    "crates/kedge/src",
+    "crates/metrics-api/src",
+    "crates/operator/src",
+    "crates/scalers/src",
+    "crates/serving/src",
+    "webhooks/src",
+];
+
+/// Files that add to an instant: their path, and why they may.
+const EXCEPT: [(&str, &str); 1] = [("crates/metrics-api/src/api.rs", "adds a constant")];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The lines that add to the current instant, outside of tests.
+fn additions(source: &str) -> Vec<usize> {
+    let addition = Regex::new(r"Instant::now\(\)\s*\+").unwrap();
+    let production = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = production.lines().enumerate().filter(|(_, line)| addition.is_match(line));
+    lines.map(|(number, _)| number + 1).collect()
+}
+
+#[test]
+fn no_wait_can_overflow_an_instant() {
+    let mut paths = Vec::new();
+    FOLDERS.iter().for_each(|folder| sources(&files::workspace().join(folder), &mut paths));
+    paths.retain(|path| !path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs"));
+    assert!(paths.len() > 200, "only {} files", paths.len());
+    let mut found = Vec::new();
+    for path in paths {
+        let inside = path.strip_prefix(files::workspace()).unwrap().display().to_string();
+        if !EXCEPT.iter().any(|(except, _)| *except == inside) {
+            found.extend(additions(&files::read(&path)).into_iter().map(|line| format!("{inside}:{line}")));
+        }
+    }
+    assert!(found.is_empty(), "use `kedge_cluster::instant_after`:\n{}", found.join("\n"));
+}
+
+#[test]
+fn additions_are_found_outside_of_tests() {
+    let source =
+        "let at = Instant::now() + wait;\n#[cfg(test)]\nmod tests {\n    let at = Instant::now() + SECOND;\n}\n";
+    assert_eq!(additions(source), [1]);
+}
