@@ -7,6 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use futures::StreamExt;
 use kedge_api::ScaledObject;
 use kedge_cluster::{Clock, EventPublisher, LeaderElection, LeaderElector, ObjectKey, ScaleTargets, Scope};
 use kedge_scalers::Registry;
@@ -32,6 +34,9 @@ use crate::workers::Workers;
 
 /// How long reconciles in progress may take to end when the operator stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// How many last activities are written at once when the operator stops.
+const STOP_WRITES_AT_ONCE: usize = 100;
 
 /// The settings of the operator.
 #[derive(Clone, Debug)]
@@ -227,13 +232,45 @@ impl Operator {
         if tokio::time::timeout(STOP_WITHIN, workers.drain()).await.is_err() {
             warn!("some reconciles did not end in time");
         }
-        for (key, state) in &workers.states {
-            let Some(at) = state.last_seen_active() else { continue };
-            let patch = json!({ "status": { "lastActiveTime": kedge_api::time::to_time(at) } });
-            let api: Api<ScaledObject> = Api::namespaced(self.reconciler.client.clone(), &key.namespace);
-            if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
-                warn!(namespace = key.namespace, name = key.name, error = %error, "last activity not written");
-            }
+        let active = workers.states.iter().filter_map(|(key, state)| Some((key, state.last_seen_active()?)));
+        let write = |(key, at)| self.write_last_active(key, at);
+        // All the while the Lease is held, and no other replica scales.
+        futures::stream::iter(active).for_each_concurrent(STOP_WRITES_AT_ONCE, write).await;
+    }
+
+    async fn write_last_active(&self, key: &ObjectKey, at: DateTime<Utc>) {
+        let patch = json!({ "status": { "lastActiveTime": kedge_api::time::to_time(at) } });
+        let api: Api<ScaledObject> = Api::namespaced(self.reconciler.client.clone(), &key.namespace);
+        if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+            warn!(namespace = key.namespace, name = key.name, error = %error, "last activity not written");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::test_cluster::TestCluster;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_writes_the_last_activities_side_by_side() {
+        const OBJECTS: u32 = 200;
+        const EACH: Duration = Duration::from_secs(1);
+        let cluster = TestCluster::new();
+        (0..OBJECTS).for_each(|index| cluster.apply_known(&format!("web-{index}"), 4, json!({})));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(cluster.operator().run(async { drop(stopped.await) }));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        cluster.slow_down("/status", EACH);
+        let started = Instant::now();
+        stop.send(()).unwrap();
+        running.await.unwrap().unwrap();
+        let took = started.elapsed();
+        assert!(took < OBJECTS * EACH / 10, "{took:?}");
+        let written = cluster.requests().iter().rev().take_while(|request| request.ends_with("/status")).count();
+        assert!(written >= 200, "{written} were written");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -62,6 +63,8 @@ pub(crate) struct TestCluster {
 struct Notes {
     /// Paths that fail, with their status.
     broken: BTreeMap<String, u16>,
+    /// The end of paths whose requests take this long.
+    slow: Option<(String, Duration)>,
     requests: Vec<String>,
     watched: BTreeMap<String, usize>,
 }
@@ -168,6 +171,11 @@ impl TestCluster {
         self.notes().broken.insert(path.to_owned(), code);
     }
 
+    /// Delays every request for a path with this end from now on.
+    pub(crate) fn slow_down(&self, path_end: &str, delay: Duration) {
+        self.notes().slow = Some((path_end.to_owned(), delay));
+    }
+
     pub(crate) fn object(&self, path: &str) -> Option<Value> {
         let (status, object) = self.ask(Method::GET, path, Vec::new());
         status.is_success().then_some(object)
@@ -197,6 +205,10 @@ impl TestCluster {
         let is_watch = query.contains("watch=true");
         let kind = if is_watch { " watch" } else { "" };
         self.notes().requests.push(format!("{} {path}{kind}", request.method()));
+        let delay = self.notes().slow.as_ref().filter(|(end, _)| path.ends_with(end)).map(|(_, delay)| *delay);
+        if let Some(delay) = delay {
+            tokio::time::sleep(delay).await;
+        }
         if let Some(code) = self.notes().broken.get(&path).copied() {
             return status(code);
         }
