@@ -5,6 +5,7 @@
 mod admit;
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use kedge_scalers::http::connector::Connector;
 use kedge_scalers::{NoCluster, Registry, Settings};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::index::Index;
 use crate::lookups::{Failure, Lookups};
@@ -25,6 +27,12 @@ use crate::telemetry::Telemetry;
 /// The longest body of a review.
 // KEDA: the same.
 const BODY_BYTES_MAX: usize = 7 * 1024 * 1024;
+
+/// The bytes of all bodies that are held at once. What comes beyond that waits.
+const BODY_BYTES_TOTAL: usize = 64 * 1024 * 1024;
+
+/// How long a client may take to send a body, waits included. The API server itself waits ten seconds.
+const BODY_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a review waits for the index to sync. The API server itself waits ten seconds.
 const INDEX_LIMIT: Duration = Duration::from_secs(5);
@@ -37,12 +45,14 @@ pub struct Webhooks {
     telemetry: Arc<Telemetry>,
     /// Validates triggers; builds none.
     registry: Registry,
+    /// One permit for each KiB of bodies.
+    body_budget: Semaphore,
 }
 
 impl Webhooks {
     pub fn new(index: Arc<Index>, lookups: Arc<dyn Lookups>, telemetry: Arc<Telemetry>) -> Self {
         let registry = Registry::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
-        Self { index, lookups, telemetry, registry }
+        Self { index, lookups, telemetry, registry, body_budget: Semaphore::new(kib(BODY_BYTES_TOTAL)) }
     }
 
     /// Responds to a request.
@@ -55,9 +65,11 @@ impl Webhooks {
         if request.method() != Method::POST {
             return plain(StatusCode::METHOD_NOT_ALLOWED);
         }
-        let review = match decode_review(request).await {
-            Ok(review) => review,
-            Err(verdict) => return reply("admission.k8s.io/v1", "", &verdict),
+        let (review, _held) = match tokio::time::timeout(BODY_LIMIT, decode_review(request, &self.body_budget)).await {
+            Ok(Ok(decoded)) => decoded,
+            Ok(Err(verdict)) => return reply("admission.k8s.io/v1", "", &verdict),
+            // The API server then follows the failure policy of the webhook.
+            Err(_) => return plain(StatusCode::REQUEST_TIMEOUT),
         };
         let Some(reviewed) = &review.request else {
             return reply(review.version(), "", &Verdict::unreadable("the review has no request"));
@@ -80,8 +92,15 @@ impl Webhooks {
     }
 }
 
-/// Decodes the review of an HTTP request.
-async fn decode_review<B>(request: Request<B>) -> Result<Review, Verdict>
+fn kib(bytes: usize) -> usize {
+    bytes.div_ceil(1024)
+}
+
+/// Decodes the review of an HTTP request, with its share of the budget.
+async fn decode_review<B>(
+    request: Request<B>,
+    budget: &Semaphore,
+) -> Result<(Review, Option<SemaphorePermit<'_>>), Verdict>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -91,18 +110,42 @@ where
     if kind != "application/json" {
         return Err(Verdict::unreadable(format!("contentType={kind:?}, expected application/json")));
     }
-    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await.map_err(|error| match error
-        .downcast_ref::<LengthLimitError>(
-    ) {
-        Some(_) => Verdict::Deny {
-            code: 413,
-            reason: "RequestEntityTooLarge".to_owned(),
-            message: format!("the review is longer than {BODY_BYTES_MAX} bytes"),
-        },
-        None => Verdict::unreadable(format!("the review broke off: {error}")),
+    let (body, held) = read_body(request.into_body(), budget).await.map_err(|error| {
+        match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => Verdict::Deny {
+                code: 413,
+                reason: "RequestEntityTooLarge".to_owned(),
+                message: format!("the review is longer than {BODY_BYTES_MAX} bytes"),
+            },
+            None => Verdict::unreadable(format!("the review broke off: {error}")),
+        }
     })?;
-    let body = body.to_bytes();
-    serde_json::from_slice(&body).map_err(|error| Verdict::unreadable(format!("the review cannot be read: {error}")))
+    let review = serde_json::from_slice(&body);
+    let review = review.map_err(|error| Verdict::unreadable(format!("the review cannot be read: {error}")))?;
+    Ok((review, held))
+}
+
+/// Reads a body. Only what has come is held and counts: a client that sends nothing keeps no other one out.
+async fn read_body<B>(
+    body: B,
+    budget: &Semaphore,
+) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Box<dyn std::error::Error + Send + Sync>>
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut body = pin!(Limited::new(body, BODY_BYTES_MAX));
+    let (mut read, mut held) = (Vec::new(), None::<SemaphorePermit<'_>>);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        let share = budget.acquire_many(u32::try_from(kib(data.len()))?).await?;
+        match &mut held {
+            Some(held) => held.merge(share),
+            None => held = Some(share),
+        }
+        read.extend_from_slice(&data);
+    }
+    Ok((read, held))
 }
 
 fn reply(version: &'static str, uid: &str, verdict: &Verdict) -> Response<Full<Bytes>> {

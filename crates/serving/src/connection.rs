@@ -15,11 +15,12 @@ use hyper_util::server::conn::auto;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::connections::ConnectionGuard;
 use crate::limits::Limits;
 use crate::tls;
 
@@ -27,8 +28,8 @@ use crate::tls;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_LIMIT: Duration = Duration::from_secs(15);
 
-/// Requests at once on one HTTP/2 connection, as in Kubernetes' own servers.
-const STREAMS_MAX: u32 = 250;
+/// Requests at once on one HTTP/2 connection.
+const STREAMS_MAX: u32 = 100;
 
 /// The certificate chain that a client presented, its own first; empty if it presented none.
 pub type ClientChain = Arc<[CertificateDer<'static>]>;
@@ -69,42 +70,58 @@ pub(crate) struct ConnectionContext<H> {
 }
 
 impl<H: Handler> ConnectionContext<H> {
-    pub(crate) async fn serve_connection(self, _permit: OwnedSemaphorePermit, stream: TcpStream, peer: SocketAddr) {
+    pub(crate) async fn serve_connection(self, open: Arc<ConnectionGuard>, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "connection lost");
             return;
         }
         let Some(acceptor) = self.tls.clone() else {
-            return self.serve_http(stream, None, ClientChain::default(), peer).await;
+            return self.serve_http(open, stream, None, ClientChain::default(), peer).await;
         };
         let mut stopping = self.stopping.clone();
         // A connection without a request may be closed at any time.
         let stream = tokio::select! {
             biased;
             _ = stopping.changed() => return,
+            () = open.closed() => return,
             stream = accept_tls(&acceptor, stream, peer, self.limits.handshake_limit) => stream,
         };
         let Some(stream) = stream else { return };
         let session = stream.get_ref().1;
         let protocol = session.alpn_protocol().map(<[u8]>::to_vec);
         let chain: ClientChain = session.peer_certificates().unwrap_or_default().into();
-        self.serve_http(stream, protocol.as_deref(), chain, peer).await;
+        self.serve_http(open, stream, protocol.as_deref(), chain, peer).await;
     }
 
-    async fn serve_http<S>(mut self, stream: S, protocol: Option<&[u8]>, chain: ClientChain, peer: SocketAddr)
-    where
+    async fn serve_http<S>(
+        mut self,
+        open: Arc<ConnectionGuard>,
+        stream: S,
+        protocol: Option<&[u8]>,
+        chain: ClientChain,
+        peer: SocketAddr,
+    ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let builder = http(protocol, self.limits.header_read_limit);
-        let handler = self.handler.clone();
+        let (handler, connection) = (self.handler.clone(), open.clone());
         let service = service_fn(move |request| {
-            let (handler, chain) = (handler.clone(), chain.clone());
-            async move { Ok::<_, Infallible>(handler.handle(chain, request).await) }
+            let (handler, chain, under_way) = (handler.clone(), chain.clone(), connection.begin_request());
+            async move {
+                let response = handler.handle(chain, request).await;
+                drop(under_way);
+                Ok::<_, Infallible>(response)
+            }
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             biased;
             _ = self.stopping.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+            () = open.closed() => return,
+            () = open.idle_for(self.limits.idle_limit) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

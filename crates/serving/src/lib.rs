@@ -7,12 +7,14 @@
 //! |---|---|
 //! | [`server`] | accepts connections up to a limit, and drains them |
 //! | `connection` | one connection: the handshake, then HTTP |
+//! | `connections` | all connections: which are idle, and which one is closed when another needs its place |
 //! | [`limits`] | the limits for clients |
 //! | [`tls`] | the handshake: the replaceable serving certificate, and whether client certificates are requested |
 //!
 //! Time is tokio's, so that a paused clock works; wall time comes from [`Tls::wall_clock`].
 
 mod connection;
+mod connections;
 pub mod limits;
 pub mod server;
 pub mod tls;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{ConnectionContext, Handler};
+use crate::connections::{AllBusy, ConnectionGuard, Connections};
 use crate::limits::Limits;
 use crate::tls::{self, Security};
 
@@ -48,16 +49,21 @@ pub async fn serve<H: Handler>(
     };
     let (stop, stopping) = watch::channel(());
     let context = ConnectionContext { tls, handler, limits, stopping };
-    let permits = Arc::new(Semaphore::new(limits.connections_max));
+    let open = Arc::<Connections>::default();
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut shutdown => break,
-            Some(ended) = connections.join_next() => report(ended),
-            (permit, stream, peer) = accept(&listener, &permits) => {
-                connections.spawn(context.clone().serve_connection(permit, stream, peer));
+    {
+        // It may hold a connection that waits for a place.
+        let mut accepting = pin!(accept(&listener, &open, &limits));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                Some(ended) = connections.join_next() => report(ended),
+                (connection, stream, peer) = &mut accepting => {
+                    connections.spawn(context.clone().serve_connection(connection, stream, peer));
+                    accepting.set(accept(&listener, &open, &limits));
+                }
             }
         }
     }
@@ -66,15 +72,30 @@ pub async fn serve<H: Handler>(
     Ok(drain(connections, limits.drain_limit).await)
 }
 
-/// The next connection, once the limit allows it.
-async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
-    let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+/// The next connection, once the limits allow it.
+async fn accept(
+    listener: &TcpListener,
+    open: &Arc<Connections>,
+    limits: &Limits,
+) -> (Arc<ConnectionGuard>, TcpStream, SocketAddr) {
     loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => return (permit, stream, peer),
+        open.wait_for_place(limits).await;
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "accepting a connection failed");
                 sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        loop {
+            match open.add(peer.ip(), limits) {
+                Ok(connection) => return (connection, stream, peer),
+                Err(AllBusy::OfServer) => open.wait_for_place(limits).await,
+                Err(AllBusy::OfAddress) => {
+                    tracing::debug!(%peer, "connection refused: all connections of its address are busy");
+                    break;
+                }
             }
         }
     }

@@ -214,6 +214,42 @@ async fn a_request_without_a_review_is_rejected() {
     assert_eq!(answer["response"]["status"]["message"], "contentType=\"text/plain\", expected application/json");
 }
 
+/// A review whose body never ends, after these bytes.
+fn endless(sent: usize) -> Request<impl Body<Data = Bytes, Error = std::io::Error> + Send> {
+    let first = futures::stream::iter([Ok(http_body::Frame::data(Bytes::from(vec![b' '; sent])))]);
+    let body = http_body_util::StreamBody::new(futures::StreamExt::chain(first, futures::stream::pending()));
+    Request::post(SCALED_OBJECTS).header("content-type", "application/json").body(body).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_end_costs_its_deadline_and_no_other_review() {
+    let webhooks = webhooks();
+    let started = tokio::time::Instant::now();
+    let stalled = futures::future::join_all((0..1000).map(|_| webhooks.handle(endless(1))));
+    let valid = async {
+        let answer = submit(&webhooks, &review("CREATE", Some(scaled_object(json!({}))), None)).await;
+        (answer["allowed"].clone(), started.elapsed())
+    };
+    let (stalled, valid) = tokio::join!(stalled, valid);
+    assert_eq!(valid, (json!(true), Duration::ZERO), "it did not wait");
+    assert!(stalled.iter().all(|response| response.status() == StatusCode::REQUEST_TIMEOUT));
+    assert_eq!(started.elapsed(), BODY_LIMIT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_beyond_the_budget_wait_until_others_are_gone() {
+    let webhooks = webhooks();
+    let full = BODY_BYTES_TOTAL / BODY_BYTES_MAX + 1;
+    let held = futures::future::join_all((0..full).map(|_| webhooks.handle(endless(BODY_BYTES_MAX))));
+    let waiting = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(webhooks.body_budget.available_permits() < kib(BODY_BYTES_MAX));
+    };
+    let (held, ()) = tokio::join!(held, waiting);
+    assert!(held.iter().all(|response| response.status() == StatusCode::REQUEST_TIMEOUT));
+    assert_eq!(webhooks.body_budget.available_permits(), kib(BODY_BYTES_TOTAL), "all of it is free again");
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_validated_before_the_index_has_synced() {
     let unsynced = Webhooks::new(Arc::default(), Arc::new(Cluster), Arc::default());

@@ -17,9 +17,12 @@ const TEXT: &str = "text/plain";
 /// Responses are immediate; a client that stalls is disconnected.
 const LIMITS: Limits = Limits {
     connections_max: 128,
+    // The kubelet and Prometheus need one each; what one pod opens leaves room for them.
+    connections_per_address_max: 32,
     handshake_limit: Duration::from_secs(5),
     // Prometheus keeps its connection between two scrapes, which are a minute apart by default.
     header_read_limit: Duration::from_secs(90),
+    idle_limit: Duration::from_secs(90),
     drain_limit: Duration::from_secs(2),
 };
 
@@ -62,4 +65,31 @@ pub(crate) async fn serve(
         async move { response }
     };
     kedge_serving::serve(listener, Security::Plain, LIMITS, handler, stop).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn idle_connections_do_not_keep_probes_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let readiness = Readiness::new();
+        let serving = tokio::spawn(serve(Some(listener), move |path| probe(&readiness, path), std::future::pending()));
+        let mut idle = Vec::new();
+        for _ in 0..2 * LIMITS.connections_max {
+            idle.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut kubelet = TcpStream::connect(address).await.unwrap();
+        kubelet.write_all(b"GET /healthz HTTP/1.1\r\nhost: pod\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut response = String::new();
+        let read = kubelet.read_to_string(&mut response);
+        tokio::time::timeout(Duration::from_secs(30), read).await.expect("a response in time").unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        serving.abort();
+    }
 }

@@ -93,16 +93,25 @@ async fn a_client_that_never_asks_is_left() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_to_be_accepted() {
+async fn a_connection_beyond_the_limit_waits_for_busy_ones_and_replaces_idle_ones() {
     let server = TestServer::start_with(limited(Limits { connections_max: 1, ..Limits::default() })).await;
-    let mut first = server.anyone().await;
-    assert_eq!(first.get("/livez").await.code, 200);
+    let mut busy = server.front_proxy(Http::One).await;
+    let busy = tokio::spawn(async move { busy.request("GET", &metric("gated"), &AS_ANN).await.code });
+    server.source.one_entered().await;
     let mut waiting = Box::pin(server.anyone());
-    tokio::select! {
-        biased;
-        _ = &mut waiting => panic!("there was no place for a second connection"),
-        response = first.get("/livez") => assert_eq!(response.code, 200),
-    }
-    drop(first);
+    assert!(tokio::time::timeout(SHORT, &mut waiting).await.is_err(), "there was a place beside a busy connection");
+    server.source.gate.add_permits(1);
+    assert_eq!(busy.await.expect("no panic"), 200);
+    // The first connection is idle now.
     assert_eq!(waiting.await.get("/livez").await.code, 200);
+}
+
+#[tokio::test]
+async fn idle_connections_do_not_keep_others_out() {
+    let server = TestServer::start_with(limited(Limits { connections_max: 8, ..Limits::default() })).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(TcpStream::connect(server.address).await.expect("a connection"));
+    }
+    assert_eq!(server.anyone().await.get("/livez").await.code, 200);
 }
