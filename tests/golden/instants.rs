@@ -1,6 +1,7 @@
 //! Instants are added with `kedge_cluster::instant_after`, which cannot overflow: waits come from manifests and from sources.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use kedge_tests::files;
 use regex::Regex;
@@ -33,9 +34,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// The lines that add to the current instant, outside of tests.
 fn additions(source: &str) -> Vec<usize> {
-    let addition = Regex::new(r"Instant::now\(\)\s*\+").unwrap();
+    static ADDITION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"Instant::now\(\)\s*\+").unwrap());
     let production = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = production.lines().enumerate().filter(|(_, line)| addition.is_match(line));
+    let lines = production.lines().enumerate().filter(|(_, line)| ADDITION.is_match(line));
     lines.map(|(number, _)| number + 1).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use kedge_tests::files;
 use regex::Regex;
@@ -38,15 +39,16 @@ fn modules(source_folder: &Path) -> BTreeMap<ModulePath, String> {
 /// The code without comments and without its tests.
 fn production_code(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    Regex::new(r"//[^\n]*").unwrap().replace_all(code, "").into_owned()
+    static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"//[^\n]*").unwrap());
+    COMMENT.replace_all(code, "").into_owned()
 }
 
 /// Every path that begins with `crate`, `super` or `self`, in `use` lines and elsewhere.
 fn local_paths(code: &str) -> Vec<String> {
-    let in_use = Regex::new(r"\buse\s+((?:crate|super|self)::[^;]+);").unwrap();
-    let elsewhere = Regex::new(r"\b(?:crate|super)(?:::[a-z_]+)+").unwrap();
-    let trees = in_use.captures_iter(code).flat_map(|found| expanded(&found[1]));
-    trees.chain(elsewhere.find_iter(code).map(|found| found.as_str().to_owned())).collect()
+    static IN_USE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\buse\s+((?:crate|super|self)::[^;]+);").unwrap());
+    static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:crate|super)(?:::[a-z_]+)+").unwrap());
+    let trees = IN_USE.captures_iter(code).flat_map(|found| expanded(&found[1]));
+    trees.chain(ELSEWHERE.find_iter(code).map(|found| found.as_str().to_owned())).collect()
 }
 
 /// The paths of a `use` tree: `a::{b, c::{d}}` is `a::b` and `a::c::d`.
