@@ -1,6 +1,5 @@
 //! Instants are added with `kedge_cluster::instant_after`, which cannot overflow: waits come from manifests and from sources.
 
-use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use kedge_tests::files;
@@ -22,28 +21,17 @@ const FOLDERS: [&str; 9] = [
 /// Files that add to an instant: their path, and why they may.
 const EXCEPT: [(&str, &str); 1] = [("crates/metrics-api/src/api.rs", "adds a constant")];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// The lines that add to the current instant, outside of tests.
 fn additions(source: &str) -> Vec<usize> {
     static ADDITION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"Instant::now\(\)\s*\+").unwrap());
-    let production = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = production.lines().enumerate().filter(|(_, line)| ADDITION.is_match(line));
+    let lines = files::without_tests(source).lines().enumerate().filter(|(_, line)| ADDITION.is_match(line));
     lines.map(|(number, _)| number + 1).collect()
 }
 
 #[test]
 fn no_wait_can_overflow_an_instant() {
-    let mut paths = Vec::new();
-    FOLDERS.iter().for_each(|folder| sources(&files::workspace().join(folder), &mut paths));
+    let mut paths: Vec<_> =
+        FOLDERS.iter().flat_map(|folder| files::rust_sources(&files::workspace().join(folder))).collect();
     paths.retain(|path| !path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs"));
     assert!(paths.len() > 200, "only {} files", paths.len());
     let mut found = Vec::new();

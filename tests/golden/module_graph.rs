@@ -16,21 +16,14 @@ type Graph = BTreeMap<ModulePath, BTreeSet<ModulePath>>;
 /// The modules of a crate, by path, each with its source.
 fn modules(source_folder: &Path) -> BTreeMap<ModulePath, String> {
     let mut found = BTreeMap::new();
-    let mut folders: Vec<PathBuf> = vec![source_folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let module = path.strip_prefix(source_folder).unwrap().with_extension("");
-                let mut parts: ModulePath = module.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-                if parts == ["lib"] || parts == ["main"] {
-                    parts.clear();
-                }
-                if !parts.iter().any(|part| part == "tests" || part == "bin") {
-                    found.insert(parts, files::read(&path));
-                }
-            }
+    for path in files::rust_sources(source_folder) {
+        let module = path.strip_prefix(source_folder).unwrap().with_extension("");
+        let mut parts: ModulePath = module.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if parts == ["lib"] || parts == ["main"] {
+            parts.clear();
+        }
+        if !parts.iter().any(|part| part == "tests" || part == "bin") {
+            found.insert(parts, files::read(&path));
         }
     }
     found
@@ -38,9 +31,8 @@ fn modules(source_folder: &Path) -> BTreeMap<ModulePath, String> {
 
 /// The code without comments and without its tests.
 fn production_code(source: &str) -> String {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"//[^\n]*").unwrap());
-    COMMENT.replace_all(code, "").into_owned()
+    COMMENT.replace_all(files::without_tests(source), "").into_owned()
 }
 
 /// Every path that begins with `crate`, `super` or `self`, in `use` lines and elsewhere.

@@ -34,3 +34,19 @@ pub fn list(folder: &Path, ending: &str) -> Vec<PathBuf> {
 pub fn read_yaml(path: &Path) -> Value {
     serde_saphyr::from_str(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
+
+/// All Rust files below a folder.
+pub fn rust_sources(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        found.extend(list(&folder, "rs"));
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()));
+        folders.extend(entries.map(|entry| entry.expect("a readable folder").path()).filter(|path| path.is_dir()));
+    }
+    found
+}
+
+/// A source without its inline tests.
+pub fn without_tests(source: &str) -> &str {
+    source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+}

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`operator`] | wiring, leader election, start and stop |
 //! | `workers` | the reconciles in progress |
+//! | `panics` | confining a panic to one object |
 //! | [`work_queue`] | which object is due when |
 //! | [`scaled_object`] | the controller of ScaledObjects: reconcile, poll, HPA, status, pause, finalizer |
 //! | [`scaled_job`] | ScaledJobs, which are not run yet |
@@ -29,6 +30,7 @@ pub mod credentials;
 pub mod leadership;
 pub mod metrics_source;
 pub mod operator;
+mod panics;
 pub mod push_listener;
 pub mod readings;
 pub mod scalable;

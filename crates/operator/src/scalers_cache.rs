@@ -8,7 +8,6 @@ pub mod composite;
 mod metric;
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -24,6 +23,7 @@ use kedge_scalers::Scaler;
 use tokio::time::Instant;
 
 use crate::credentials::Resolved;
+use crate::panics::without_panic;
 use crate::push_listener::PushListener;
 use crate::scalable::Scalable;
 use crate::telemetry::{Telemetry, TriggerLabels};
@@ -221,7 +221,7 @@ impl ObjectScalers {
         let clock = clock.clone();
         let query = tokio::spawn(async move {
             let (started, wall) = (Instant::now(), clock.now());
-            let read = AssertUnwindSafe(async { scaler.read(&metric.name, wall).await }).catch_unwind().await;
+            let read = without_panic(async { scaler.read(&metric.name, wall).await }).await;
             let answer = read.map_or(Err(Failure::Panicked), |read| read.map_err(Failure::Source));
             let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
             scalers.record(&trigger, &metric, &reading, requester);

@@ -1,16 +1,15 @@
 //! The workers of the leader: at most one reconcile per object at a time, and the state of the objects that are not being reconciled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use kedge_cluster::{ObjectKey, instant_after};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::error;
 
+use crate::panics::{Panicked, without_panic};
 use crate::scaled_object::{ReconcileState, Reconciler};
 use crate::work_queue::WorkQueue;
 
@@ -75,29 +74,5 @@ impl Workers {
                 self.states.insert(key, state);
             }
         }
-    }
-}
-
-/// A future panicked.
-#[derive(Debug, PartialEq, Eq)]
-struct Panicked;
-
-/// Confines a panic to one object: whatever its manifest and its sources hold, the other objects are reconciled.
-async fn without_panic<T>(reconcile: impl Future<Output = T>) -> Result<T, Panicked> {
-    AssertUnwindSafe(reconcile).catch_unwind().await.map_err(|_| Panicked)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_is_confined_to_its_future() {
-        assert_eq!(without_panic(async { 1 }).await, Ok(1));
-        let broken = async {
-            tokio::task::yield_now().await;
-            panic!("a defect")
-        };
-        assert_eq!(without_panic::<u32>(broken).await, Err(Panicked));
     }
 }

@@ -152,7 +152,7 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsRead
         _ => Err(ConversionError::new("is neither true nor false, and counts as true", "write true or false")),
     });
     // A misspelt restriction restricts: whoever wrote it wanted one.
-    let unset = match read.text(restriction) {
+    let otherwise = match read.text(restriction) {
         Some(_) => SecretAccess::ClusterObjectNamespaceOnly,
         None => SecretAccess::EveryNamespace,
     };
@@ -161,7 +161,7 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsRead
     let root = &flags.filepath_auth_root_path;
     let lifetime = |text: &str| amounts::duration_within(text, TOKEN_LIFETIME_LEAST, TOKEN_LIFETIME_MOST);
     Credentials {
-        secrets: restricted.unwrap_or(unset),
+        secrets: restricted.unwrap_or(otherwise),
         cluster_object_namespace: namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned()),
         file_root: (!root.is_empty()).then(|| root.into()),
         token_lifetime: read
