@@ -148,14 +148,22 @@ fn assemble(playback: Playback, entries: Vec<Entry>) -> Record {
 impl Record {
     /// The sync whose status a sync read from the HPA, if any had been stored.
     pub(super) fn status_read_by(&self, number: usize) -> Option<usize> {
-        let before = &self.syncs[..number];
-        let read = self.syncs[number].hpa.as_ref();
-        // A sync that wrote no status found the last one.
-        let uid = read.or_else(|| before.iter().rev().find_map(|sync| sync.hpa.as_ref())).map(|hpa| &hpa.uid);
-        let version = read.map_or(u64::MAX, |read| read.version);
-        before.iter().rposition(|sync| {
-            sync.hpa.as_ref().map(|hpa| &hpa.uid) == uid && sync.stored_version.is_some_and(|stored| stored <= version)
-        })
+        let (before, sync) = (&self.syncs[..number], &self.syncs[number]);
+        let last = before.iter().rev().find_map(|past| past.hpa.as_ref());
+        let read = sync.hpa.as_ref();
+        let uid = read.or(last).map(|hpa| &hpa.uid);
+        let is_stored = |past: &HpaSync, version: u64| {
+            past.hpa.as_ref().map(|hpa| &hpa.uid) == uid && past.stored_version.is_some_and(|stored| stored <= version)
+        };
+        let newest = |version: u64| before.iter().rposition(|past| is_stored(past, version));
+        let Some(read) = read else {
+            // It found the status that it would have written: that of the same answers, which need not be the newest.
+            let oldest = last.and_then(|last| newest(last.version)).unwrap_or_default();
+            let is_same = |past: &HpaSync| is_stored(past, u64::MAX) && past.answers == sync.answers;
+            let same = before[oldest..].iter().rposition(is_same).map(|found| oldest + found);
+            return same.or_else(|| newest(u64::MAX));
+        };
+        newest(read.version)
     }
 
     /// The unambiguous syncs: those before the first whose decision may have come before or after the end of a window or
