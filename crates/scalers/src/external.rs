@@ -172,6 +172,10 @@ impl Scaler for ExternalScaler {
         Box::pin(self.fetch_values(metric))
     }
 
+    fn host(&self) -> Option<String> {
+        Some(self.client.endpoint().to_string())
+    }
+
     fn push(&self) -> Option<BoxStream<'static, PushEvent>> {
         (self.delivery == Delivery::Push).then(|| push::events(self))
     }

@@ -12,7 +12,7 @@ mod value;
 mod yaml;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -70,12 +70,19 @@ pub(crate) struct MetricsApiScaler {
     config: Config,
     cluster: Arc<dyn ClusterReads>,
     cluster_limit: Duration,
+    /// The last value to which all pods of the Service contributed.
+    last_complete: Mutex<Option<f64>>,
 }
 
 fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<MetricsApiScaler, BuildError> {
     let config = config::parse(trigger, &shared.http)?;
     let cluster_limit = shared.http.settings().limit(None);
-    Ok(MetricsApiScaler { config, cluster: Arc::clone(&shared.cluster), cluster_limit })
+    Ok(MetricsApiScaler {
+        config,
+        cluster: Arc::clone(&shared.cluster),
+        cluster_limit,
+        last_complete: Mutex::default(),
+    })
 }
 
 impl MetricsApiScaler {
@@ -102,7 +109,6 @@ impl MetricsApiScaler {
         let addresses = service::addresses(&self.config.query_request.address, &endpoints);
         let query = |address: Address| async move { self.fetch_from(&address).await };
         let answers = stream::iter(addresses).map(query).buffer_unordered(QUERIED_AT_ONCE);
-        // KEDA: those that fail do not count, as long as one answers.
         let (mut values, mut failure) = (Vec::new(), None);
         let mut answers = std::pin::pin!(answers);
         while let Some(answer) = answers.next().await {
@@ -111,7 +117,22 @@ impl MetricsApiScaler {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        aggregation.combine(&values).ok_or_else(|| failure.unwrap_or_else(|| service.without_endpoints()))
+        let value = aggregation
+            .combine(&values)
+            .ok_or_else(|| failure.clone().unwrap_or_else(|| service.without_endpoints()))?;
+        self.check_complete(value, failure)
+    }
+
+    /// The value, unless pods failed and it is below the last complete one: what is missing may raise the replicas, but not lower them.
+    // KEDA: pods that fail do not count, so that an outage of some lowers a sum.
+    fn check_complete(&self, value: f64, failure: Option<ReadError>) -> Result<f64, ReadError> {
+        let mut last_complete = self.last_complete.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            None => *last_complete = Some(value),
+            Some(_) if last_complete.is_some_and(|last| value >= last) => {}
+            Some(failure) => return Err(failure),
+        }
+        Ok(value)
     }
 }
 
@@ -129,6 +150,10 @@ impl Scaler for MetricsApiScaler {
 
     fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
         Box::pin(self.fetch())
+    }
+
+    fn host(&self) -> Option<String> {
+        self.config.query_request.address.host()
     }
 }
 

@@ -85,6 +85,10 @@ impl Scaler for PrometheusScaler {
     fn read<'a>(&'a self, _metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
         Box::pin(self.fetch(now))
     }
+
+    fn host(&self) -> Option<String> {
+        Address::parse(&self.config.query_request.server).ok().and_then(|address| address.host())
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The trigger types by name. Builds their scalers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kedge_api::trigger::Trigger;
 use kedge_core::trigger_class::TriggerClass;
@@ -95,6 +96,11 @@ impl Registry {
     pub fn check(&self, trigger: &TriggerConfig<'_>) -> Vec<FieldError> {
         debug_assert_ne!(trigger.resolution, Resolution::Complete, "a trigger that is resolved is checked by `build`");
         self.build(trigger).err().map(|error| error.errors).unwrap_or_default()
+    }
+
+    /// How long a request may take where its trigger says nothing else.
+    pub fn default_timeout(&self) -> Duration {
+        self.shared.http.settings().limit(None)
     }
 
     /// The same clients, for requests that are not queries of a source.

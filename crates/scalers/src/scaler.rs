@@ -19,6 +19,11 @@ pub trait Scaler: Send + Sync + std::fmt::Debug {
     /// The present values of one External metric, and whether it is active.
     fn read<'a>(&'a self, metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>>;
 
+    /// The host that it queries, with its port. `None` for scalers that query none, or only the API server.
+    fn host(&self) -> Option<String> {
+        None
+    }
+
     /// What its source pushes, for sources that do. The stream ends only when it is dropped; each call begins another.
     fn push(&self) -> Option<BoxStream<'static, PushEvent>> {
         None

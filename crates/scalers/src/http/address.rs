@@ -18,6 +18,11 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    /// The host and the port.
+    pub(crate) fn host(&self) -> Option<String> {
+        self.uri.authority().map(ToString::to_string)
+    }
+
     /// Reads an absolute URL. The error does not repeat it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").ok_or("does not begin with http:// or https://")?;

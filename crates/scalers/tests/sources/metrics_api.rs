@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kedge_scalers::http::connector::BoxStream;
@@ -9,6 +10,7 @@ use kedge_scalers::{BoxFuture, ClusterReads, PodCount, ServiceEndpoint};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::server::ReceivedRequest;
 use super::*;
 
 fn document(url: impl std::fmt::Display, location: &str) -> Query {
@@ -164,22 +166,52 @@ fn of_service() -> Query {
     document("http://web.shop.svc:8080/stats?lost=1", "n").with("aggregateFromKubeServiceEndpoints", "true")
 }
 
+/// The last number of a pod's address.
+fn pod_number(request: &ReceivedRequest) -> Option<&str> {
+    request.header("host")?.split(['.', ':']).nth(3)
+}
+
 #[tokio::test]
 async fn all_pods_behind_a_service_are_queried() {
-    let server = Server::plain(|request| match request.header("host") {
-        Some("10.0.0.9:8080") => Reply::status(500),
-        Some(host) => Reply::body(&format!("{{\"n\": {}}}", host.split(['.', ':']).nth(3).unwrap())),
+    let server = Server::plain(|request| match pod_number(request) {
+        Some(number) => Reply::body(&format!("{{\"n\": {number}}}")),
         None => Reply::status(400),
     })
     .await;
-    let registry = pods_behind(&server, &["10.0.0.1", "10.0.0.2", "10.0.0.6", "10.0.0.9", "10.0.0.1"]);
+    let registry = pods_behind(&server, &["10.0.0.1", "10.0.0.2", "10.0.0.6", "10.0.0.1"]);
     for (aggregation, expected) in [("average", 3.0), ("sum", 9.0), ("max", 6.0), ("min", 1.0)] {
         let query = of_service().with("aggregationType", aggregation);
         assert_eq!(query.read_with(&registry).await, Ok(known(expected, Activity::Active)), "{aggregation}");
     }
     assert_eq!(of_service().read_with(&registry).await, Ok(known(3.0, Activity::Active)));
     assert!(server.requests().iter().all(|request| request.target == "/stats"));
-    assert_eq!(server.requests().len(), 4 * 5, "once an address");
+    assert_eq!(server.requests().len(), 3 * 5, "once an address");
+}
+
+#[tokio::test]
+async fn a_pod_that_fails_never_lowers_the_value() {
+    let (factor, is_failing) = (Arc::new(AtomicUsize::new(1)), Arc::new(AtomicBool::new(true)));
+    let (times, fails) = (factor.clone(), is_failing.clone());
+    let server =
+        Server::plain(move |request| match pod_number(request).and_then(|number| number.parse::<usize>().ok()) {
+            Some(9) if fails.load(Ordering::SeqCst) => Reply::status(500),
+            Some(number) => Reply::body(&format!("{{\"n\": {}}}", number * times.load(Ordering::SeqCst))),
+            None => Reply::status(400),
+        })
+        .await;
+    let registry = pods_behind(&server, &["10.0.0.1", "10.0.0.9"]);
+    let scaler = of_service().with("aggregationType", "sum").build(&registry).unwrap();
+    let read = async || scaler.read("s0", now()).await.map(|known| known.values[0]).map_err(|error| error.reason());
+    assert_eq!(read().await, Err("SourceRefused"), "nothing is known yet");
+    is_failing.store(false, Ordering::SeqCst);
+    assert_eq!(read().await, Ok(10.0));
+    is_failing.store(true, Ordering::SeqCst);
+    assert_eq!(read().await, Err("SourceRefused"), "1 would lower the replicas");
+    factor.store(20, Ordering::SeqCst);
+    assert_eq!(read().await, Ok(20.0), "there is at least this much");
+    is_failing.store(false, Ordering::SeqCst);
+    factor.store(0, Ordering::SeqCst);
+    assert_eq!(read().await, Ok(0.0), "all pods say so");
 }
 
 #[tokio::test]
