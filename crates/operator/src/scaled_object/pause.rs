@@ -1,4 +1,4 @@
-//! A full pause: no HPA and no polls; the replicas stay, or are set once to a given number.
+//! A full pause: no HPA and no polls; the replicas stay, or are set to a given number.
 
 use kedge_api::ScaledObject;
 use kedge_api::names::events;
@@ -51,11 +51,8 @@ impl Reconciler {
     async fn apply_pause(&self, object: &ScaledObject, pause: &Pause) -> Result<PauseFacts, PauseError> {
         match pause {
             Pause::At(wanted) => {
-                // KEDA: drift is left alone once the number was reached.
-                let reached = object.status.as_ref().and_then(|status| status.paused_replica_count);
-                if reached != Some(*wanted) {
-                    self.set_replicas(object, *wanted).await?;
-                }
+                // At every reconcile: the target may have been scaled or replaced since.
+                self.set_replicas(object, *wanted).await?;
                 Ok(PauseFacts::PausedAt(*wanted))
             }
             Pause::Unreadable(text) => Err(PauseError::Unreadable(text.clone())),
