@@ -31,7 +31,7 @@ pub use events::{EventPublisher, EventType};
 pub use kedge_core::lease::LeaseTiming;
 pub use key::{NamespacedName, ObjectKey, ScalableKind};
 pub use lease::{LeaderElection, LeaderElector};
-pub use list_watch::{ListWatchEvent, Projection, ResourceQuery, list, list_watch};
+pub use list_watch::{ListWatchEvent, Projection, ResourceQuery, list, list_watch, list_watch_reporting};
 pub use phase::phase;
 pub use retry_after::{RetryAfterLayer, client_with_retry_after};
 pub use scope::Scope;

@@ -70,8 +70,20 @@ impl ResourceQuery {
 }
 
 /// Lists and watches, and reports every change. Never returns.
-pub async fn list_watch<T>(client: Client, query: ResourceQuery, mut on_event: impl FnMut(ListWatchEvent<T>))
+pub async fn list_watch<T>(client: Client, query: ResourceQuery, on_event: impl FnMut(ListWatchEvent<T>))
 where
+    T: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    list_watch_reporting(client, query, on_event, |_| {}).await;
+}
+
+/// The same, and reports each failure: until the next list, what was reported before may be outdated.
+pub async fn list_watch_reporting<T>(
+    client: Client,
+    query: ResourceQuery,
+    mut on_event: impl FnMut(ListWatchEvent<T>),
+    mut on_failure: impl FnMut(&kube::Error),
+) where
     T: Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut failures = 0;
@@ -80,6 +92,7 @@ where
             Ok(()) => failures = 0,
             Err(error) => {
                 failures += 1;
+                on_failure(&error);
                 let pause = backoff(&query, failures);
                 warn!(resource = query.path, fields = query.field_selector, error = %error, ?pause, "watch failed; listing again");
                 tokio::time::sleep(pause).await;

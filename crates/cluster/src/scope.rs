@@ -1,7 +1,7 @@
 //! The part of the cluster that a watch covers.
 
 /// All namespaces, or one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     Cluster,
     Namespace(String),

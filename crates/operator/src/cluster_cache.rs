@@ -3,7 +3,7 @@
 mod hpas;
 mod objects;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -36,6 +36,14 @@ struct Cached {
     hpas: Hpas,
     /// Only targets of objects are cached, so that this does not grow with the cluster.
     targets: BTreeMap<ScaleTarget, CachedReplicas>,
+    /// The kinds of targets that may not be watched: what was read of their replicas may be outdated.
+    unwatched: BTreeSet<(TargetKind, Scope)>,
+}
+
+impl Cached {
+    fn is_unwatched(&self, target: &ScaleTarget) -> bool {
+        self.unwatched.iter().any(|(kind, scope)| *kind == target.kind && scope.includes(&target.key.namespace))
+    }
 }
 
 /// The cached replicas of a target.
@@ -154,14 +162,17 @@ impl ClusterCache {
 
     /// Caches a target from now on, and returns what is cached of it.
     pub fn track(&self, target: &ScaleTarget) -> CachedReplicas {
-        *self.lock().targets.entry(target.clone()).or_insert(CachedReplicas::Stale)
+        let mut cached = self.lock();
+        let replicas = *cached.targets.entry(target.clone()).or_insert(CachedReplicas::Stale);
+        if cached.is_unwatched(target) { CachedReplicas::Stale } else { replicas }
     }
 
     /// The replicas of a target, if they are cached.
     pub fn replicas_of(&self, target: &ScaleTarget) -> Option<i32> {
-        match self.lock().targets.get(target)? {
-            CachedReplicas::Known(replicas) => Some(*replicas),
-            CachedReplicas::Stale | CachedReplicas::Missing => None,
+        let cached = self.lock();
+        match cached.targets.get(target)? {
+            CachedReplicas::Known(replicas) if !cached.is_unwatched(target) => Some(*replicas),
+            _ => None,
         }
     }
 
@@ -219,6 +230,11 @@ impl ClusterCache {
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
 
+    /// Notes that a kind of targets may not be watched in this scope. The next list ends that.
+    pub fn record_unwatched(&self, kind: &TargetKind, scope: &Scope) {
+        self.lock().unwatched.insert((kind.clone(), scope.clone()));
+    }
+
     /// Applies an event of the watch of a kind of workloads in this scope.
     pub fn apply_workload_event(
         &self,
@@ -239,7 +255,8 @@ impl ClusterCache {
             ListWatchEvent::Listed(all) => {
                 let all: BTreeMap<ScaleTarget, CachedReplicas> =
                     all.iter().map(|one| (target(one), replicas(one))).collect();
-                let cached = self.lock();
+                let mut cached = self.lock();
+                cached.unwatched.remove(&(kind.clone(), scope.clone()));
                 let tracked = cached
                     .targets
                     .keys()
@@ -333,6 +350,21 @@ mod tests {
         cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Deleted(object(10, 1)));
         cache.record_written_object(object(9, 1));
         assert_eq!(version(), None, "what is gone stays gone");
+    }
+
+    #[test]
+    fn the_replicas_of_a_target_that_cannot_be_watched_are_read_each_time() {
+        let (cache, _) = cluster_cache();
+        let target = crate::test_cluster::deployment("shop", "web");
+        assert_eq!(cache.track(&target), CachedReplicas::Stale);
+        cache.record_replicas(&target, CachedReplicas::Known(3));
+        assert_eq!((cache.track(&target), cache.replicas_of(&target)), (CachedReplicas::Known(3), Some(3)));
+        cache.record_unwatched(&target.kind, &Scope::Namespace("other".to_owned()));
+        assert_eq!(cache.replicas_of(&target), Some(3), "only another namespace is not watched");
+        cache.record_unwatched(&target.kind, &Scope::Cluster);
+        assert_eq!((cache.track(&target), cache.replicas_of(&target)), (CachedReplicas::Stale, None));
+        cache.apply_workload_event(&Scope::Cluster, &target.kind, ReplicasIn::Spec, ListWatchEvent::Listed(vec![]));
+        assert_eq!(cache.track(&target), CachedReplicas::Missing, "the list shows it");
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
-use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, Scope, TargetKind, list_watch};
+use kedge_cluster::api_error::is_denied;
+use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, Scope, TargetKind, list_watch_reporting};
 use kube::Client;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
@@ -73,11 +74,16 @@ impl ClusterWatches {
         }
         let projection = if replicas_in == ReplicasIn::Spec { Projection::Object } else { Projection::Metadata };
         for scope in self.scopes.clone() {
-            let (cluster, kind) = (self.cluster.clone(), kind.clone());
             let path = scope.path(&kind.prefix(), &kind.resource);
-            self.spawn::<Workload>(path, None, projection, move |event| {
-                cluster.apply_workload_event(&scope, &kind, replicas_in, event)
-            });
+            let (cluster, of_kind, within) = (self.cluster.clone(), kind.clone(), scope.clone());
+            let on_failure = move |error: &kube::Error| {
+                if is_denied(error) {
+                    cluster.record_unwatched(&of_kind, &within);
+                }
+            };
+            let (cluster, kind) = (self.cluster.clone(), kind.clone());
+            let apply = move |event| cluster.apply_workload_event(&scope, &kind, replicas_in, event);
+            self.spawn_reporting::<Workload>(path, None, projection, apply, on_failure);
         }
     }
 
@@ -86,7 +92,20 @@ impl ClusterWatches {
         path: String,
         selector: Option<String>,
         projection: Projection,
+        apply: impl FnMut(ListWatchEvent<T>) + Send + 'static,
+    ) where
+        T: Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + 'static,
+    {
+        self.spawn_reporting(path, selector, projection, apply, |_| {});
+    }
+
+    fn spawn_reporting<T>(
+        &self,
+        path: String,
+        selector: Option<String>,
+        projection: Projection,
         mut apply: impl FnMut(ListWatchEvent<T>) + Send + 'static,
+        on_failure: impl FnMut(&kube::Error) + Send + 'static,
     ) where
         T: Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
@@ -101,6 +120,9 @@ impl ClusterWatches {
         };
         let client = self.client.clone();
         let query = ResourceQuery { path, label_selector: selector, field_selector: None, projection };
-        self.tasks.lock().expect("no holder of the lock panics").spawn(list_watch(client, query, on_event));
+        self.tasks
+            .lock()
+            .expect("no holder of the lock panics")
+            .spawn(list_watch_reporting(client, query, on_event, on_failure));
     }
 }
