@@ -14,6 +14,8 @@ mod faults;
 mod formulas;
 #[path = "scaling/hpas.rs"]
 mod hpas;
+#[path = "scaling/hung_sources.rs"]
+mod hung_sources;
 #[path = "scaling/kills.rs"]
 mod kills;
 #[path = "scaling/load.rs"]

@@ -36,6 +36,7 @@ use kedge_cluster::NamespacedName;
 use kedge_core::credentials::{CredentialError, Reference, ReferenceKind};
 use kedge_scalers::http::exchange::Exchange;
 use kube::Client;
+use tokio::sync::Semaphore;
 
 pub use references::References;
 pub use resolve::{Resolution, Resolved};
@@ -103,6 +104,14 @@ pub struct Credentials {
     pub references: Arc<References>,
     /// The way to stores outside the cluster.
     pub exchange: Exchange,
+    /// One permit for each read in flight.
+    pub reads_at_once: Arc<Semaphore>,
+}
+
+impl Credentials {
+    pub fn new(client: Client, settings: Settings, references: Arc<References>, exchange: Exchange) -> Self {
+        Self { client, settings, references, exchange, reads_at_once: Arc::new(Semaphore::new(read::READS_AT_ONCE)) }
+    }
 }
 
 #[cfg(test)]

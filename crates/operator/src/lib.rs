@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`operator`] | wiring, leader election, start and stop |
 //! | `workers` | the reconciles in progress |
+//! | `slots` | how many of them work on the cluster at once |
 //! | `panics` | confining a panic to one object |
 //! | [`work_queue`] | which object is due when |
 //! | [`scaled_object`] | the controller of ScaledObjects: reconcile, poll, HPA, status, pause, finalizer |
 //! | [`scaled_job`] | ScaledJobs, which are not run yet |
 //! | [`readings`] | the readings service, which the reconciler and the metrics API share |
 //! | [`scalers_cache`] | the scalers of every object and their newest readings; queries of sources |
+//! | [`query_limits`] | how many queries may be in flight |
 //! | [`scalers_builder`] | building the scalers of an object |
 //! | [`scalable`] | the kind-neutral view of an object with triggers |
 //! | `validation` | the check of a spec before it is used |
@@ -32,12 +34,14 @@ pub mod metrics_source;
 pub mod operator;
 mod panics;
 pub mod push_listener;
+pub mod query_limits;
 pub mod readings;
 pub mod scalable;
 pub mod scaled_job;
 pub mod scaled_object;
 pub mod scalers_builder;
 pub mod scalers_cache;
+mod slots;
 pub mod telemetry;
 mod validation;
 pub mod work_queue;

@@ -24,10 +24,12 @@ use crate::credentials::usage::{Usage, WatchCoverage};
 use crate::credentials::{self, Credentials, References};
 use crate::leadership::Leadership;
 use crate::metrics_source::ReadingsSource;
+use crate::query_limits::QueryLimits;
 use crate::readings::Readings;
 use crate::scaled_job::report_unsupported;
 use crate::scaled_object::Reconciler;
 use crate::scalers_builder::ScalersBuilder;
+use crate::slots::Slots;
 use crate::telemetry::Telemetry;
 use crate::work_queue::WorkQueue;
 use crate::workers::Workers;
@@ -100,18 +102,17 @@ impl Operator {
         let telemetry = Arc::new(Telemetry::new(&settings.version));
         let leadership = Arc::new(Leadership::default());
         let targets = Arc::new(ScaleTargets::new(client.clone()));
-        let credentials = Arc::new(Credentials {
-            client: client.clone(),
-            references: References::start(client.clone(), queue.clone(), &scopes),
-            exchange: registry.exchange(),
-            settings: settings.credentials.clone(),
-        });
+        let references = References::start(client.clone(), queue.clone(), &scopes);
+        let credentials =
+            Credentials::new(client.clone(), settings.credentials.clone(), references, registry.exchange());
+        let credentials = Arc::new(credentials);
         let builder = ScalersBuilder {
             registry,
             telemetry: telemetry.clone(),
             credentials,
             queue: queue.clone(),
             leadership: leadership.clone(),
+            query_limits: QueryLimits::default(),
         };
         let readings = Readings::new(clock.clone(), cluster.clone(), targets.clone(), builder, leadership);
         let reconciler = Arc::new(Reconciler {
@@ -198,7 +199,9 @@ impl Operator {
         let mut tasks = JoinSet::new();
         tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone()));
         tasks.spawn(self.usage.clone().run());
-        let mut workers = Workers::default();
+        let (mut workers, slots) = (Workers::default(), Slots::new(self.concurrency));
+        // The object that waits for a slot.
+        let mut due = None;
         let ended = loop {
             tokio::select! {
                 biased;
@@ -207,16 +210,19 @@ impl Operator {
                 Some(done) = workers.running.join_next(), if !workers.running.is_empty() => {
                     workers.finish(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
                 }
-                key = self.queue.next(), if workers.running.len() < self.concurrency => {
-                    workers.start(key, &self.reconciler);
+                slot = slots.acquire(), if due.is_some() => {
+                    if let Some(key) = due.take() {
+                        workers.start(key, slot, &self.reconciler);
+                    }
                 }
+                key = self.queue.next(), if due.is_none() => due = workers.take_idle(key),
             }
         };
         if ended == Ended::Stopped {
             tokio::select! {
                 biased;
                 () = &mut lost => {}
-                () = self.stop(&mut workers) => {}
+                () = self.stop(&mut workers, &slots) => {}
             }
         }
         // Nothing is written from here on.
@@ -228,8 +234,8 @@ impl Operator {
     }
 
     /// Lets reconciles end, and records when active objects were last active: the next leader counts from there.
-    async fn stop(&self, workers: &mut Workers) {
-        if tokio::time::timeout(STOP_WITHIN, workers.drain()).await.is_err() {
+    async fn stop(&self, workers: &mut Workers, slots: &Slots) {
+        if tokio::time::timeout(STOP_WITHIN, workers.drain(slots)).await.is_err() {
             warn!("some reconciles did not end in time");
         }
         let active = workers.states.iter().filter_map(|(key, state)| Some((key, state.last_seen_active()?)));

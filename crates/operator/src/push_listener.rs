@@ -1,7 +1,7 @@
 //! Push sources: each is listened to as long as a cached trigger holds its listener, and its events make the object due at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -23,7 +23,9 @@ pub struct PushListener {
 #[derive(Debug, Default)]
 struct PendingEvents {
     active: AtomicBool,
-    metrics_changed: AtomicBool,
+    /// How often the source announced other metrics, and how many of these announcements were handled.
+    metrics_changes: AtomicU64,
+    metrics_handled: AtomicU64,
 }
 
 impl PushListener {
@@ -33,36 +35,41 @@ impl PushListener {
         let received = pending.clone();
         let task = tokio::spawn(async move {
             while let Some(event) = events.next().await {
-                let flag = match event {
-                    PushEvent::Activity(Activity::Active) => &received.active,
-                    PushEvent::Specs(_) => &received.metrics_changed,
+                match event {
+                    PushEvent::Activity(Activity::Active) => received.active.store(true, Ordering::Release),
+                    PushEvent::Specs(_) => drop(received.metrics_changes.fetch_add(1, Ordering::AcqRel)),
                     // KEDA: only polls find that there is no more work.
                     PushEvent::Activity(Activity::Inactive) => continue,
                     PushEvent::Failed(error) => {
                         debug!(namespace = key.namespace, name = key.name, error = %error, "push stream failed");
                         continue;
                     }
-                };
-                flag.store(true, Ordering::Release);
+                }
                 queue.add_now(key.clone());
             }
         });
         Self { pending, task }
     }
 
-    /// Whether an event is pending.
-    pub fn has_pending(&self) -> bool {
-        self.pending.active.load(Ordering::Acquire) || self.pending.metrics_changed.load(Ordering::Acquire)
+    /// Whether the source reported work that no reconcile has acted on.
+    pub fn is_active(&self) -> bool {
+        self.pending.active.load(Ordering::Acquire)
     }
 
-    /// Takes the event that there is work.
-    pub fn take_active(&self) -> bool {
-        self.pending.active.swap(false, Ordering::AcqRel)
+    /// Notes that a reconcile has acted on the work.
+    pub fn clear_active(&self) {
+        self.pending.active.store(false, Ordering::Release);
     }
 
-    /// Takes the event that the source has other metrics now.
-    pub fn take_metrics_changed(&self) -> bool {
-        self.pending.metrics_changed.swap(false, Ordering::AcqRel)
+    /// The number of the last announcement of other metrics, if it was not handled.
+    pub fn metrics_change(&self) -> Option<u64> {
+        let change = self.pending.metrics_changes.load(Ordering::Acquire);
+        (change != self.pending.metrics_handled.load(Ordering::Acquire)).then_some(change)
+    }
+
+    /// Notes that the announcements up to this number were handled.
+    pub fn handle_metrics_change(&self, change: u64) {
+        self.pending.metrics_handled.store(change, Ordering::Release);
     }
 }
 
@@ -86,10 +93,18 @@ mod tests {
         sender.unbounded_send(PushEvent::Activity(Activity::Inactive)).unwrap();
         sender.unbounded_send(PushEvent::Activity(Activity::Active)).unwrap();
         assert_eq!(queue.next().await, key);
-        assert!(push.has_pending() && push.take_active() && !push.take_active() && !push.take_metrics_changed());
+        assert!(push.is_active() && push.metrics_change().is_none());
+        push.clear_active();
+        assert!(!push.is_active());
         sender.unbounded_send(PushEvent::Specs(Vec::new())).unwrap();
         assert_eq!(queue.next().await, key);
-        assert!(push.has_pending() && push.take_metrics_changed() && !push.has_pending());
+        let change = push.metrics_change().unwrap();
+        sender.unbounded_send(PushEvent::Specs(Vec::new())).unwrap();
+        assert_eq!(queue.next().await, key);
+        push.handle_metrics_change(change);
+        let later = push.metrics_change().unwrap();
+        push.handle_metrics_change(later);
+        assert!(later > change && push.metrics_change().is_none());
         drop(push);
         while !sender.is_closed() {
             tokio::task::yield_now().await;

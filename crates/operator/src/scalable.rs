@@ -1,6 +1,7 @@
 //! The kind-neutral view of an object that Kedge scales: as much as building its scalers needs, whatever its kind.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kedge_api::ScaledObject;
 use kedge_api::scaled_object::{Fallback, HealthStatus, ScaledObjectSpec};
@@ -8,6 +9,7 @@ use kedge_api::trigger::Trigger;
 use kedge_cluster::ObjectKey;
 use kedge_core::fallback::{Failures, usable_fallback};
 use kedge_core::formula::settings::{self, Composite};
+use kedge_core::policy::polling_interval;
 use kedge_scalers::registry;
 
 /// An object with triggers.
@@ -16,6 +18,7 @@ pub struct Scalable<'a> {
     pub key: ObjectKey,
     pub uid: Option<&'a str>,
     pub generation: Option<i64>,
+    pub polling_interval: Duration,
     pub triggers: &'a [Trigger],
     /// The fallback, if its numbers are valid.
     pub fallback: Option<&'a Fallback>,
@@ -54,6 +57,7 @@ impl<'a> From<&'a ScaledObject> for Scalable<'a> {
             key: ObjectKey::from(object),
             uid: meta.uid.as_deref(),
             generation: meta.generation,
+            polling_interval: polling_interval(spec),
             triggers: &spec.triggers,
             fallback: usable_fallback(spec),
             declares_fallback: spec.fallback.is_some(),

@@ -7,6 +7,7 @@
 //! | `target` | finding the target |
 //! | `scalers` | the scalers of the object, and the events about them |
 //! | `poll` | polling the triggers: readings, activity, decision |
+//! | `push` | acting on a push |
 //! | `scale` | the step between zero and the minimum that was decided |
 //! | `hpa` | the HPA of the object |
 //! | `status` | writing the status, and the events about its changes |
@@ -18,6 +19,7 @@ mod finalizer;
 mod hpa;
 mod pause;
 mod poll;
+mod push;
 pub mod reconcile;
 mod scale;
 mod scalers;
@@ -61,6 +63,9 @@ pub(crate) enum ReconcileError {
     Api { what: &'static str, source: Box<kube::Error> },
     #[error("the ScaledObject was changed during the reconcile")]
     Changed,
+    /// The wait for sources was given up, and the object is due again.
+    #[error("the wait for sources was interrupted")]
+    Interrupted,
 }
 
 impl ReconcileError {
@@ -69,7 +74,7 @@ impl ReconcileError {
         match self {
             Self::Changed => true,
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
-            Self::Target(_) => false,
+            Self::Target(_) | Self::Interrupted => false,
         }
     }
 
@@ -82,7 +87,7 @@ impl ReconcileError {
                 | TargetError::Discovery { source, .. },
             )
             | Self::Api { source, .. } => is_denied(source),
-            Self::Target(_) | Self::Changed => false,
+            Self::Target(_) | Self::Changed | Self::Interrupted => false,
         }
     }
 

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::credentials::{Credentials, Resolved};
 use crate::leadership::Leadership;
 use crate::push_listener::PushListener;
+use crate::query_limits::QueryLimits;
 use crate::scalable::Scalable;
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, NotBuilt, ObjectScalers, Service};
 use crate::telemetry::Telemetry;
@@ -34,6 +35,7 @@ pub struct ScalersBuilder {
     /// Where objects become due whose push sources send an event.
     pub queue: Arc<WorkQueue<ObjectKey>>,
     pub leadership: Arc<Leadership>,
+    pub query_limits: QueryLimits,
 }
 
 /// The pause before credentials that could not be read are resolved again, and sources that did not describe their metrics are queried
@@ -81,9 +83,13 @@ impl ScalersBuilder {
     /// Rebuilds the triggers whose sources did not describe their metrics, or announced other ones. `None` where nothing changed.
     pub async fn rebuild_changed(&self, object: &Scalable<'_>, scalers: &ObjectScalers) -> Option<Arc<ObjectScalers>> {
         let earlier = Earlier { scalers: Some(scalers), hpa: None };
+        let changes: Vec<_> =
+            scalers.push_listeners().filter_map(|push| Some((push, push.metrics_change()?))).collect();
         // All at once: a source that hangs must not delay the others.
         let rebuilt = scalers.triggers.iter().map(|trigger| self.rebuild_trigger(object, trigger, earlier));
         let rebuilt = join_all(rebuilt).await;
+        // Not before: the wait may be given up.
+        changes.into_iter().for_each(|(push, change)| push.handle_metrics_change(change));
         let is_changed = rebuilt.iter().any(Option::is_some);
         let triggers = scalers.triggers.iter().zip(rebuilt);
         let triggers = triggers.map(|(old, new)| new.map_or_else(|| old.clone(), Arc::new)).collect();
@@ -114,7 +120,7 @@ impl ScalersBuilder {
         earlier: Earlier<'_>,
     ) -> Option<CachedTrigger> {
         let scaler = trigger.scaler.as_ref().ok()?;
-        trigger.push.as_ref().filter(|push| push.take_metrics_changed())?;
+        trigger.push.as_ref().and_then(|push| push.metrics_change())?;
         // A source that does not answer now announces the change again.
         let specs = scaler.describe().await.ok().filter(|specs| *specs != trigger.specs)?;
         let described = describe(object, earlier, &specs);
@@ -127,6 +133,7 @@ impl ScalersBuilder {
             specs,
             metrics: described,
             service: trigger.service,
+            query_limit: trigger.query_limit.clone(),
             push: trigger.push.clone(),
             credentials: trigger.credentials.clone(),
         })
@@ -147,6 +154,9 @@ impl ScalersBuilder {
             generation: object.generation.unwrap_or_default(),
             fallback: object.fallback.cloned(),
             triggers,
+            // A source that is slower than the polls would be queried all the time.
+            query_limit: object.polling_interval.max(self.registry.default_timeout()),
+            first_answer_limit: self.registry.default_timeout(),
             composite: object.composite(),
             credentials,
             refresh_at,
@@ -174,7 +184,9 @@ impl ScalersBuilder {
         let push = scaler.as_ref().ok().and_then(|scaler| self.listen(object, scaler));
         let service = if trigger.use_cached_metrics == Some(true) { Service::LastPoll } else { Service::Live };
         let (trigger_type, name) = (trigger.r#type.clone(), trigger.name.clone());
-        CachedTrigger { index, trigger_type, name, scaler, specs, metrics, service, push, credentials }
+        let host = scaler.as_ref().ok().and_then(|scaler| scaler.host());
+        let query_limit = host.map(|host| self.query_limits.limit(&object.key.namespace, host));
+        CachedTrigger { index, trigger_type, name, scaler, specs, metrics, service, query_limit, push, credentials }
     }
 
     /// Listens to a push source. Only the leader does.

@@ -6,6 +6,7 @@
 
 pub mod composite;
 mod metric;
+mod waiting;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,11 +21,12 @@ use kedge_core::conditions::FallbackState;
 use kedge_core::fallback::MetricHealth;
 use kedge_core::formula::settings::Composite;
 use kedge_scalers::Scaler;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::credentials::Resolved;
 use crate::panics::without_panic;
 use crate::push_listener::PushListener;
+use crate::query_limits::QueryLimit;
 use crate::scalable::Scalable;
 use crate::telemetry::{Telemetry, TriggerLabels};
 use crate::work_queue::WorkQueue;
@@ -48,6 +50,10 @@ pub struct ObjectScalers {
     pub fallback: Option<Fallback>,
     /// Shared with the previous entry where nothing changed for them.
     pub triggers: Vec<Arc<CachedTrigger>>,
+    /// How long a query may take at most, whatever timeout the trigger has.
+    pub query_limit: Duration,
+    /// How long the metrics API waits for the first answer of a source.
+    pub first_answer_limit: Duration,
     /// The one metric that the HPA sees in place of the external ones, where there is a formula.
     pub composite: Option<Composite>,
     pub telemetry: Arc<Telemetry>,
@@ -73,6 +79,8 @@ pub struct CachedTrigger {
     /// The external ones among them.
     pub metrics: Vec<Arc<ExternalMetric>>,
     pub service: Service,
+    /// The limit of queries to its host, if it has one.
+    pub query_limit: Option<Arc<QueryLimit>>,
     /// The listener of a push source.
     pub push: Option<Arc<PushListener>>,
     /// The credentials that the scaler was built with.
@@ -158,9 +166,18 @@ impl ObjectScalers {
         self.triggers.iter().find(|trigger| trigger.index == index && trigger.trigger_type == trigger_type)
     }
 
-    /// Whether a push source has sent an event that no reconcile has handled.
-    pub fn has_pending_push(&self) -> bool {
-        self.triggers.iter().filter_map(|trigger| trigger.push.as_ref()).any(|push| push.has_pending())
+    pub(crate) fn push_listeners(&self) -> impl Iterator<Item = &Arc<PushListener>> {
+        self.triggers.iter().filter_map(|trigger| trigger.push.as_ref())
+    }
+
+    /// Whether a push source reported work that no reconcile has acted on.
+    pub fn is_pushed(&self) -> bool {
+        self.push_listeners().any(|push| push.is_active())
+    }
+
+    /// Whether a push source announced other metrics.
+    pub fn has_changed_metrics(&self) -> bool {
+        self.push_listeners().any(|push| push.metrics_change().is_some())
     }
 
     /// The indexes of the triggers that are built.
@@ -190,7 +207,7 @@ impl ObjectScalers {
         self.telemetry.drop_series(&self.key, &labels);
     }
 
-    /// A reading of at most this age, or a new one.
+    /// A reading of at most this age, or a new one. The metrics API does not wait for a source that hangs.
     pub async fn read(
         self: &Arc<Self>,
         trigger: &Arc<CachedTrigger>,
@@ -202,7 +219,15 @@ impl ObjectScalers {
         match &trigger.scaler {
             Ok(scaler) => {
                 let query = || self.query(trigger, metric, scaler, requester, clock);
-                metric.cached_or_queried(age_max, query).await
+                let wait_max = match requester {
+                    Requester::ScaleLoop => None,
+                    Requester::MetricsApi => metric.wait_max(self.first_answer_limit),
+                };
+                let reading = metric.cached_or_queried(age_max, query);
+                match wait_max {
+                    None => reading.await,
+                    Some(limit) => timeout(limit, reading).await.unwrap_or_else(|_| metric.not_awaited(clock)),
+                }
             }
             Err(why) => metric.last().unwrap_or_else(|| Reading::not_built(why, clock)),
         }
@@ -221,8 +246,16 @@ impl ObjectScalers {
         let clock = clock.clone();
         let query = tokio::spawn(async move {
             let (started, wall) = (Instant::now(), clock.now());
-            let read = without_panic(async { scaler.read(&metric.name, wall).await }).await;
-            let answer = read.map_or(Err(Failure::Panicked), |read| read.map_err(Failure::Source));
+            let limit = scalers.query_limit;
+            let read = without_panic(async {
+                let _permit = match &trigger.query_limit {
+                    Some(limit) => Some(limit.acquire(metric.last_answer()).await),
+                    None => None,
+                };
+                scaler.read(&metric.name, wall).await.map_err(Failure::Source)
+            });
+            let read = timeout(limit, read).await;
+            let answer = read.map_or(Err(Failure::Late { limit }), |read| read.unwrap_or(Err(Failure::Panicked)));
             let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
             scalers.record(&trigger, &metric, &reading, requester);
             reading

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_cluster::{ObjectKey, instant_after};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::error;
 
 use crate::panics::{Panicked, without_panic};
 use crate::scaled_object::{ReconcileState, Reconciler};
+use crate::slots::{Slot, Slots};
 use crate::work_queue::WorkQueue;
 
 /// The pause of an object whose reconcile panicked.
@@ -23,23 +25,29 @@ pub(crate) type Reconciled = (ObjectKey, ReconcileState, Option<Instant>);
 #[derive(Default)]
 pub(crate) struct Workers {
     pub(crate) running: JoinSet<Reconciled>,
-    busy: BTreeSet<ObjectKey>,
+    /// The objects that are being reconciled, each with the signal that it is due again.
+    busy: BTreeMap<ObjectKey, Arc<Notify>>,
     /// Objects that became due during their reconcile.
     due_again: BTreeSet<ObjectKey>,
     pub(crate) states: BTreeMap<ObjectKey, ReconcileState>,
 }
 
 impl Workers {
-    /// Starts a reconcile, or notes that the object is due again if one is in progress.
-    pub(crate) fn start(&mut self, key: ObjectKey, reconciler: &Arc<Reconciler>) {
-        if !self.busy.insert(key.clone()) {
-            self.due_again.insert(key);
-            return;
-        }
+    /// Notes that an object is due again, if it is being reconciled; otherwise returns it.
+    pub(crate) fn take_idle(&mut self, key: ObjectKey) -> Option<ObjectKey> {
+        let Some(due_again) = self.busy.get(&key) else { return Some(key) };
+        due_again.notify_one();
+        self.due_again.insert(key);
+        None
+    }
+
+    /// Starts a reconcile of an object that is not being reconciled.
+    pub(crate) fn start(&mut self, key: ObjectKey, mut slot: Slot, reconciler: &Arc<Reconciler>) {
+        self.busy.insert(key.clone(), slot.due_again());
         let mut state = self.states.remove(&key).unwrap_or_default();
         let reconciler = reconciler.clone();
         self.running.spawn(async move {
-            let next = match without_panic(reconciler.reconcile(&key, &mut state)).await {
+            let next = match without_panic(reconciler.reconcile(&key, &mut state, &mut slot)).await {
                 Ok(next) => next,
                 Err(Panicked) => {
                     let (namespace, name) = (&key.namespace, &key.name);
@@ -67,8 +75,10 @@ impl Workers {
         }
     }
 
-    /// Waits for the reconciles in progress, and keeps their states.
-    pub(crate) async fn drain(&mut self) {
+    /// Waits for the reconciles in progress, and keeps their states. Sources are not waited for.
+    pub(crate) async fn drain(&mut self, slots: &Slots) {
+        slots.stop();
+        self.busy.values().for_each(|due_again| due_again.notify_one());
         while let Some(done) = self.running.join_next().await {
             if let Ok((key, state, _)) = done {
                 self.states.insert(key, state);

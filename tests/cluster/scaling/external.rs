@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::cluster;
 
 /// When the scale of a Deployment was written, by any client, from the API server's own log.
-fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<SystemTime> {
+pub(super) fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<SystemTime> {
     let log = namespace.audit_log();
     let place = format!("/namespaces/{}/deployments/{name}/scale", namespace.name);
     let written_at = |line: &str| -> Option<SystemTime> {

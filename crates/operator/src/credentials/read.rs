@@ -2,6 +2,7 @@
 //! version of what was read, so that a later change is noticed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as KubeSecret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -12,19 +13,28 @@ use kube::core::Request;
 use kube::{Client, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 /// The version of an object; `None` when it does not exist.
 pub type Version = Option<String>;
 
+/// How many objects are read at once, whoever needs them: scalers are built outside the slots of reconciles.
+pub const READS_AT_ONCE: usize = 32;
+
 /// What was read, and in which version.
-#[derive(Default)]
 #[allow(missing_debug_implementations)] // it holds nothing to look at
 pub struct Reads {
+    at_once: Arc<Semaphore>,
     versions: BTreeMap<Reference, Version>,
     contents: BTreeMap<Reference, ReferenceContent>,
 }
 
 impl Reads {
+    /// Nothing so far.
+    pub fn new(at_once: Arc<Semaphore>) -> Self {
+        Self { at_once, versions: BTreeMap::new(), contents: BTreeMap::new() }
+    }
+
     /// The versions of everything that was read so far.
     pub fn versions(self) -> BTreeMap<Reference, Version> {
         self.versions
@@ -47,6 +57,7 @@ impl Reads {
             |error: &kube::Error| CredentialError::Unreadable { what: reference.to_string(), problem: why(error) };
         let request = Request::new(path(reference)).get(&reference.name, &Default::default());
         let request = request.map_err(|error| unreadable(&kube::Error::BuildRequest(error)))?;
+        let _permit = self.at_once.acquire().await;
         let found = match client.request::<T>(request).await {
             Ok(found) => Some(found),
             Err(kube::Error::Api(status)) if status.code == 404 => None,

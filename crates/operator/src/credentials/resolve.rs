@@ -108,7 +108,7 @@ impl Credentials {
             container: object.env_source_container,
             namespace: &object.key.namespace,
             target,
-            reads: Reads::default(),
+            reads: Reads::new(self.reads_at_once.clone()),
             pod: None,
             refresh_in: None,
         }

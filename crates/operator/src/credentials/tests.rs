@@ -62,5 +62,5 @@ pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credent
     let queue = Arc::new(WorkQueue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
     let exchange = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();
-    (Credentials { client: cluster.client(), settings, references, exchange }, queue)
+    (Credentials::new(cluster.client(), settings, references, exchange), queue)
 }

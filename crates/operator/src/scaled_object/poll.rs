@@ -1,6 +1,6 @@
 //! One poll of the triggers: the readings, the activity that follows, and the decision.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kedge_api::ScaledObject;
@@ -22,17 +22,20 @@ use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
 use crate::scalers_cache::composite::{self, MetricReading};
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, FRESH, Failure, ObjectScalers, Reading, Requester};
+use crate::slots::Slot;
 
 /// What the readings of a poll contribute.
-struct Polled {
-    contributions: Vec<Contribution>,
+#[derive(Default)]
+pub(super) struct Polled {
+    pub(super) contributions: Vec<Contribution>,
     /// Whether each metric is active, by name.
-    active: BTreeMap<String, bool>,
+    pub(super) active: BTreeMap<String, bool>,
     /// Why the formula has no value, where a source is not the cause.
-    formula_error: Option<String>,
+    pub(super) formula_error: Option<String>,
 }
 
 impl Reconciler {
+    /// Reads the sources, without the slot, and decides.
     pub(super) async fn poll(
         &self,
         object: &ScaledObject,
@@ -40,19 +43,32 @@ impl Reconciler {
         target: &ScaleTarget,
         scalers: &Arc<ObjectScalers>,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<PollFacts, ReconcileError> {
         scalers.fail_unbuilt(&self.clock);
-        let readings = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock).await;
+        let sources = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock);
+        let readings = self.wait_for_sources(object, slot, sources).await?;
         let current = self.cached_replicas(target).await?;
-        let pushed = take_pushed(scalers);
         let mut polled = match &scalers.composite {
-            None => contributions(scalers, &readings, current, &pushed),
+            None => contributions(scalers, &readings, current),
             Some(composite) => self.composite_contributions(scalers, composite, &readings, target, current).await,
         };
-        if !pushed.is_empty() {
-            polled.contributions.push(Contribution::Active);
-        }
-        self.publish_failures(object, state, scalers, &readings, polled.formula_error).await;
+        self.publish_failures(object, state, scalers, &readings, polled.formula_error.take()).await;
+        self.conclude(object, policy, target, scalers, &polled, current, state).await
+    }
+
+    /// Decides by what was contributed, and applies the decision.
+    #[allow(clippy::too_many_arguments)] // all that a decision is made of
+    pub(super) async fn conclude(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        target: &ScaleTarget,
+        scalers: &ObjectScalers,
+        polled: &Polled,
+        current: Option<i32>,
+        state: &mut ReconcileState,
+    ) -> Result<PollFacts, ReconcileError> {
         let activity = activity(&polled.contributions);
         let history = self.next_history(object, policy, activity, state);
         let observe = |current: Option<i32>| Observation {
@@ -66,7 +82,7 @@ impl Reconciler {
             activity,
             triggers: if has_failed { TriggerHealth::SomeFailed } else { TriggerHealth::AllAnswered },
             decision,
-            active: status_activity(&readings, &polled.active),
+            active: status_activity(scalers, &polled.active),
             history,
         })
     }
@@ -117,7 +133,7 @@ impl Reconciler {
     }
 
     /// The replicas of the target: as its watch reports them, or read now if the watch only reported a change.
-    async fn cached_replicas(&self, target: &ScaleTarget) -> Result<Option<i32>, ReconcileError> {
+    pub(super) async fn cached_replicas(&self, target: &ScaleTarget) -> Result<Option<i32>, ReconcileError> {
         match self.cluster.track(target) {
             CachedReplicas::Known(replicas) => Ok(Some(replicas)),
             CachedReplicas::Missing => Ok(None),
@@ -145,9 +161,9 @@ impl Reconciler {
         let reason = if scalers.composite.is_some() { events::METRIC_SOURCE_FAILED } else { events::SCALER_FAILED };
         let sources = readings.iter().map(|(_, metric, reading)| {
             let failure = match &reading.answer {
-                Err(failure @ (Failure::Source(_) | Failure::Panicked)) => Some(failure.to_string()),
                 // A trigger that is not built is published when its scaler fails to build.
                 Ok(_) | Err(Failure::NotBuilt(_)) => None,
+                Err(failure) => Some(failure.to_string()),
             };
             (metric.name.as_str(), failure)
         });
@@ -164,25 +180,14 @@ impl Reconciler {
     }
 }
 
-/// The indexes of the triggers whose push source reported work since the last poll.
-fn take_pushed(scalers: &ObjectScalers) -> BTreeSet<usize> {
-    let pushed = |trigger: &&Arc<CachedTrigger>| trigger.push.as_ref().is_some_and(|push| push.take_active());
-    scalers.triggers.iter().filter(pushed).map(|trigger| trigger.index).collect()
-}
-
 /// What the triggers contribute where there is no formula.
-fn contributions(
-    scalers: &ObjectScalers,
-    readings: &[MetricReading<'_>],
-    current: Option<i32>,
-    pushed: &BTreeSet<usize>,
-) -> Polled {
+pub(super) fn contributions(scalers: &ObjectScalers, readings: &[MetricReading<'_>], current: Option<i32>) -> Polled {
     let mut active = BTreeMap::new();
     let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
     for (trigger, metric, reading) in readings {
         let (failures, fallback) = (metric.failures(), scalers.fallback.as_ref());
         let contribution = metric_contribution(metric_answer(reading), failures, fallback, current);
-        active.insert(metric.name.clone(), contribution.is_active() || pushed.contains(&trigger.index));
+        active.insert(metric.name.clone(), contribution.is_active());
         by_trigger.entry(trigger.index).or_default().push(contribution);
     }
     let contribution = |trigger: &Arc<CachedTrigger>| {
@@ -207,8 +212,7 @@ pub(super) fn trigger_state(trigger: &CachedTrigger) -> TriggerState {
 }
 
 /// The activity of each metric for the status. Where there is a formula, metrics have none of their own.
-fn status_activity(readings: &[MetricReading<'_>], active: &BTreeMap<String, bool>) -> BTreeMap<String, bool> {
-    let one =
-        |(_, metric, _): &MetricReading<'_>| (metric.name.clone(), active.get(&metric.name).copied().unwrap_or(false));
-    readings.iter().map(one).collect()
+fn status_activity(scalers: &ObjectScalers, active: &BTreeMap<String, bool>) -> BTreeMap<String, bool> {
+    let one = |name: &String| (name.clone(), active.get(name).copied().unwrap_or(false));
+    scalers.metrics().map(|(_, metric)| one(&metric.name)).collect()
 }

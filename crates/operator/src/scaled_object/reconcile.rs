@@ -18,6 +18,7 @@ use super::target::{FoundTarget, TargetStep};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::needs_reconcile;
 use crate::scalers_cache::ObjectScalers;
+use crate::slots::Slot;
 use crate::validation::check_spec;
 
 /// The first and the longest pause before a failed reconcile is retried.
@@ -79,7 +80,12 @@ impl Progress {
 
 impl Reconciler {
     /// Reconciles an object; returns when the next reconcile is due.
-    pub async fn reconcile(&self, key: &ObjectKey, state: &mut ReconcileState) -> Option<Instant> {
+    pub(crate) async fn reconcile(
+        &self,
+        key: &ObjectKey,
+        state: &mut ReconcileState,
+        slot: &mut Slot,
+    ) -> Option<Instant> {
         let Some(object) = self.cluster.object(key) else {
             self.forget(key, state);
             self.readings.leadership.forget(key);
@@ -89,17 +95,19 @@ impl Reconciler {
             self.forget(key, state);
             *state = ReconcileState::new(&object, self.clock.now());
         }
-        match self.reconcile_object(key, object, state).await {
+        match self.reconcile_object(key, object, state, slot).await {
             Ok(next) => {
                 state.failures = 0;
                 self.readings.leadership.record_reconciled(key);
                 next
             }
+            Err(ReconcileError::Interrupted) => {
+                state.schedule.poll_again();
+                None
+            }
             Err(error) if error.is_conflict() => {
                 debug!(namespace = key.namespace, name = key.name, error = %error, "conflict; reconciling again");
-                if state.schedule.next_at.is_some() {
-                    state.schedule.poll_at_once();
-                }
+                state.schedule.poll_again();
                 Some(instant_after(CONFLICT_PAUSE))
             }
             Err(error) => {
@@ -125,6 +133,7 @@ impl Reconciler {
         key: &ObjectKey,
         object: Arc<ScaledObject>,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<Option<Instant>, ReconcileError> {
         if object.metadata.deletion_timestamp.is_some() {
             self.finalize(key, &object, state).await?;
@@ -136,7 +145,10 @@ impl Reconciler {
         if policy.overrides.is_fully_paused() {
             return self.hold_paused(key, &object, &policy, state).await;
         }
-        let (progress, outcome) = self.run_steps(key, &mut object, &policy, state).await;
+        let (progress, outcome) = self.run_steps(key, &mut object, &policy, state, slot).await;
+        if let Err(error @ ReconcileError::Interrupted) = outcome {
+            return Err(error);
+        }
         if outcome.as_ref().is_err_and(ReconcileError::is_conflict) {
             return outcome.map(|()| None);
         }
@@ -153,6 +165,7 @@ impl Reconciler {
         object: &mut Arc<ScaledObject>,
         policy: &Policy,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Steps {
         let blocked = |blocked: Blocked, outcome| (Progress::Blocked(blocked), outcome);
         if let Some(invalid) = check_spec(&object.spec) {
@@ -184,11 +197,13 @@ impl Reconciler {
         if let Err(error) = self.record_target(object, &target).await {
             return blocked(Blocked { target: Some(target), ..Blocked::default() }, Err(error));
         }
-        let (scaled, outcome) = self.scale(key, object, policy, target, state).await;
-        (Progress::Scaled(scaled), outcome)
+        match self.scale(key, object, policy, target, state, slot).await {
+            Ok((scaled, outcome)) => (Progress::Scaled(scaled), outcome),
+            Err(error) => blocked(Blocked::default(), Err(error)),
+        }
     }
 
-    /// Ensures the scalers and the HPA, and polls when it is time.
+    /// Ensures the scalers and the HPA, and acts on a push, or polls when it is time. An error if the wait for sources was interrupted.
     async fn scale(
         &self,
         key: &ObjectKey,
@@ -196,12 +211,14 @@ impl Reconciler {
         policy: &Policy,
         target: FoundTarget,
         state: &mut ReconcileState,
-    ) -> (Scaled, Result<(), ReconcileError>) {
-        let mut scalers = self.ensure_scalers(object, &target.target, state).await;
+        slot: &mut Slot,
+    ) -> Result<(Scaled, Result<(), ReconcileError>), ReconcileError> {
+        let mut scalers = self.ensure_scalers(object, &target.target, state, slot).await?;
+        let is_pushed = scalers.is_pushed();
         let input = PollInput::new(object, &policy.overrides, &scalers);
-        let is_due = state.schedule.is_due(&input) || scalers.has_pending_push();
+        let is_due = !is_pushed && (state.schedule.is_due(&input) || scalers.has_changed_metrics());
         if is_due {
-            scalers = self.rebuild_scalers(object, scalers, state).await;
+            scalers = self.rebuild_scalers(object, scalers, state, slot).await?;
         }
         // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
         let ensured = self.ensure_hpa(object, &target.target, &scalers, state).await;
@@ -209,16 +226,40 @@ impl Reconciler {
             Ok(step) => (step, Ok(())),
             Err(error) => (HpaStep::NotWritten, Err(error)),
         };
-        let mut poll = None;
-        if is_due {
+        let polled = if is_pushed {
+            Some(self.act_on_push(object, policy, &target.target, &scalers, state).await)
+        } else if is_due {
             let input = PollInput::new(object, &policy.overrides, &scalers);
             self.telemetry.record_delay(key, state.schedule.start_poll(object, input));
-            match self.poll(object, policy, &target.target, &scalers, state).await {
-                Ok(facts) => poll = Some(facts),
-                Err(error) => outcome = Err(error),
-            }
-        }
-        (Scaled { target, scalers, hpa, poll }, outcome)
+            Some(self.poll(object, policy, &target.target, &scalers, state, slot).await)
+        } else {
+            None
+        };
+        let poll = polled.transpose().unwrap_or_else(|error| {
+            outcome = Err(error);
+            None
+        });
+        Ok((Scaled { target, scalers, hpa, poll }, outcome))
+    }
+
+    /// Waits for sources without the slot. Ends if the object changes meanwhile, or a source pushes: then it is reconciled again, and
+    /// joins the queries in flight.
+    pub(super) async fn wait_for_sources<T>(
+        &self,
+        object: &ScaledObject,
+        slot: &mut Slot,
+        sources: impl Future<Output = T>,
+    ) -> Result<T, ReconcileError> {
+        let key = ObjectKey::from(object);
+        let is_changed = || {
+            let now = self.cluster.object(&key);
+            now.is_none_or(|now| needs_reconcile(&object.metadata, &now.metadata))
+        };
+        let has_push = || {
+            let scalers = self.readings.get(&key);
+            scalers.is_some_and(|scalers| scalers.is_pushed() || scalers.has_changed_metrics())
+        };
+        slot.wait_outside(sources, || is_changed() || has_push()).await.ok_or(ReconcileError::Interrupted)
     }
 
     /// Confirms, before its target is written, that the object is unchanged: the watch may be behind, and a user may have paused it.
@@ -243,6 +284,8 @@ fn next_reconcile(object: &ScaledObject, state: &ReconcileState, progress: &Prog
             Some(instant_after(polling_interval(&object.spec).max(PROBLEM_RECHECK)))
         }
         Progress::Blocked(_) => state.schedule.next_at,
+        // A push came first.
+        Progress::Scaled(scaled) if scaled.scalers.has_changed_metrics() => Some(Instant::now()),
         Progress::Scaled(scaled) => state.schedule.next_at.into_iter().chain(scaled.scalers.refresh_at).min(),
     }
 }

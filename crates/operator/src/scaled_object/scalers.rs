@@ -7,9 +7,10 @@ use kedge_api::names::{conditions, events};
 use kedge_cluster::{EventType, ScaleTarget};
 use tracing::{debug, warn};
 
-use super::{ReconcileState, Reconciler};
+use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::readings::Ensured;
 use crate::scalers_cache::{CachedTrigger, ObjectScalers};
+use crate::slots::Slot;
 
 impl Reconciler {
     /// The scalers of the object, built for its generation and its credentials.
@@ -18,8 +19,9 @@ impl Reconciler {
         object: &ScaledObject,
         target: &ScaleTarget,
         state: &mut ReconcileState,
-    ) -> Arc<ObjectScalers> {
-        let ensured = self.readings.ensure(object, target).await;
+        slot: &mut Slot,
+    ) -> Result<Arc<ObjectScalers>, ReconcileError> {
+        let ensured = self.wait_for_sources(object, slot, self.readings.ensure(object, target)).await?;
         if let Ensured::Built { scalers, .. } = &ensured {
             let key = &scalers.key;
             debug!(namespace = key.namespace, name = key.name, generation = scalers.generation, "scalers built");
@@ -27,7 +29,7 @@ impl Reconciler {
         let scalers = self.publish_built(object, ensured, state).await;
         // They may have been built on demand, since this reconcile began.
         state.has_built_scalers = true;
-        scalers
+        Ok(scalers)
     }
 
     /// The scalers, after sources that did not describe their metrics were queried again.
@@ -36,9 +38,10 @@ impl Reconciler {
         object: &ScaledObject,
         scalers: Arc<ObjectScalers>,
         state: &mut ReconcileState,
-    ) -> Arc<ObjectScalers> {
-        let ensured = self.readings.rebuild_changed(object, scalers).await;
-        self.publish_built(object, ensured, state).await
+        slot: &mut Slot,
+    ) -> Result<Arc<ObjectScalers>, ReconcileError> {
+        let ensured = self.wait_for_sources(object, slot, self.readings.rebuild_changed(object, scalers)).await?;
+        Ok(self.publish_built(object, ensured, state).await)
     }
 
     /// Publishes what is new about scalers that were built.

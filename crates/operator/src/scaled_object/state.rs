@@ -115,6 +115,13 @@ impl PollSchedule {
         delay
     }
 
+    /// Makes the next reconcile poll, after one that did not finish.
+    pub(super) fn poll_again(&mut self) {
+        if self.next_at.is_some() {
+            self.poll_at_once();
+        }
+    }
+
     /// Makes the next reconcile poll.
     pub(super) fn poll_at_once(&mut self) {
         self.next_at = Some(Instant::now());

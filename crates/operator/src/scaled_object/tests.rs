@@ -1,5 +1,10 @@
 //! When objects are polled.
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kedge_scalers::http::connector::BoxStream;
+use kedge_scalers::{Connector, NoCluster, Registry};
 use serde_json::json;
 
 use super::state::FIRST_POLLS;
@@ -31,4 +36,58 @@ async fn a_new_process_activates_targets_soon_whatever_their_polling_interval() 
     assert_eq!(active(&cluster), OBJECTS);
     assert!(first < OBJECTS, "{first} at once");
     running.abort();
+}
+
+/// A registry whose sources accept a connection and never respond.
+fn silent_sources() -> Registry {
+    let connect = |_: http::Uri| -> BoxFuture<'static, std::io::Result<BoxStream>> { Box::pin(std::future::pending()) };
+    Registry::new(Default::default(), Connector::new(connect), Arc::new(NoCluster))
+}
+
+/// An object that is polled once an hour and whose source never responds.
+fn apply_hung(cluster: &TestCluster, name: &str) {
+    let metadata = json!({ "serverAddress": "http://silent:9090", "query": "up", "threshold": "1", "timeout": "10h" });
+    let triggers = json!([{ "type": "prometheus", "metadata": metadata }]);
+    cluster.apply_known(name, 3, json!({ "pollingInterval": 3600, "triggers": triggers }));
+}
+
+fn path(name: &str) -> String {
+    format!("/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects/{name}")
+}
+
+#[tokio::test(start_paused = true)]
+async fn sources_that_hang_delay_neither_other_objects_nor_changes_of_their_own() {
+    let cluster = TestCluster::new();
+    (0..OBJECTS).for_each(|index| apply_hung(&cluster, &format!("hung-{index}")));
+    let running = tokio::spawn(cluster.operator_with(silent_sources()).run(std::future::pending()));
+    tokio::time::sleep(2 * FIRST_POLLS).await;
+    // There is one slot for all of them.
+    cluster.apply_known("web", 0, json!({ "pollingInterval": 3600 }));
+    let replicas = |name: &str| {
+        let deployment = cluster.object(&format!("/apis/apps/v1/namespaces/shop/deployments/{name}")).unwrap();
+        deployment["spec"]["replicas"].clone()
+    };
+    tokio::time::sleep(FIRST_POLLS).await;
+    assert_eq!(replicas("web"), 1, "another object is polled");
+    let mut paused = cluster.object(&path("hung-1")).unwrap();
+    paused["metadata"]["annotations"] = json!({ "autoscaling.keda.sh/paused-replicas": "7" });
+    cluster.apply(&path("hung-1"), paused);
+    cluster.delete(&path("hung-2"));
+    tokio::time::sleep(FIRST_POLLS).await;
+    assert_eq!(replicas("hung-1"), 7, "a pause takes effect");
+    assert_eq!(cluster.object(&path("hung-2")), None, "a deletion ends");
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_stops_at_once_though_sources_hang() {
+    let cluster = TestCluster::new();
+    (0..OBJECTS).for_each(|index| apply_hung(&cluster, &format!("hung-{index}")));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = tokio::spawn(cluster.operator_with(silent_sources()).run(async { drop(stopped.await) }));
+    tokio::time::sleep(2 * FIRST_POLLS).await;
+    let started = tokio::time::Instant::now();
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+    assert!(started.elapsed().as_secs() < 1, "{:?}", started.elapsed());
 }

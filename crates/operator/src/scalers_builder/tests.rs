@@ -11,9 +11,10 @@ fn builder() -> ScalersBuilder {
     let client = TestCluster::new().client();
     let references = References::start(client.clone(), Arc::default(), &[]);
     let settings = crate::credentials::Settings::default();
-    let credentials = Arc::new(Credentials { client, settings, references, exchange: registry.exchange() });
-    let (queue, leadership) = (Arc::default(), Arc::default());
-    ScalersBuilder { registry, telemetry: Arc::new(Telemetry::new("test")), credentials, queue, leadership }
+    let credentials = Arc::new(Credentials::new(client, settings, references, registry.exchange()));
+    let (queue, leadership, query_limits) = (Arc::default(), Arc::default(), QueryLimits::default());
+    let telemetry = Arc::new(Telemetry::new("test"));
+    ScalersBuilder { registry, telemetry, credentials, queue, leadership, query_limits }
 }
 
 fn target() -> ScaleTarget {

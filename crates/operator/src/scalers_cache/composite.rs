@@ -29,6 +29,13 @@ impl ObjectScalers {
     }
 }
 
+impl ObjectScalers {
+    /// The last reading of each metric that was read.
+    pub fn last_readings(&self) -> Vec<MetricReading<'_>> {
+        self.metrics().filter_map(|(trigger, metric)| Some((trigger, metric, metric.last()?))).collect()
+    }
+}
+
 /// Evaluates the formula over these readings.
 pub fn evaluate(
     composite: &Composite,

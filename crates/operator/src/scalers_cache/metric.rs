@@ -14,6 +14,8 @@ use kedge_scalers::{Known, ReadError};
 use tokio::time::Instant;
 
 use super::NotBuilt;
+use super::waiting::wait_max;
+use crate::query_limits::LastAnswer;
 use kedge_cluster::Clock;
 
 /// One external metric of a trigger.
@@ -29,7 +31,14 @@ pub struct ExternalMetric {
 struct State {
     last: Option<Reading>,
     failures: Failures,
-    in_flight: Option<Shared<BoxFuture<'static, Reading>>>,
+    in_flight: Option<InFlight>,
+}
+
+/// A query that has not ended.
+#[derive(Debug)]
+struct InFlight {
+    started: Instant,
+    reading: Shared<BoxFuture<'static, Reading>>,
 }
 
 /// One answer of a source, or the reason for its absence.
@@ -51,6 +60,12 @@ pub enum Failure {
     NotBuilt(NotBuilt),
     #[error("the scaler panicked: this is a defect of Kedge, and its log has the place")]
     Panicked,
+    #[error(
+        "the source gave no answer within {limit:?}, which is the polling interval; raise pollingInterval, or lower the trigger's timeout"
+    )]
+    Late { limit: Duration },
+    #[error("the source has given no answer for {so_far:?}")]
+    Pending { so_far: Duration },
 }
 
 impl Reading {
@@ -84,6 +99,14 @@ impl ExternalMetric {
         self.state().last.is_some()
     }
 
+    /// The result of the last query.
+    pub(super) fn last_answer(&self) -> LastAnswer {
+        match self.state().last.as_ref().map(|last| &last.answer) {
+            Some(Err(_)) => LastAnswer::Failed,
+            Some(Ok(_)) | None => LastAnswer::AnsweredOrNotRead,
+        }
+    }
+
     pub(super) fn last(&self) -> Option<Reading> {
         self.state().last.clone()
     }
@@ -99,9 +122,27 @@ impl ExternalMetric {
             if let Some(reading) = state.last.as_ref().filter(|reading| reading.at.elapsed() <= age_max) {
                 return reading.clone();
             }
-            state.in_flight.get_or_insert_with(|| query().shared()).clone()
+            let start = || InFlight { started: Instant::now(), reading: query().shared() };
+            state.in_flight.get_or_insert_with(start).reading.clone()
         };
         in_flight.await
+    }
+
+    /// How long the metrics API waits for a reading; `None` if as long as the query takes.
+    pub(super) fn wait_max(&self, first_answer_limit: Duration) -> Option<Duration> {
+        let state = self.state();
+        let in_flight_for = state.in_flight.as_ref().map(|in_flight| in_flight.started.elapsed());
+        wait_max(state.last.as_ref(), in_flight_for, first_answer_limit)
+    }
+
+    /// The reading for a reader that does not wait any longer: the last failure, or that there is no answer yet.
+    pub(super) fn not_awaited(&self, clock: &Clock) -> Reading {
+        let state = self.state();
+        if let Some(failed) = state.last.as_ref().filter(|last| last.answer.is_err()) {
+            return failed.clone();
+        }
+        let so_far = state.in_flight.as_ref().map_or(Duration::ZERO, |in_flight| in_flight.started.elapsed());
+        Reading { answer: Err(Failure::Pending { so_far }), at: Instant::now(), wall: clock.now(), took: so_far }
     }
 
     /// Records a reading, which ends the query that it came from.

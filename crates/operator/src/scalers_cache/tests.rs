@@ -32,6 +32,20 @@ impl Scaler for Slow {
     }
 }
 
+/// A source that never answers.
+#[derive(Debug)]
+struct Hung;
+
+impl Scaler for Hung {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
 /// A source that answers while its switch is on.
 #[derive(Debug)]
 struct Switched(AtomicBool);
@@ -79,6 +93,7 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         specs: vec![spec],
         metrics: vec![Arc::new(metric)],
         service: Service::Live,
+        query_limit: None,
         push: None,
         credentials: Resolved::default(),
     };
@@ -88,6 +103,8 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         generation: 1,
         fallback: Some(Fallback { failure_threshold: 3, replicas: 1, behavior: None }),
         triggers: vec![Arc::new(trigger)],
+        query_limit: Duration::from_secs(30),
+        first_answer_limit: Duration::from_secs(3),
         composite: None,
         telemetry: Arc::new(Telemetry::new("test")),
         queue: Arc::default(),
@@ -97,9 +114,17 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
     })
 }
 
+fn scalers_of(scaler: Arc<dyn Scaler>) -> Arc<ObjectScalers> {
+    scalers(Ok(scaler))
+}
+
 async fn read(scalers: &Arc<ObjectScalers>) -> Reading {
+    read_for(scalers, Requester::ScaleLoop).await
+}
+
+async fn read_for(scalers: &Arc<ObjectScalers>, requester: Requester) -> Reading {
     let (trigger, metric) = scalers.metrics().next().unwrap();
-    scalers.read(trigger, metric, FRESH, Requester::ScaleLoop, &Clock::starting_at(DateTime::UNIX_EPOCH)).await
+    scalers.read(trigger, metric, FRESH, requester, &Clock::starting_at(DateTime::UNIX_EPOCH)).await
 }
 
 fn failures(scalers: &ObjectScalers) -> i32 {
@@ -140,6 +165,32 @@ async fn a_query_counts_though_no_reader_waits_for_it_any_more() {
     assert_eq!(failures(&scalers), 0);
     tokio::time::sleep(SLOW).await;
     assert_eq!(failures(&scalers), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_ends_after_the_polling_interval_whatever_the_source_does() {
+    let (scalers, started) = (scalers(Ok(Arc::new(Hung))), Instant::now());
+    let answer = read(&scalers).await.answer;
+    let limit = Duration::from_secs(30);
+    assert_eq!((answer, started.elapsed(), failures(&scalers)), (Err(Failure::Late { limit }), limit, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_metrics_api_does_not_wait_again_for_a_source_that_was_slow_to_fail() {
+    let scalers = scalers(Ok(slow(false)));
+    let serve = async || {
+        tokio::time::sleep(2 * FRESH).await;
+        let started = Instant::now();
+        assert!(read_for(&scalers, Requester::MetricsApi).await.answer.is_err());
+        started.elapsed()
+    };
+    assert_eq!(serve().await, SLOW, "the first failure is waited for");
+    assert_eq!(serve().await, Duration::from_millis(100));
+    tokio::time::sleep(SLOW).await;
+    assert_eq!(failures(&scalers), 2, "it counts, though it came later");
+    let hung = scalers_of(Arc::new(Hung));
+    let answer = read_for(&hung, Requester::MetricsApi).await.answer;
+    assert_eq!(answer.unwrap_err().to_string(), "the source has given no answer for 3s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,6 +35,7 @@ impl Rig {
             credentials: credentials.clone(),
             queue: queue.clone(),
             leadership: Arc::default(),
+            query_limits: Default::default(),
         };
         Self { cluster, credentials, queue, builder, target: target() }
     }
