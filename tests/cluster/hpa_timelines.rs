@@ -25,6 +25,8 @@ mod table;
 
 use real_cluster::RealCluster;
 use record::Record;
+use replay::Difference;
+use script::Timeline;
 
 /// How often a timeline is played at most, if the machine is too busy for an unambiguous record.
 const ROUNDS_MAX: usize = 12;
@@ -35,23 +37,55 @@ const FEW: usize = 8;
 /// How many timelines must have an unambiguous record to their end.
 const CLEAR_MIN: usize = 30;
 
+/// How often a timeline with a difference is played again. The plane computes the same from the same input, so a defect of it shows
+/// each time; what the record cannot show of the real controller, such as an old cache, does not.
+const REPEATS: usize = 2;
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_planes_autoscalers_write_what_the_real_controller_writes() {
-    let records = record_timelines().await;
-    let mut differences = Vec::new();
-    for record in &records {
-        differences.extend(replay::replay(record).await.unwrap());
-    }
+    let cluster = RealCluster::open("hpa-timelines").await.unwrap();
+    let records = record_timelines(&cluster).await;
     let syncs: usize = records.iter().map(|record| record.clear_syncs().len()).sum();
     let clear = records.iter().filter(|record| record.is_clear()).count();
     eprintln!("{syncs} syncs of {} timelines compared, {clear} of them to their end", records.len());
+    let mut differences = replay_all(&records).await;
+    for _ in 0..REPEATS {
+        eprintln!("{differences:#?}");
+        let differing: Vec<Timeline> = timelines_of(&records, &differences);
+        if differing.is_empty() {
+            break;
+        }
+        let records = cluster.play_all(&differing).await.unwrap();
+        let again = replay_all(&records).await;
+        differences.retain(|difference| {
+            let has_come_as_far = |record: &Record| {
+                record.timeline.name == difference.timeline && record.clear_syncs().len() > difference.sync
+            };
+            let differs_again = again.iter().any(|one| one.timeline == difference.timeline);
+            differs_again || !records.iter().any(has_come_as_far)
+        });
+    }
     assert_eq!(differences, []);
     assert!(clear >= CLEAR_MIN, "the machine was too busy: {clear} timelines are clear");
 }
 
+/// What differs between the controllers in these records.
+async fn replay_all(records: &[Record]) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for record in records {
+        differences.extend(replay::replay(record).await.unwrap());
+    }
+    differences
+}
+
+/// The timelines that have a difference.
+fn timelines_of(records: &[Record], differences: &[Difference]) -> Vec<Timeline> {
+    let has_difference = |timeline: &Timeline| differences.iter().any(|one| one.timeline == timeline.name);
+    records.iter().map(|record| &record.timeline).filter(|timeline| has_difference(timeline)).cloned().collect()
+}
+
 /// Plays and records every timeline, again while its record is ambiguous.
-async fn record_timelines() -> Vec<Record> {
-    let cluster = RealCluster::open("hpa-timelines").await.unwrap();
+async fn record_timelines(cluster: &RealCluster) -> Vec<Record> {
     let (mut records, mut left) = (Vec::new(), table::timelines());
     for round in 1..=ROUNDS_MAX {
         let at_once = if round == 1 { left.len() } else { FEW };
