@@ -119,6 +119,7 @@ pub struct Rollout {
 #[serde(rename_all = "lowercase")]
 pub enum RolloutStrategy {
     Gradual,
+    #[serde(alias = "")]
     Immediate,
 }
 
@@ -128,6 +129,7 @@ pub enum RolloutStrategy {
 #[serde(rename_all = "lowercase")]
 pub enum RolloutPropagation {
     Foreground,
+    #[serde(alias = "")]
     Background,
 }
 
@@ -159,6 +161,7 @@ pub struct ScalingStrategy {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "lowercase")]
 pub enum ScalingStrategyName {
+    #[serde(alias = "")]
     Default,
     Custom,
     Accurate,
@@ -173,6 +176,7 @@ pub enum MultipleScalersCalculation {
     Min,
     Avg,
     Sum,
+    #[serde(alias = "")]
     Max,
 }
 

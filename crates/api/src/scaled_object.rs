@@ -147,6 +147,7 @@ pub struct Fallback {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub enum FallbackBehavior {
+    #[serde(alias = "")]
     Static,
     CurrentReplicas,
     CurrentReplicasIfHigher,

@@ -53,6 +53,7 @@ pub struct AuthenticationRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum AuthenticationKind {
+    #[serde(alias = "")]
     TriggerAuthentication,
     ClusterTriggerAuthentication,
 }

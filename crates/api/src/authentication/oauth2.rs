@@ -39,5 +39,6 @@ pub struct OAuth2 {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 pub enum OAuth2Type {
+    #[serde(alias = "")]
     ClientCredentials,
 }

@@ -42,6 +42,7 @@ pub enum PodIdentityProvider {
     Gcp,
     Aws,
     AwsEks,
+    #[serde(alias = "")]
     None,
 }
 
@@ -50,6 +51,7 @@ pub enum PodIdentityProvider {
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 #[serde(rename_all = "lowercase")]
 pub enum IdentityOwner {
+    #[serde(alias = "")]
     Keda,
     Workload,
 }

@@ -114,6 +114,7 @@ pub struct ScalingModifiers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum ModifierMetricType {
+    #[serde(alias = "")]
     AverageValue,
     Value,
 }
