@@ -38,6 +38,7 @@
 mod auth;
 pub mod cloud_environment;
 pub mod cluster;
+pub mod credential_file;
 mod cron;
 pub mod error;
 pub mod external;

@@ -1,36 +1,30 @@
 //! Files that hold a token of a service account. An authentication object may name any file of the operator's: only what
 //! certainly is such a token leaves the operator.
 
-use std::fs;
-use std::io::Read;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_core::credentials::CredentialError;
 use kedge_core::secret::Secret;
+use kedge_scalers::credential_file;
 
 /// Where a pod finds its own token.
 pub(super) const OWN_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-const BYTES_MAX: u64 = 1024 * 1024;
-
 /// The token in a file.
-pub(super) fn read(path: &str, place: &str) -> Result<Secret, CredentialError> {
+pub(super) async fn read(path: &str, place: &str) -> Result<Secret, CredentialError> {
     let wrong = |problem: &str| {
         let remedy = "name a file with a token of a service account, or use credential.serviceAccountName";
-        CredentialError::invalid(place, format!("signs in with the file {path:?}, which {problem}"), remedy)
+        CredentialError::invalid(
+            place,
+            format!("signs in with the file {path:?}, which is not usable: {problem}"),
+            remedy,
+        )
     };
-    let file = fs::File::open(path).map_err(|_| wrong("cannot be opened"))?;
-    let about = file.metadata().map_err(|_| wrong("cannot be opened"))?;
-    if !about.is_file() || about.len() > BYTES_MAX {
-        return Err(wrong("is not a file of at most 1 MiB"));
-    }
-    let mut text = String::new();
-    file.take(BYTES_MAX).read_to_string(&mut text).map_err(|_| wrong("does not hold text"))?;
+    let text = credential_file::read(path).await.map_err(|problem| wrong(&problem))?;
     let token = text.trim();
     match is_service_account_token(token) {
         true => Ok(Secret::new(token)),
-        false => Err(wrong("does not hold a token of a service account")),
+        false => Err(wrong("it does not hold a token of a service account")),
     }
 }
 
@@ -47,6 +41,8 @@ fn is_service_account_token(token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn token(claims: &str) -> String {
@@ -68,17 +64,17 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_file_that_is_none_is_named_and_not_quoted() {
+    #[tokio::test]
+    async fn a_file_that_is_none_is_named_and_not_quoted() {
         let path = std::env::temp_dir().join(format!("kedge-jwt-{}", std::process::id()));
         fs::write(&path, "hunter2").unwrap();
-        let text = read(path.to_str().unwrap(), "`hashiCorpVault`").unwrap_err().to_string();
+        let text = read(path.to_str().unwrap(), "`hashiCorpVault`").await.unwrap_err().to_string();
         assert!(text.contains("does not hold a token") && !text.contains("hunter2"), "{text}");
         fs::write(&path, format!("{}\n", token(r#"{"sub": "system:serviceaccount:a:b"}"#))).unwrap();
-        assert!(read(path.to_str().unwrap(), "x").unwrap().reveal().starts_with("e30."));
+        assert!(read(path.to_str().unwrap(), "x").await.unwrap().reveal().starts_with("e30."));
         fs::remove_file(path).unwrap();
         for path in ["", "/", "/no/such/file"] {
-            assert!(read(path, "x").is_err(), "{path}");
+            assert!(read(path, "x").await.is_err(), "{path}");
         }
     }
 }

@@ -11,7 +11,7 @@ use kedge_api::{ClusterTriggerAuthentication, TriggerAuthentication};
 use kedge_core::credentials::{CredentialError, Reference, ReferenceKind, file, oauth2};
 use kedge_core::environment::{Environment, referenced_variables};
 use kedge_core::secret::Secret;
-use kedge_scalers::AuthParams;
+use kedge_scalers::{AuthParams, credential_file};
 
 use super::read::{Reads, Version};
 use super::{Credentials, SecretAccess};
@@ -171,7 +171,7 @@ impl Resolution<'_> {
         self.take_variables(&authentication, &mut found).await;
         match &authentication.spec.file_path {
             // KEDA: a file takes the place of all other sources.
-            Some(path) if !path.is_empty() => match self.file(&authentication, path) {
+            Some(path) if !path.is_empty() => match self.file(&authentication, path).await {
                 Ok(params) => found.params = params,
                 Err(problem) => found.note(problem),
             },
@@ -308,7 +308,7 @@ impl Resolution<'_> {
     }
 
     /// `filePath`: a file on the operator's disk.
-    fn file(
+    async fn file(
         &mut self,
         authentication: &AuthenticationObject,
         path: &str,
@@ -328,9 +328,9 @@ impl Resolution<'_> {
         };
         let file = file::parse_path(root, path)
             .map_err(|problem| wrong(problem.to_owned(), "give a path below --filepath-auth-root-path"))?;
-        let text = std::fs::read_to_string(&file).map_err(|error| CredentialError::Unreadable {
+        let text = credential_file::read(&file).await.map_err(|problem| CredentialError::Unreadable {
             what: format!("the file {}, which {} names,", file.display(), authentication.place("filePath")),
-            problem: error.kind().to_string(),
+            problem,
         })?;
         file::parse_params(&text).map_err(|problem| {
             wrong(format!("names {path}, which {problem}"), r#"write it like {"parameter": "value"}"#)

@@ -132,9 +132,9 @@ impl Resolution<'_> {
             // KEDA: of the scaled object's namespace, also for a ClusterTriggerAuthentication.
             (Some(account), _) => self.token(self.namespace, &account, server.place.clone()).await?,
             (None, Some(credential)) => {
-                jwt::read(credential.service_account.as_deref().unwrap_or_default(), &server.place)?
+                jwt::read(credential.service_account.as_deref().unwrap_or_default(), &server.place).await?
             }
-            (None, None) => jwt::read(jwt::OWN_TOKEN, &server.place)?,
+            (None, None) => jwt::read(jwt::OWN_TOKEN, &server.place).await?,
         };
         let body = json!({ "jwt": jwt.reveal(), "role": role });
         let path = format!("auth/{}/login", mount.trim_matches('/'));

@@ -214,7 +214,7 @@ impl AwsIdentity {
         // KEDA: five seconds. Half of the limit leaves the other half for assuming the role directly.
         let limit = (client.limit / 2).min(Duration::from_secs(5));
         let assuming = async {
-            let token = read_file(file.as_ref())?;
+            let token = read_file(file.as_ref()).await?;
             sts::assume_with_token(client, &self.region, arn, sts::SESSION, token.trim()).await
         };
         match tokio::time::timeout(limit, assuming).await {

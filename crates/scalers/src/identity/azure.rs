@@ -62,7 +62,7 @@ fn missing(variable: &str) -> FieldError {
 impl AzureIdentity {
     pub(super) async fn fetch(&self, client: &TokenClient, now: DateTime<Utc>) -> Result<Expiring<Secret>, String> {
         // The file is replaced every hour or so.
-        let assertion = read_file(&self.token_file)?;
+        let assertion = read_file(&self.token_file).await?;
         let url = format!("{}/{}/oauth2/v2.0/token", self.authority.trim_end_matches('/'), self.tenant_id);
         let fields = [
             ("grant_type", "client_credentials"),

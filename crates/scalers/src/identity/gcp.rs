@@ -93,7 +93,7 @@ impl GcpIdentity {
             }
         };
         match file {
-            Some(path) => self.fetch_with_key(&read_file(&path)?, client, now).await,
+            Some(path) => self.fetch_with_key(&read_file(&path).await?, client, now).await,
             None => self.fetch_from_machine(client, now).await,
         }
     }

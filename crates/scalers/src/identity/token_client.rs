@@ -9,11 +9,9 @@ use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, header};
 
 use crate::cloud_environment::CloudEnvironment;
+use crate::credential_file;
 use crate::http::{Address, Call, HttpClient, HttpClients, TlsProfile};
 use crate::trigger::FieldError;
-
-/// Tokens and keys are a few kilobytes, but a trigger may name any file.
-const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Requests tokens and keys.
 #[derive(Clone, Debug)]
@@ -68,39 +66,8 @@ fn parse(url: &str) -> Result<Address, String> {
     Address::parse(url).map_err(|problem| format!("the address that gives credentials {problem}"))
 }
 
-/// The text of a small file. What is no file is not opened: a pipe would never end.
-pub(super) fn read_file(path: &Path) -> Result<String, String> {
-    let failure = |problem: &dyn std::fmt::Display| format!("the file {} cannot be read: {problem}", path.display());
-    let found = std::fs::metadata(path).map_err(|error| failure(&error))?;
-    if !found.is_file() {
-        return Err(failure(&"it is not a file"));
-    }
-    if found.len() > FILE_BYTES_MAX {
-        return Err(failure(&format!("it is longer than {FILE_BYTES_MAX} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(|error| failure(&error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_small_files_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let (small, large) = (folder.path().join("small"), folder.path().join("large"));
-        std::fs::write(&small, "token").unwrap();
-        std::fs::write(&large, vec![b'x'; 300_000]).unwrap();
-        assert_eq!(read_file(&small).as_deref(), Ok("token"));
-        let rows = [
-            (large.as_path(), "it is longer than"),
-            (folder.path(), "it is not a file"),
-            (Path::new("/dev/zero"), "it is not a file"),
-            (Path::new("/nonexistent"), "No such file"),
-        ];
-        for (path, expected) in rows {
-            let problem = read_file(path).unwrap_err();
-            assert!(problem.contains(expected), "{problem}");
-        }
-    }
+/// The text of a file with credentials.
+pub(super) async fn read_file(path: &Path) -> Result<String, String> {
+    let read = credential_file::read(path).await;
+    read.map_err(|problem| format!("the file {} cannot be read: {problem}", path.display()))
 }

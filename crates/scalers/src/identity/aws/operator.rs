@@ -25,7 +25,7 @@ pub(super) async fn fetch(client: &TokenClient, region: &str) -> Result<Expiring
         (cloud_environment.get("AWS_WEB_IDENTITY_TOKEN_FILE"), cloud_environment.get("AWS_ROLE_ARN"))
     {
         let session = cloud_environment.get("AWS_ROLE_SESSION_NAME").unwrap_or(sts::SESSION);
-        let token = read_file(file.as_ref())?;
+        let token = read_file(file.as_ref()).await?;
         return sts::assume_with_token(client, region, arn, session, token.trim()).await;
     }
     if let Some(url) = container_url(cloud_environment) {
@@ -60,7 +60,7 @@ fn container_url(cloud_environment: &CloudEnvironment) -> Option<String> {
 
 async fn fetch_from_container(client: &TokenClient, url: &str) -> Result<Expiring<Credentials>, String> {
     let token = match client.cloud_environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
-        Some(file) => Some(read_file(file.as_ref())?),
+        Some(file) => Some(read_file(file.as_ref()).await?),
         None => client.cloud_environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned),
     };
     let header = match &token {
