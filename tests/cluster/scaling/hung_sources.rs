@@ -62,10 +62,11 @@ async fn a_hundred_sources_that_hang_delay_no_other_object() {
     let silent = silent_server().await;
     let tenant = TestNamespace::create(&cluster, "tenant");
     let hourly = json!({ "pollingInterval": 3600 });
-    for index in 0..HUNG {
+    let objects = |index: usize| {
         let name = format!("hung-{index}");
-        tenant.apply([deployment(&name, 1), scaled_object(&name, [hung_trigger(silent)], hourly.clone())]);
-    }
+        [deployment(&name, 1), scaled_object(&name, [hung_trigger(silent)], hourly.clone())]
+    };
+    tenant.apply((0..HUNG).flat_map(objects));
     tenant
         .until("every object has its HPA", HUNG, |tenant| tenant.list("hpa")["items"].as_array().map_or(0, Vec::len))
         .await;
@@ -74,11 +75,12 @@ async fn a_hundred_sources_that_hang_delay_no_other_object() {
     let healthy = TestNamespace::create(&cluster, "healthy");
     let spec = json!({ "pollingInterval": POLLING_INTERVAL.as_secs() });
     let names: Vec<String> = (0..HEALTHY).map(|index| format!("web-{index}")).collect();
-    for name in &names {
-        source.set(name, SourceResponse::Value(0.0));
+    names.iter().for_each(|name| source.set(name, SourceResponse::Value(0.0)));
+    let objects = |name: &String| {
         let triggers = [prometheus(&source.url(), name, 10)];
-        healthy.apply([deployment(name, 0), scaled_object(name, triggers, spec.clone())]);
-    }
+        [deployment(name, 0), scaled_object(name, triggers, spec.clone())]
+    };
+    healthy.apply(names.iter().flat_map(objects));
     for name in &names {
         let inactive = ("False".to_owned(), "ScalerNotActive".to_owned());
         healthy.until("it was polled", inactive, |healthy| healthy.condition(name, "Active")).await;
