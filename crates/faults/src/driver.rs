@@ -56,6 +56,9 @@ impl ScenarioDriver {
                 let patch = json!({ "metadata": { "annotations": annotations } });
                 self.patch(&resource("ScaledObject"), NAME, patch).await;
             }
+            Action::PatchHpa(patch) => {
+                self.patch(&resource("HorizontalPodAutoscaler"), &format!("keda-hpa-{NAME}"), patch.clone()).await;
+            }
             Action::Scale(replicas) => {
                 let patch = json!({ "spec": { "replicas": replicas } });
                 self.patch(&resource("Deployment"), NAME, patch).await;

@@ -4,9 +4,11 @@ mod cooldown;
 mod hpas;
 mod leadership;
 mod pause;
+mod polls;
 mod readings;
 mod replicas;
 mod restore;
+mod writes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::driver::resource;
 use crate::environment::TestEnvironment;
-use crate::fault::Fault;
+use crate::fault::{ApiFault, Fault};
 use crate::request_log::{LoggedRequest, RequestLog};
 use crate::scenario::{NAME, NAMESPACE, Scenario};
 use crate::source::ServedReading;
@@ -99,6 +101,18 @@ impl RunRecord {
         self.faults.iter().any(fault)
     }
 
+    /// Whether the operator runs and reaches the API server all the time.
+    pub fn is_uninterrupted(&self) -> bool {
+        !self.has(|fault| {
+            let interrupts = [ApiFault::LostResponse, ApiFault::TooMany];
+            match fault {
+                Fault::Crash { .. } | Fault::Kill { .. } | Fault::Partition { .. } => true,
+                Fault::Api { how, .. } => interrupts.contains(how),
+                _ => false,
+            }
+        })
+    }
+
     /// The changes of all objects of a kind.
     pub fn changes_of<'a>(&'a self, kind: &str) -> impl Iterator<Item = &'a Change> {
         let resource = resource(kind);
@@ -107,7 +121,8 @@ impl RunRecord {
 
     /// The ScaledObject at a revision.
     pub fn object_at(&self, revision: u64) -> Option<&Arc<Value>> {
-        let last = self.changes_of("ScaledObject").take_while(|change| change.revision <= revision).last()?;
+        let own = self.changes_of("ScaledObject").filter(|change| change.name == NAME);
+        let last = own.take_while(|change| change.revision <= revision).last()?;
         (last.change_type != kedge_plane::ChangeType::Deleted).then_some(&last.after)
     }
 
@@ -177,8 +192,10 @@ pub fn check(record: &RunRecord) -> Vec<String> {
         readings::scale_in_needs_readings,
         leadership::only_the_leader_writes,
         pause::paused_objects_are_not_scaled,
+        polls::polled_within_twice_the_interval,
         replicas::within_bounds,
         restore::restored_before_removal,
+        writes::bounded_at_all_times,
     ];
     invariants.iter().flat_map(|invariant: &fn(&RunRecord) -> Vec<String>| invariant(record)).collect()
 }

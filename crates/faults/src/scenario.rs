@@ -16,6 +16,9 @@ pub const NAMESPACE: &str = "shop";
 /// The name of the target, and of the ScaledObject.
 pub const NAME: &str = "web";
 
+/// The query that never gets a response.
+pub const HUNG_QUERY: &str = "hung";
+
 /// One scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -39,6 +42,8 @@ pub struct Expectations {
     pub cooldown: Option<Duration>,
     /// Whether the target may be scaled in while sources fail: there is a fallback.
     pub may_scale_in_without_readings: bool,
+    /// The polling interval of the query `load`; where it is none, the polls are not checked.
+    pub polled_every: Option<Duration>,
 }
 
 /// What a user does at a point in time.
@@ -54,6 +59,8 @@ pub enum Action {
     Apply(Value),
     /// Sets annotations of the ScaledObject; null removes one.
     Annotate(Value),
+    /// Changes the object's HPA, as another client.
+    PatchHpa(Value),
     /// Sets the replicas of the target by hand.
     Scale(i64),
     /// Deletes an object: its resource and its name.

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::fault::SourceFault;
+use crate::scenario::HUNG_QUERY;
 
 /// The buffer of a connection, in bytes.
 const PIPE: usize = 16 * 1024;
@@ -124,6 +125,9 @@ impl Sources {
     }
 
     fn respond(&self, query: &str, token: Option<&str>) -> SourceResponse {
+        if query == HUNG_QUERY {
+            return SourceResponse::Faulty(SourceFault::Hangs);
+        }
         let mut state = self.lock();
         state.queries += 1;
         let number = state.queries;

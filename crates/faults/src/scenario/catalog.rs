@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::objects::{
-    cron, deployment, external_push, foreign_hpa, guarded, named, prometheus, scaled_object, secret,
+    cron, deployment, external_push, foreign_hpa, guarded, hung_neighbour, named, prometheus, scaled_object, secret,
     trigger_authentication,
 };
 use super::{Action, Expectations, NAME, Scenario, Step};
@@ -44,6 +44,8 @@ pub fn all() -> Vec<Scenario> {
         pushed(),
         leaders(),
         daylight_saving(),
+        hung_neighbours(),
+        fought_over(),
     ]
 }
 
@@ -90,6 +92,23 @@ fn simple(replicas: i64, load: f64, spec: Value) -> Vec<Step> {
 fn with(mut steps: Vec<Step>, more: impl IntoIterator<Item = Step>) -> Vec<Step> {
     steps.extend(more);
     steps
+}
+
+/// More neighbours than the operator reconciles at once have sources that hang.
+fn hung_neighbours() -> Scenario {
+    let neighbours = (0..12).flat_map(|number| hung_neighbour(number).map(|object| at(1, Action::Apply(object))));
+    let steps = with(neighbours.collect(), simple(0, 0.0, json!({})));
+    let mut scenario = scenario("hung-neighbours", with(steps, [at(300, Action::SetValue("load", 50.0))]));
+    scenario.steps.sort_by_key(|step| step.at);
+    scenario.expects.polled_every = Some(Duration::from_secs(30));
+    scenario
+}
+
+/// Another client changes the HPA again and again.
+fn fought_over() -> Scenario {
+    let change = || Action::PatchHpa(json!({ "spec": { "maxReplicas": 7 } }));
+    let changes = (30..90).map(|number| at(number * 2, change()));
+    scenario("fought-over", with(simple(1, 50.0, json!({})), changes))
 }
 
 fn create() -> Scenario {

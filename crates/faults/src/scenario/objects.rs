@@ -2,16 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{NAME, NAMESPACE};
+use super::{HUNG_QUERY, NAME, NAMESPACE};
 
 /// The target.
 pub(super) fn deployment(replicas: i64) -> Value {
+    deployment_named(NAME, replicas)
+}
+
+fn deployment_named(name: &str, replicas: i64) -> Value {
     json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": NAME, "namespace": NAMESPACE },
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name, "namespace": NAMESPACE },
         "spec": {
-            "replicas": replicas, "selector": { "matchLabels": { "app": NAME } },
+            "replicas": replicas, "selector": { "matchLabels": { "app": name } },
             "template": {
-                "metadata": { "labels": { "app": NAME } },
+                "metadata": { "labels": { "app": name } },
                 "spec": { "containers": [{ "name": "main", "image": "main" }] },
             },
         },
@@ -30,6 +34,17 @@ pub(super) fn scaled_object(triggers: Value, spec: Value) -> Value {
         "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
         "metadata": { "name": NAME, "namespace": NAMESPACE }, "spec": merged,
     })
+}
+
+/// Another object and its target, with a source that never responds and a timeout that never ends.
+pub(super) fn hung_neighbour(number: usize) -> [Value; 2] {
+    let name = format!("neighbour-{number}");
+    let mut trigger = prometheus(HUNG_QUERY);
+    trigger["metadata"]["timeout"] = json!("10h");
+    let mut object = scaled_object(json!([trigger]), json!({ "pollingInterval": 60 }));
+    object["metadata"]["name"] = json!(name);
+    object["spec"]["scaleTargetRef"]["name"] = json!(name);
+    [deployment_named(&name, 0), object]
 }
 
 fn merge(into: &mut Value, from: Value) {
