@@ -24,6 +24,8 @@ mod quantity;
 mod rbac;
 #[path = "golden/samples.rs"]
 mod samples;
+#[path = "golden/security_page.rs"]
+mod security_page;
 #[path = "golden/troubleshoot.rs"]
 mod troubleshoot;
 #[path = "golden/wire.rs"]
