@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@list_watch`] | listing and watching one resource, with re-lists and backoff |
+//! | [`stored`] | objects that our types may not be able to read |
 //! | [`scope`] | the part of the cluster that a watch covers |
 //! | [`retry_after`] | the client layer that obeys `Retry-After` |
 //! | [`api_error`] | reading the errors of the API server |
@@ -24,6 +25,7 @@ pub mod merge_patch;
 pub mod phase;
 pub mod retry_after;
 pub mod scope;
+pub mod stored;
 pub mod target;
 
 pub use clock::{Clock, instant_after};

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
-use kedge_cluster::{ListWatchEvent, NamespacedName, ObjectKey, ScaleTarget, Scope, TargetKind};
+use kedge_cluster::stored::{Stored, Unreadable};
+use kedge_cluster::{ListWatchEvent, NamespacedName, ObjectKey, ScalableKind, ScaleTarget, Scope, TargetKind};
 use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
 use kedge_core::hpa::render::hpa_name;
 use kedge_core::rivals::rivals;
@@ -33,6 +34,8 @@ pub struct ClusterCache {
 #[derive(Debug, Default)]
 struct Cached {
     scaled_objects: Objects<ScaledObject>,
+    /// The ScaledObjects that our types cannot read.
+    unreadable: BTreeMap<ObjectKey, Arc<Unreadable>>,
     hpas: Hpas,
     /// Only targets of objects are cached, so that this does not grow with the cluster.
     targets: BTreeMap<ScaleTarget, CachedReplicas>,
@@ -101,13 +104,19 @@ impl ClusterCache {
         self.lock().scaled_objects.get(key).cloned()
     }
 
+    /// The object, if our types cannot read it.
+    pub fn unreadable(&self, key: &ObjectKey) -> Option<Arc<Unreadable>> {
+        self.lock().unreadable.get(key).cloned()
+    }
+
     pub fn hpa(&self, key: &NamespacedName) -> Option<Arc<HorizontalPodAutoscaler>> {
         self.lock().hpas.get(key).cloned()
     }
 
     /// Enqueues every object.
     pub fn enqueue_all(&self) {
-        self.lock().scaled_objects.keys().for_each(|key| self.queue.add_now(key.clone()));
+        let cached = self.lock();
+        cached.scaled_objects.keys().chain(cached.unreadable.keys()).for_each(|key| self.queue.add_now(key.clone()));
     }
 
     /// The key and the trigger types of every object.
@@ -185,6 +194,43 @@ impl ClusterCache {
 
     pub fn untrack(&self, target: &ScaleTarget) {
         self.lock().targets.remove(target);
+    }
+
+    /// Applies an event of the watch of ScaledObjects in this scope, of which some may be unreadable.
+    pub fn apply_stored_event(&self, scope: &Scope, event: ListWatchEvent<Stored<ScaledObject>>) {
+        let key = |one: &Unreadable| ObjectKey::from_meta(ScalableKind::ScaledObject, &one.metadata);
+        let event = match event {
+            ListWatchEvent::Listed(all) => {
+                let (readable, unreadable) = Stored::split(all);
+                self.lock().unreadable.retain(|key, _| !scope.includes(&key.namespace));
+                unreadable.into_iter().for_each(|one| self.record_unreadable(key(&one), one));
+                ListWatchEvent::Listed(readable)
+            }
+            ListWatchEvent::Applied(Stored::Unreadable(one)) => return self.record_unreadable(key(&one), *one),
+            ListWatchEvent::Deleted(Stored::Unreadable(one)) => {
+                let key = key(&one);
+                self.lock().unreadable.remove(&key);
+                return self.queue.add_now(key);
+            }
+            ListWatchEvent::Applied(Stored::Readable(object)) => {
+                self.lock().unreadable.remove(&ObjectKey::from(&object));
+                ListWatchEvent::Applied(object)
+            }
+            ListWatchEvent::Deleted(Stored::Readable(object)) => {
+                self.lock().unreadable.remove(&ObjectKey::from(&object));
+                ListWatchEvent::Deleted(object)
+            }
+        };
+        self.apply_object_event(scope, event);
+    }
+
+    fn record_unreadable(&self, key: ObjectKey, object: Unreadable) {
+        let mut cached = self.lock();
+        cached.scaled_objects.remove(&key);
+        cached.unreadable.insert(key.clone(), Arc::new(object));
+        drop(cached);
+        self.changed.send_replace(());
+        self.queue.add_now(key);
     }
 
     /// Applies an event of the watch of ScaledObjects in this scope.

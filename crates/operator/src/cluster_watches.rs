@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_cluster::api_error::is_denied;
+use kedge_cluster::stored::Stored;
 use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, Scope, TargetKind, list_watch_reporting};
 use kube::Client;
 use tokio::sync::watch as signal;
@@ -35,8 +36,8 @@ impl ClusterWatches {
             let cluster = watches.cluster.clone();
             let path = scope.path("/apis/keda.sh/v1alpha1", "scaledobjects");
             let within = scope.clone();
-            watches.spawn::<ScaledObject>(path, selector.clone(), Projection::Object, move |event| {
-                cluster.apply_object_event(&within, event)
+            watches.spawn::<Stored<ScaledObject>>(path, selector.clone(), Projection::Object, move |event| {
+                cluster.apply_stored_event(&within, event)
             });
             let cluster = watches.cluster.clone();
             let path = scope.path("/apis/autoscaling/v2", "horizontalpodautoscalers");

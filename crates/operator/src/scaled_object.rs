@@ -13,6 +13,8 @@
 //! | `status` | writing the status, and the events about its changes |
 //! | `pause` | a full pause |
 //! | `finalizer` | the finalizer and the label, and the deletion of the object |
+//! | `write_budget` | how often an object may cause writes |
+//! | `unreadable` | objects that our types cannot read |
 //! | `state` | what is kept between two reconciles |
 
 mod finalizer;
@@ -26,6 +28,8 @@ mod scalers;
 mod state;
 mod status;
 mod target;
+mod unreadable;
+mod write_budget;
 
 use std::sync::Arc;
 
@@ -52,6 +56,14 @@ pub struct Reconciler {
     pub(crate) telemetry: Arc<Telemetry>,
     /// The version that HPAs are labelled with.
     pub(crate) version: String,
+}
+
+/// The longest value of a label.
+const LABEL_VALUE_MAX: usize = 63;
+
+/// Whether a label can hold the name of an object.
+fn can_be_label_value(name: &str) -> bool {
+    name.len() <= LABEL_VALUE_MAX
 }
 
 /// Why a reconcile did not finish. It is retried.

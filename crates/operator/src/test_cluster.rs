@@ -252,6 +252,7 @@ fn named_by(collection: &str) -> (String, &'static str) {
         "configmaps" => "ConfigMap",
         "customresourcedefinitions" => "CustomResourceDefinition",
         "deployments" => "Deployment",
+        "horizontalpodautoscalers" => "HorizontalPodAutoscaler",
         "namespaces" => "Namespace",
         "scaledobjects" => "ScaledObject",
         "secrets" => "Secret",

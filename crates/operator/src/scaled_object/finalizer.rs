@@ -11,7 +11,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tracing::warn;
 
-use super::{ReconcileError, ReconcileState, Reconciler};
+use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
 
 /// How often the restoring of replicas is tried again after it was denied: for about half a minute.
 const RETRIES_WHEN_DENIED: u32 = 5;
@@ -25,7 +25,9 @@ impl Reconciler {
         let meta = &object.metadata;
         let name = meta.name.clone().unwrap_or_default();
         let finalizers = meta.finalizers.clone().unwrap_or_default();
-        let labelled = meta.labels.as_ref().and_then(|labels| labels.get(labels::SCALED_OBJECT_NAME)) == Some(&name);
+        let label = meta.labels.as_ref().and_then(|labels| labels.get(labels::SCALED_OBJECT_NAME));
+        // A name that is too long is reported later, and the object can be deleted.
+        let labelled = label == Some(&name) || !can_be_label_value(&name);
         if finalizers.iter().any(|one| one == FINALIZER) && labelled {
             return Ok(object);
         }
@@ -34,10 +36,12 @@ impl Reconciler {
             wanted.push(FINALIZER.to_owned());
         }
         // The resource version makes the patch fail if another client changed the finalizers meanwhile.
+        let label = can_be_label_value(&name).then_some(name);
+        let labels = label.map(|name| json!({ labels::SCALED_OBJECT_NAME: name })).unwrap_or_else(|| json!({}));
         let patch = json!({ "metadata": {
             "resourceVersion": meta.resource_version,
             "finalizers": wanted,
-            "labels": { labels::SCALED_OBJECT_NAME: name },
+            "labels": labels,
         }});
         let marked = self.patch_object(&object, &patch).await?;
         Ok(Arc::new(marked))

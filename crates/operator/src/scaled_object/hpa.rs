@@ -9,8 +9,10 @@ use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
 use kedge_core::hpa::render::{RenderError, TargetKind, render, with_composite};
 use kedge_core::hpa::scale_in::{ban_scale_in, is_scale_in_banned};
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use tokio::time::Instant;
 
 use super::poll::trigger_state;
+use super::write_budget::WriteBudget;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::scalers_cache::ObjectScalers;
 
@@ -23,6 +25,8 @@ pub(super) enum HpaStep {
     NoMetrics,
     /// Why the object can have no HPA: it cannot be rendered, or another owner has its name.
     Rejected { problem: String },
+    /// It was written too often within the last minute.
+    Postponed { name: Option<String>, problem: String },
     /// Writing failed; the error of the reconcile says why.
     NotWritten,
 }
@@ -30,17 +34,27 @@ pub(super) enum HpaStep {
 impl HpaStep {
     pub(super) fn name(&self) -> Option<&str> {
         match self {
-            Self::Ensured { name } => name.as_deref(),
+            Self::Ensured { name } | Self::Postponed { name, .. } => name.as_deref(),
             Self::NoMetrics | Self::Rejected { .. } | Self::NotWritten => None,
         }
     }
 
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
-            Self::Rejected { problem } => Some(problem),
+            Self::Rejected { problem } | Self::Postponed { problem, .. } => Some(problem),
             Self::Ensured { .. } | Self::NoMetrics | Self::NotWritten => None,
         }
     }
+}
+
+/// Postpones a write: another client undoes it, the API server drops a part of it, or a source keeps changing its metrics.
+fn postpone(name: Option<String>, until: Instant, state: &mut ReconcileState) -> HpaStep {
+    state.postpone(until);
+    let problem = format!(
+        "the HPA was written {} times within a minute, and still differs; find the client that changes it, or the trigger whose metrics change",
+        WriteBudget::PER_MINUTE
+    );
+    HpaStep::Postponed { name, problem }
 }
 
 impl Reconciler {
@@ -63,13 +77,19 @@ impl Reconciler {
         let key = NamespacedName::from_meta(&rendered.metadata);
         let found = match self.cluster.hpa(&key) {
             Some(found) => found.as_ref().clone(),
-            None => self.create_hpa(&key, &rendered).await?,
+            None => match state.hpa_writes.take() {
+                Ok(()) => self.create_hpa(&key, &rendered).await?,
+                Err(until) => return Ok(postpone(name, until, state)),
+            },
         };
         if let HpaOwnership::Foreign { because } = check_ownership(object, &found) {
             let problem = format!("failed to ensure HPA is correctly created for ScaledObject: {because}");
             return Ok(HpaStep::Rejected { problem });
         }
         if needs_write(&found, &rendered, LastRendered { rendered: state.rendered_hpa.as_ref() }) {
+            if let Err(until) = state.hpa_writes.take() {
+                return Ok(postpone(name, until, state));
+            }
             let written = self.replace_hpa(&found, &rendered).await?;
             self.cluster.record_written_hpa(written);
         }

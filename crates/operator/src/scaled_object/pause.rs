@@ -42,10 +42,11 @@ impl Reconciler {
             fallback: unread_fallback(object),
             hpa: HpaState::Unknown,
         };
-        self.write_status(object, &facts).await?;
+        self.write_status(object, &facts, state).await?;
         // The first reconcile after the pause polls.
         state.schedule.poll_at_once();
-        Ok(problem.map(|_| instant_after(PROBLEM_RECHECK)))
+        let recheck = problem.map(|_| instant_after(PROBLEM_RECHECK));
+        Ok(recheck.into_iter().chain(state.postponed_until.take()).min())
     }
 
     async fn apply_pause(&self, object: &ScaledObject, pause: &Pause) -> Result<PauseFacts, PauseError> {

@@ -167,7 +167,10 @@ impl Reconciler {
             };
             (metric.name.as_str(), failure)
         });
-        for (name, failure) in sources.chain([(COMPOSITE_METRIC, formula_error)]) {
+        // While a source does not answer, it is not known whether the formula still fails.
+        let is_known = formula_error.is_some() || readings.iter().all(|(_, _, reading)| reading.answer.is_ok());
+        let formula = is_known.then_some((COMPOSITE_METRIC, formula_error));
+        for (name, failure) in sources.chain(formula) {
             match failure {
                 None => drop(state.failing_metrics.remove(name)),
                 Some(error) => {

@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 use super::hpa::HpaStep;
 use super::state::PollInput;
 use super::target::{FoundTarget, TargetStep};
-use super::{ReconcileError, ReconcileState, Reconciler};
+use super::{LABEL_VALUE_MAX, ReconcileError, ReconcileState, Reconciler, can_be_label_value};
 use crate::cluster_cache::needs_reconcile;
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
@@ -27,7 +27,7 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// The pause before an object with a problem that no watch event may end is reconciled again.
 pub(super) const PROBLEM_RECHECK: Duration = Duration::from_secs(30);
 
-/// The pause after another client wrote first.
+/// The first pause after another client wrote first.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How far a reconcile of an object that is not paused got.
@@ -86,18 +86,21 @@ impl Reconciler {
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Option<Instant> {
+        if let Some(unreadable) = self.cluster.unreadable(key) {
+            return self.reconcile_unreadable(key, &unreadable, state).await;
+        }
         let Some(object) = self.cluster.object(key) else {
             self.forget(key, state);
             self.readings.leadership.forget(key);
             return None;
         };
-        if object.metadata.uid.as_deref() != Some(state.uid.as_str()) {
+        if object.metadata.uid.as_deref() != Some(state.uid.as_str()) || state.unreadable.is_some() {
             self.forget(key, state);
             *state = ReconcileState::new(&object, self.clock.now());
         }
         match self.reconcile_object(key, object, state, slot).await {
             Ok(next) => {
-                state.failures = 0;
+                (state.failures, state.conflicts) = (0, 0);
                 self.readings.leadership.record_reconciled(key);
                 next
             }
@@ -108,11 +111,12 @@ impl Reconciler {
             Err(error) if error.is_conflict() => {
                 debug!(namespace = key.namespace, name = key.name, error = %error, "conflict; reconciling again");
                 state.schedule.poll_again();
-                Some(instant_after(CONFLICT_PAUSE))
+                state.conflicts += 1;
+                Some(instant_after(backoff((CONFLICT_PAUSE, RETRY.1), state.conflicts)))
             }
             Err(error) => {
                 state.failures += 1;
-                let pause = RETRY.0.saturating_mul(1 << (state.failures - 1).min(8)).min(RETRY.1);
+                let pause = backoff(RETRY, state.failures);
                 warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "reconcile failed; retrying");
                 Some(instant_after(pause))
             }
@@ -153,9 +157,10 @@ impl Reconciler {
             return outcome.map(|()| None);
         }
         let problem = progress.problem().or_else(|| outcome.as_ref().err().map(ToString::to_string));
-        self.report(&object, &policy, &progress, problem.as_deref()).await?;
+        self.report(&object, &policy, &progress, problem.as_deref(), state).await?;
         outcome?;
-        Ok(next_reconcile(&object, state, &progress))
+        let next = next_reconcile(&object, state, &progress);
+        Ok(next.into_iter().chain(state.postponed_until.take()).min())
     }
 
     /// Checks the spec, finds the target, and continues with the scalers. The object may be written meanwhile.
@@ -168,6 +173,13 @@ impl Reconciler {
         slot: &mut Slot,
     ) -> Steps {
         let blocked = |blocked: Blocked, outcome| (Progress::Blocked(blocked), outcome);
+        if !can_be_label_value(&key.name) {
+            let problem = Some(format!(
+                "the name has {} characters, and labels that hold it have at most {LABEL_VALUE_MAX}; create the object again with a shorter name",
+                key.name.len()
+            ));
+            return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
+        }
         if let Some(invalid) = check_spec(&object.spec) {
             // KEDA: the status names the target all the same, and the triggers if only the formula is invalid.
             let problem = Some(invalid.message);
@@ -275,6 +287,11 @@ impl Reconciler {
         self.cluster.record_written_object(live);
         if changed { Err(ReconcileError::Changed) } else { Ok(()) }
     }
+}
+
+/// The pause after this many attempts: each is twice as long, from the first to the longest.
+fn backoff((first, longest): (Duration, Duration), attempts: u32) -> Duration {
+    first.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(longest)
 }
 
 /// When to reconcile again: at the next poll, or sooner to check a problem again, or to renew credentials.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_cluster::{ScaleTarget, instant_after, phase};
 use kedge_core::activity::ActivityHistory;
 use kedge_core::policy::{Overrides, polling_interval};
 use tokio::time::Instant;
 
+use super::write_budget::WriteBudget;
 use crate::scalers_cache::ObjectScalers;
 
 /// Within this time a new process, or a new leader, polls every object.
@@ -24,10 +26,18 @@ pub struct ReconcileState {
     pub(super) schedule: PollSchedule,
     /// Consecutive reconciles that failed.
     pub(super) failures: u32,
+    /// Consecutive reconciles during which another client wrote first.
+    pub(super) conflicts: u32,
+    pub(super) hpa_writes: WriteBudget,
+    pub(super) status_writes: WriteBudget,
+    /// When a write that was postponed is possible.
+    pub(super) postponed_until: Option<Instant>,
     pub(super) rendered_hpa: Option<HorizontalPodAutoscaler>,
     pub(super) target: Option<ScaleTarget>,
     /// The metrics that failed at the last poll, so that each failure is published once.
     pub(super) failing_metrics: BTreeSet<String>,
+    /// Why the object cannot be read, once this was reported.
+    pub(super) unreadable: Option<String>,
     /// Whether this process has built scalers of the object.
     pub(super) has_built_scalers: bool,
 }
@@ -70,6 +80,16 @@ impl ReconcileState {
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let history = ActivityHistory::from_status(&object.status.clone().unwrap_or_default(), created_at(object, now));
         Self { schedule: PollSchedule::new(object, &uid), history: Some(history), uid, ..Self::default() }
+    }
+
+    /// Notes that the object cannot be read, and that this was reported.
+    pub(super) fn mark_unreadable(&mut self, metadata: &ObjectMeta, error: String) {
+        (self.uid, self.unreadable) = (metadata.uid.clone().unwrap_or_default(), Some(error));
+    }
+
+    /// Notes that a write has to wait.
+    pub(super) fn postpone(&mut self, until: Instant) {
+        self.postponed_until = Some(self.postponed_until.map_or(until, |earlier| earlier.min(until)));
     }
 
     /// Whether it belongs to an object.

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::reconcile::{Blocked, Progress, Scaled};
 use super::target::FoundTarget;
-use super::{ReconcileError, Reconciler};
+use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::scaling_active;
 
 impl Reconciler {
@@ -26,6 +26,7 @@ impl Reconciler {
         policy: &Policy,
         progress: &Progress,
         problem: Option<&str>,
+        state: &mut ReconcileState,
     ) -> Result<(), ReconcileError> {
         let (target, scalers, poll) = match progress {
             Progress::Blocked(Blocked { target, .. }) => (target.as_ref(), None, None),
@@ -55,7 +56,7 @@ impl Reconciler {
                 Some((_, reason, message)) => HpaState::NotScaling { reason, message },
             },
         };
-        self.write_status(object, &facts).await
+        self.write_status(object, &facts, state).await
     }
 
     /// The ScalingActive condition of the object's HPA: status, reason, message.
@@ -86,13 +87,24 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Writes the status that follows from the facts if it differs from the present one, and publishes the changes.
-    pub(super) async fn write_status(&self, object: &ScaledObject, facts: &Facts<'_>) -> Result<(), ReconcileError> {
+    /// Writes the status that follows from the facts if it differs from the present one, and publishes the changes. A status that
+    /// changes too often is written later.
+    pub(super) async fn write_status(
+        &self,
+        object: &ScaledObject,
+        facts: &Facts<'_>,
+        state: &mut ReconcileState,
+    ) -> Result<(), ReconcileError> {
         let old = object.status.clone().unwrap_or_default();
         let new = next_status(&old, facts, self.clock.now());
+        if let Err(until) = state.status_writes.check() {
+            state.postpone(until);
+            return Ok(());
+        }
         if self.patch_status(object, &old, &new).await?.is_none() {
             return Ok(());
         }
+        state.status_writes.count();
         let (before, after) =
             (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
         for (event_type, reason, note) in condition_events(before, after) {

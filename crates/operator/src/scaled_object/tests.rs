@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kedge_scalers::http::connector::BoxStream;
 use kedge_scalers::{Connector, NoCluster, Registry};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::state::FIRST_POLLS;
 use crate::test_cluster::TestCluster;
@@ -90,4 +90,85 @@ async fn an_operator_stops_at_once_though_sources_hang() {
     stop.send(()).unwrap();
     running.await.unwrap().unwrap();
     assert!(started.elapsed().as_secs() < 1, "{:?}", started.elapsed());
+}
+
+/// The Ready condition of an object.
+fn ready(cluster: &TestCluster, name: &str) -> Value {
+    let object = cluster.object(&path(name)).unwrap();
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == "Ready").unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_is_reported_and_can_be_deleted() {
+    let cluster = TestCluster::new();
+    // As under an older CRD.
+    let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scaledobjects.keda.sh";
+    let mut accepting = cluster.object(crd).unwrap();
+    let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    accepting["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = any;
+    cluster.apply(crd, accepting);
+    let fallback = json!({ "failureThreshold": 1, "replicas": 1, "behavior": "sideways" });
+    cluster.apply_known("web", 3, json!({ "fallback": fallback }));
+    let mut object = cluster.object(&path("web")).unwrap();
+    object["metadata"]["finalizers"] = json!(["finalizer.keda.sh"]);
+    cluster.apply(&path("web"), object);
+    let running = tokio::spawn(cluster.operator().run(std::future::pending()));
+    tokio::time::sleep(FIRST_POLLS).await;
+    let condition = ready(&cluster, "web");
+    assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("ScaledObjectCheckFailed")));
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.contains("sideways") && message.contains("apply it again"), "{message}");
+    let events = cluster.objects("/apis/events.k8s.io/v1/namespaces/shop/events");
+    assert!(events.iter().any(|event| event["note"] == *message), "{events:?}");
+    let writes = || cluster.requests().iter().filter(|request| request.starts_with("PATCH")).count();
+    let before = writes();
+    tokio::time::sleep(100 * FIRST_POLLS).await;
+    assert_eq!(writes(), before, "it is reported once");
+    cluster.delete(&path("web"));
+    tokio::time::sleep(FIRST_POLLS).await;
+    assert_eq!(cluster.object(&path("web")), None);
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_name_is_too_long_for_a_label_is_reported_and_can_be_deleted() {
+    let (cluster, name) = (TestCluster::new(), "a".repeat(64));
+    cluster.apply_known("web", 3, json!({}));
+    let object = cluster.object(&path("web")).unwrap();
+    cluster.delete(&path("web"));
+    cluster.apply(&path(&name), json!({ "spec": object["spec"] }));
+    let running = tokio::spawn(cluster.operator().run(std::future::pending()));
+    tokio::time::sleep(FIRST_POLLS).await;
+    let message = ready(&cluster, &name)["message"].clone();
+    assert!(message.as_str().is_some_and(|text| text.contains("a shorter name")), "{message}");
+    cluster.delete(&path(&name));
+    tokio::time::sleep(FIRST_POLLS).await;
+    assert_eq!(cluster.object(&path(&name)), None);
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_hpa_that_another_client_keeps_changing_is_written_a_bounded_number_of_times() {
+    let cluster = TestCluster::new();
+    cluster.apply_known("web", 4, json!({}));
+    let running = tokio::spawn(cluster.operator().run(std::future::pending()));
+    tokio::time::sleep(2 * FIRST_POLLS).await;
+    let hpa = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/keda-hpa-web";
+    let writes = || cluster.requests().iter().filter(|request| request.starts_with(&format!("PUT {hpa}"))).count();
+    let before = writes();
+    for _ in 0..600 {
+        let mut changed = cluster.object(hpa).unwrap();
+        changed["spec"]["maxReplicas"] = json!(7);
+        cluster.apply(hpa, changed);
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    let written = writes() - before;
+    assert!((20..=11 * 20).contains(&written), "{written} writes in ten minutes");
+    let message = ready(&cluster, "web")["message"].clone();
+    assert!(message.as_str().is_some_and(|text| text.contains("find the client that changes it")), "{message}");
+    tokio::time::sleep(std::time::Duration::from_secs(120)).await;
+    assert_eq!(cluster.object(hpa).unwrap()["spec"]["maxReplicas"], 100, "it is corrected when the client is gone");
+    assert_eq!(ready(&cluster, "web")["status"], "True");
+    running.abort();
 }

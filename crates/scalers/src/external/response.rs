@@ -9,11 +9,17 @@ use kedge_proto::externalscaler::MetricValue;
 use crate::metric_name;
 use crate::target::{External, TargetType};
 
+/// How many metrics one trigger can have: each is queried at every poll, and stored in the HPA.
+const METRICS_MAX: usize = 64;
+
 /// The metrics as the HPA takes them, or every error in them.
 pub fn specs(index: usize, target_type: TargetType, received: &[ServerMetricSpec]) -> Result<Vec<MetricSpec>, String> {
     let mut problems = Vec::new();
     if received.is_empty() {
         problems.push("it names no metric, and must name one at least".to_owned());
+    }
+    if received.len() > METRICS_MAX {
+        return Err(format!("there are {} metric specs; one trigger has at most {METRICS_MAX}", received.len()));
     }
     let mut seen = BTreeSet::new();
     let mut specs = Vec::new();
@@ -134,8 +140,9 @@ mod tests {
 
     #[test]
     fn lies_are_named() {
-        let rows: [(&str, Vec<ServerMetricSpec>, &[&str]); 13] = [
+        let rows: [(&str, Vec<ServerMetricSpec>, &[&str]); 14] = [
             ("nothing", vec![], &["it names no metric"]),
+            ("too many", (0..65).map(|n| spec(&n.to_string(), 1, 0.0)).collect(), &["65 metric specs", "at most 64"]),
             ("no name", vec![spec("", 1, 0.0)], &["a metric has no name"]),
             ("twice", vec![spec("a", 1, 0.0), spec("a", 2, 0.0)], &["\"a\" is named more than once"]),
             ("a slash", vec![spec("a/b", 1, 0.0)], &["\"a/b\" holds a / or %"]),
