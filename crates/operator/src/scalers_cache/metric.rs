@@ -61,7 +61,7 @@ pub enum Failure {
     #[error("the scaler panicked: this is a defect of Kedge, and its log has the place")]
     Panicked,
     #[error(
-        "the source gave no answer within {limit:?}, which is the polling interval; raise pollingInterval, or lower the trigger's timeout"
+        "the source gave no answer within {limit:?}, the longest time for a query; raise pollingInterval, or use a cheaper query"
     )]
     Late { limit: Duration },
     #[error("the source has given no answer for {so_far:?}")]
