@@ -40,6 +40,9 @@ enum Attempt {
     Unclear,
 }
 
+/// How often the release of the Lease is tried; then it expires.
+const RELEASE_ATTEMPTS: u32 = 3;
+
 impl LeaderElector {
     pub fn new(client: Client, clock: Clock, election: LeaderElection) -> Self {
         Self { api: Api::namespaced(client, &election.namespace), election, clock, seen: None }
@@ -75,14 +78,20 @@ impl LeaderElector {
 
     /// Releases the Lease, so that a standby need not wait for it to expire.
     pub async fn release(&mut self) {
-        let Some((lease, sight)) = &self.seen else { return };
-        if sight.record.holder.as_deref() != Some(&self.election.identity) {
-            return;
-        }
-        let record = released(&sight.record, self.clock.now());
-        match self.replace(lease.clone(), &record).await {
-            Ok(_) => info!(lease = self.election.name, "lease released"),
-            Err(error) => debug!(error = api_error::message(&error), "lease not released; it will expire"),
+        for _ in 0..RELEASE_ATTEMPTS {
+            let Some((lease, sight)) = &self.seen else { return };
+            if sight.record.holder.as_deref() != Some(&self.election.identity) {
+                return;
+            }
+            let record = released(&sight.record, self.clock.now());
+            match self.replace(lease.clone(), &record).await {
+                Ok(_) => return info!(lease = self.election.name, "lease released"),
+                Err(error) => debug!(error = api_error::message(&error), "lease not released"),
+            }
+            // A renewal that was on its way may have been stored.
+            if self.fetch().await.is_err() {
+                return;
+            }
         }
     }
 

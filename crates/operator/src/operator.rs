@@ -262,6 +262,28 @@ mod tests {
     use crate::test_cluster::TestCluster;
 
     #[tokio::test(start_paused = true)]
+    async fn the_lease_is_released_though_a_renewal_was_on_its_way() {
+        let cluster = TestCluster::new();
+        let election = LeaderElection {
+            namespace: "keda".to_owned(),
+            name: "kedge".to_owned(),
+            identity: "one".to_owned(),
+            timing: Default::default(),
+        };
+        let noon = "2026-06-01T12:00:00Z".parse().unwrap();
+        let mut elector = LeaderElector::new(cluster.client(), Clock::starting_at(noon), election);
+        elector.acquire().await;
+        let path = "/apis/coordination.k8s.io/v1/namespaces/keda/leases/kedge";
+        let mut renewed = cluster.object(path).unwrap();
+        assert_eq!(renewed["spec"]["holderIdentity"], "one");
+        renewed["spec"]["renewTime"] = json!("2026-06-01T12:00:02.000000Z");
+        cluster.apply(path, renewed);
+        elector.release().await;
+        let holder = cluster.object(path).unwrap()["spec"]["holderIdentity"].clone();
+        assert!(holder.is_null() || holder == "", "{holder}");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_stop_writes_the_last_activities_side_by_side() {
         const OBJECTS: u32 = 200;
         const EACH: Duration = Duration::from_secs(1);

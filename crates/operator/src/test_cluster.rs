@@ -253,6 +253,7 @@ fn named_by(collection: &str) -> (String, &'static str) {
         "customresourcedefinitions" => "CustomResourceDefinition",
         "deployments" => "Deployment",
         "horizontalpodautoscalers" => "HorizontalPodAutoscaler",
+        "leases" => "Lease",
         "namespaces" => "Namespace",
         "scaledobjects" => "ScaledObject",
         "secrets" => "Secret",
