@@ -37,7 +37,7 @@ impl<T> Stored<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Stored<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let raw = <&RawValue>::deserialize(deserializer)?;
         let error = match serde_json::from_str(raw.get()) {
             Ok(object) => return Ok(Self::Readable(object)),
             Err(error) => error.to_string(),

@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use kedge_cluster::api_error::{self, is_conflict, is_denied};
 use kedge_cluster::{Clock, EventPublisher, ScaleTargets, TargetError};
+use kedge_core::selector::names::check_value;
 use kube::Client;
 
 use crate::cluster_cache::ClusterCache;
@@ -58,12 +59,9 @@ pub struct Reconciler {
     pub(crate) version: String,
 }
 
-/// The longest value of a label.
-const LABEL_VALUE_MAX: usize = 63;
-
 /// Whether a label can hold the name of an object.
 fn can_be_label_value(name: &str) -> bool {
-    name.len() <= LABEL_VALUE_MAX
+    check_value(name).is_empty()
 }
 
 /// Why a reconcile did not finish. It is retried.
@@ -88,6 +86,11 @@ impl ReconcileError {
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
             Self::Target(_) | Self::Interrupted => false,
         }
+    }
+
+    /// Whether the reconcile begins again: what it found is outdated, and not reported.
+    fn is_outdated(&self) -> bool {
+        matches!(self, Self::Interrupted) || self.is_conflict()
     }
 
     /// Whether the API server denies what was tried.

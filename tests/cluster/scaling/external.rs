@@ -3,11 +3,12 @@
 #[path = "external/faulty.rs"]
 mod faulty;
 #[path = "external/push.rs"]
-mod push;
+pub(super) mod push;
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::external::{ExampleScaler, external};
 use kedge_tests::faulty_scaler::{Behaviour, FaultyScaler};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use super::cluster;
 
 /// When the scale of a Deployment was written, by any client, from the API server's own log.
-pub(super) fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<SystemTime> {
+fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<SystemTime> {
     let log = namespace.audit_log();
     let place = format!("/namespaces/{}/deployments/{name}/scale", namespace.name);
     let written_at = |line: &str| -> Option<SystemTime> {
@@ -28,6 +29,14 @@ pub(super) fn scale_writes(namespace: &TestNamespace<'_>, name: &str) -> Vec<Sys
         is_done.then(|| at.into())
     };
     log.lines().filter(|line| line.contains(&place)).filter_map(written_at).collect()
+}
+
+/// Waits for the first scale write since an instant; returns how long after it that was.
+pub(super) async fn scaled_after(namespace: &TestNamespace<'_>, name: &str, since: SystemTime) -> Duration {
+    let scaled_at = wait_for(name, DEADLINE, async || {
+        scale_writes(namespace, name).into_iter().find(|at| *at >= since).ok_or("not scaled yet")
+    });
+    scaled_at.await.unwrap().duration_since(since).unwrap()
 }
 
 /// How often the spec of an object was changed.

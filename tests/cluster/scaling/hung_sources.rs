@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::slowdown;
-use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::external::{ExampleScaler, external_push};
 use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
 use kedge_tests::programs;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::external::scale_writes;
+use super::external::push::activate;
+use super::external::scaled_after;
 use super::{quick, start_with_operator};
 
 /// More than the operator reconciles at once.
@@ -24,9 +24,6 @@ const POLLING_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How late a poll may be.
 const LATE: Duration = Duration::from_secs(1);
-
-/// How often the example scaler reads its file.
-const SCALER_READS_EVERY: Duration = Duration::from_millis(200);
 
 /// A server that accepts connections and never responds.
 async fn silent_server() -> SocketAddr {
@@ -46,14 +43,6 @@ fn hung_trigger(server: SocketAddr) -> Value {
     let mut trigger = prometheus(&format!("http://{server}"), "up", 1);
     trigger["metadata"]["timeout"] = json!("10h");
     trigger
-}
-
-/// Waits for the first scale write since an instant; returns how long after it that was.
-async fn scaled_after(namespace: &TestNamespace<'_>, name: &str, since: SystemTime) -> Duration {
-    let scaled_at = wait_for(name, DEADLINE, async || {
-        scale_writes(namespace, name).into_iter().find(|at| *at >= since).ok_or("not scaled yet")
-    });
-    scaled_at.await.unwrap().duration_since(since).unwrap()
 }
 
 #[tokio::test]
@@ -112,8 +101,5 @@ async fn a_push_acts_before_a_source_that_hangs_responds() {
     // A new target that arrives through the stream shows that it is open.
     scaler.set("0 8");
     namespace.until("the HPA has the new target", true, |namespace| targets(namespace).contains("\"8\"")).await;
-    let (since, allowed) = (SystemTime::now(), slowdown::allowed(LATE + SCALER_READS_EVERY));
-    scaler.set("5 8");
-    let took = scaled_after(&namespace, "web", since).await;
-    assert!(took < allowed, "it was scaled after {took:?}; {allowed:?} are allowed");
+    activate(&namespace, &scaler, "5 8", "web").await;
 }

@@ -1,7 +1,10 @@
 //! Label keys and values: which ones Kubernetes accepts, and its messages about others.
 
 const KEY_MAX_BYTES: usize = 63;
-const VALUE_MAX_BYTES: usize = 63;
+
+/// The longest value of a label.
+pub const VALUE_MAX_BYTES: usize = 63;
+
 const PREFIX_MAX_BYTES: usize = 253;
 
 const KEY_NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";

@@ -34,17 +34,24 @@ pub(super) struct Polled {
     pub(super) formula_error: Option<String>,
 }
 
+/// What a poll, or a push, decides about.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) object: &'a ScaledObject,
+    pub(super) policy: &'a Policy,
+    pub(super) target: &'a ScaleTarget,
+    pub(super) scalers: &'a Arc<ObjectScalers>,
+}
+
 impl Reconciler {
     /// Reads the sources, without the slot, and decides.
     pub(super) async fn poll(
         &self,
-        object: &ScaledObject,
-        policy: &Policy,
-        target: &ScaleTarget,
-        scalers: &Arc<ObjectScalers>,
+        subject: Subject<'_>,
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<PollFacts, ReconcileError> {
+        let Subject { object, target, scalers, .. } = subject;
         scalers.fail_unbuilt(&self.clock);
         let sources = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources).await?;
@@ -54,17 +61,13 @@ impl Reconciler {
             Some(composite) => self.composite_contributions(scalers, composite, &readings, target, current).await,
         };
         self.publish_failures(object, state, scalers, &readings, polled.formula_error.take()).await;
-        self.conclude(object, policy, target, scalers, &polled, current, state).await
+        self.conclude(subject, &polled, current, state).await
     }
 
     /// Decides by what was contributed, and applies the decision.
-    #[allow(clippy::too_many_arguments)] // all that a decision is made of
     pub(super) async fn conclude(
         &self,
-        object: &ScaledObject,
-        policy: &Policy,
-        target: &ScaleTarget,
-        scalers: &ObjectScalers,
+        Subject { object, policy, target, scalers }: Subject<'_>,
         polled: &Polled,
         current: Option<i32>,
         state: &mut ReconcileState,

@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kedge_api::ScaledObject;
 use kedge_api::names::COMPOSITE_METRIC;
-use kedge_cluster::ScaleTarget;
 use kedge_core::activity::Contribution;
-use kedge_core::policy::Policy;
 use kedge_core::status::PollFacts;
 
-use super::poll::{Polled, contributions};
+use super::poll::{Polled, Subject, contributions};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::scalers_cache::{CachedTrigger, ObjectScalers};
 
@@ -18,20 +15,18 @@ impl Reconciler {
     /// Decides by the push and the last readings.
     pub(super) async fn act_on_push(
         &self,
-        object: &ScaledObject,
-        policy: &Policy,
-        target: &ScaleTarget,
-        scalers: &Arc<ObjectScalers>,
+        subject: Subject<'_>,
         state: &mut ReconcileState,
     ) -> Result<PollFacts, ReconcileError> {
+        let scalers = subject.scalers;
         let pushed: Vec<&Arc<CachedTrigger>> = pushed_triggers(scalers).collect();
-        let current = self.cached_replicas(target).await?;
+        let current = self.cached_replicas(subject.target).await?;
         let mut polled = last_known(scalers, current);
         let indexes: BTreeSet<usize> = pushed.iter().map(|trigger| trigger.index).collect();
         let metrics = scalers.metrics().filter(|(trigger, _)| indexes.contains(&trigger.index));
         polled.active.extend(metrics.map(|(_, metric)| (metric.name.clone(), true)));
         polled.contributions.push(Contribution::Active);
-        let facts = self.conclude(object, policy, target, scalers, &polled, current, state).await?;
+        let facts = self.conclude(subject, &polled, current, state).await?;
         // Not before: a reconcile that failed is retried, and acts on it then.
         pushed.iter().filter_map(|trigger| trigger.push.as_ref()).for_each(|push| push.clear_active());
         Ok(facts)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kedge_api::ScaledObject;
 use kedge_cluster::{ObjectKey, instant_after};
 use kedge_core::policy::{Policy, polling_interval};
+use kedge_core::selector::names::VALUE_MAX_BYTES;
 use kedge_core::status::PollFacts;
 use kedge_core::validate::ValidationStep;
 use kube::api::Api;
@@ -13,9 +14,10 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use super::hpa::HpaStep;
+use super::poll::Subject;
 use super::state::PollInput;
 use super::target::{FoundTarget, TargetStep};
-use super::{LABEL_VALUE_MAX, ReconcileError, ReconcileState, Reconciler, can_be_label_value};
+use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
 use crate::cluster_cache::needs_reconcile;
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
@@ -150,10 +152,7 @@ impl Reconciler {
             return self.hold_paused(key, &object, &policy, state).await;
         }
         let (progress, outcome) = self.run_steps(key, &mut object, &policy, state, slot).await;
-        if let Err(error @ ReconcileError::Interrupted) = outcome {
-            return Err(error);
-        }
-        if outcome.as_ref().is_err_and(ReconcileError::is_conflict) {
+        if outcome.as_ref().is_err_and(ReconcileError::is_outdated) {
             return outcome.map(|()| None);
         }
         let problem = progress.problem().or_else(|| outcome.as_ref().err().map(ToString::to_string));
@@ -175,7 +174,7 @@ impl Reconciler {
         let blocked = |blocked: Blocked, outcome| (Progress::Blocked(blocked), outcome);
         if !can_be_label_value(&key.name) {
             let problem = Some(format!(
-                "the name has {} characters, and labels that hold it have at most {LABEL_VALUE_MAX}; create the object again with a shorter name",
+                "the name has {} characters, and labels that hold it have at most {VALUE_MAX_BYTES}; create the object again with a shorter name",
                 key.name.len()
             ));
             return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
@@ -238,12 +237,13 @@ impl Reconciler {
             Ok(step) => (step, Ok(())),
             Err(error) => (HpaStep::NotWritten, Err(error)),
         };
+        let subject = Subject { object, policy, target: &target.target, scalers: &scalers };
         let polled = if is_pushed {
-            Some(self.act_on_push(object, policy, &target.target, &scalers, state).await)
+            Some(self.act_on_push(subject, state).await)
         } else if is_due {
             let input = PollInput::new(object, &policy.overrides, &scalers);
             self.telemetry.record_delay(key, state.schedule.start_poll(object, input));
-            Some(self.poll(object, policy, &target.target, &scalers, state, slot).await)
+            Some(self.poll(subject, state, slot).await)
         } else {
             None
         };

@@ -114,10 +114,6 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
     })
 }
 
-fn scalers_of(scaler: Arc<dyn Scaler>) -> Arc<ObjectScalers> {
-    scalers(Ok(scaler))
-}
-
 async fn read(scalers: &Arc<ObjectScalers>) -> Reading {
     read_for(scalers, Requester::ScaleLoop).await
 }
@@ -177,18 +173,17 @@ async fn a_query_ends_after_the_polling_interval_whatever_the_source_does() {
 
 #[tokio::test(start_paused = true)]
 async fn the_metrics_api_does_not_wait_again_for_a_source_that_was_slow_to_fail() {
-    let scalers = scalers(Ok(slow(false)));
+    let (failing, hung) = (scalers(Ok(slow(false))), scalers(Ok(Arc::new(Hung))));
     let serve = async || {
         tokio::time::sleep(2 * FRESH).await;
         let started = Instant::now();
-        assert!(read_for(&scalers, Requester::MetricsApi).await.answer.is_err());
+        assert!(read_for(&failing, Requester::MetricsApi).await.answer.is_err());
         started.elapsed()
     };
     assert_eq!(serve().await, SLOW, "the first failure is waited for");
     assert_eq!(serve().await, Duration::from_millis(100));
     tokio::time::sleep(SLOW).await;
-    assert_eq!(failures(&scalers), 2, "it counts, though it came later");
-    let hung = scalers_of(Arc::new(Hung));
+    assert_eq!(failures(&failing), 2, "it counts, though it came later");
     let answer = read_for(&hung, Requester::MetricsApi).await.answer;
     assert_eq!(answer.unwrap_err().to_string(), "the source has given no answer for 3s");
 }

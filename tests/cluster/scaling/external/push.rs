@@ -3,14 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use kedge_test_cluster::slowdown;
-use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::external::{ExampleScaler, external, external_push};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use kedge_tests::programs;
 use serde_json::{Value, json};
 
 use super::super::cluster;
-use super::{generation, scale_writes};
+use super::{generation, scaled_after};
 
 /// A second, and the interval at which the scaler reads its file. Polls are five minutes apart.
 const ACTIVATED_WITHIN: Duration = Duration::from_millis(1000 + 200);
@@ -39,13 +38,10 @@ fn object(name: &str, scaler: &ExampleScaler) -> Value {
 }
 
 /// Writes the queue, and checks that the target is scaled from zero at once.
-async fn activate(namespace: &TestNamespace<'_>, scaler: &ExampleScaler, queue: &str, name: &str) {
+pub(in super::super) async fn activate(namespace: &TestNamespace<'_>, scaler: &ExampleScaler, queue: &str, name: &str) {
     let written_at = SystemTime::now();
     scaler.set(queue);
-    let activated_at = wait_for(name, DEADLINE, async || {
-        scale_writes(namespace, name).into_iter().find(|at| *at >= written_at).ok_or("not scaled yet")
-    });
-    let took = activated_at.await.unwrap().duration_since(written_at).unwrap();
+    let took = scaled_after(namespace, name, written_at).await;
     let allowed = slowdown::allowed(ACTIVATED_WITHIN);
     println!("{name} is scaled {took:?} after the queue was written; {allowed:?} are allowed");
     assert!(took < allowed, "{name} is scaled {took:?} after the queue was written; {allowed:?} are allowed");
