@@ -34,7 +34,7 @@ const QUIET: Duration = Duration::from_millis(250);
 /// The delay between the starts of two playbacks, so that not all act at the same time.
 const STAGGER: Duration = Duration::from_millis(100);
 
-/// Longer than any playback takes.
+/// Longer than a playback takes, unless the machine is very busy: then its record is incomplete.
 const PLAYBACK_LIMIT: Duration = Duration::from_secs(300);
 
 /// Logs the reads and writes of scales by the controller, and its status updates.
@@ -94,7 +94,9 @@ impl RealCluster {
         let began_at = Utc::now();
         let begins = (0..).map(|number| STAGGER * number);
         let playbacks = timelines.iter().zip(begins).map(|(timeline, begins)| self.play(timeline, &metrics, begins));
-        tokio::time::timeout(PLAYBACK_LIMIT, try_join_all(playbacks)).await??;
+        if let Ok(played) = tokio::time::timeout(PLAYBACK_LIMIT, try_join_all(playbacks)).await {
+            played?;
+        }
         // The last sync of each timeline ends.
         sleep(Duration::from_secs(1)).await;
         server.abort();

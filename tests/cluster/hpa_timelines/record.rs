@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub(super) timeline: Timeline,
     pub(super) actions: Vec<(DateTime<Utc>, Done)>,
     pub(super) syncs: Vec<HpaSync>,
+    /// Whether it holds the whole timeline.
+    is_complete: bool,
 }
 
 /// One sync of the controller.
@@ -142,7 +144,7 @@ fn assemble(playback: Playback, entries: Vec<Entry>) -> Record {
             }
         }
     }
-    Record { timeline: playback.timeline, actions, syncs }
+    Record { timeline: playback.timeline, actions, syncs, is_complete: playback.is_over }
 }
 
 impl Record {
@@ -174,7 +176,7 @@ impl Record {
     }
 
     pub(super) fn is_clear(&self) -> bool {
-        self.clear_syncs().len() == self.syncs.len()
+        self.is_complete && self.clear_syncs().len() == self.syncs.len()
     }
 
     fn is_ambiguous(&self, number: usize) -> bool {

@@ -32,6 +32,8 @@ const AFTER_ACTION: Duration = Duration::from_millis(300);
 pub(super) struct Playback {
     pub(super) timeline: Timeline,
     pub(super) events: Vec<(DateTime<Utc>, TimelineEvent)>,
+    /// Whether it came to the end of the timeline.
+    pub(super) is_over: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -94,7 +96,7 @@ impl ScriptedMetrics {
     pub(super) fn new(timelines: &[Timeline], pod_watch: PodWatch) -> Self {
         let (now, reaction_max) = (Instant::now(), REACTION_MAX.mul_f64(slowdown::measure()));
         let progress = |timeline: &Timeline| {
-            let playback = Playback { timeline: timeline.clone(), events: Vec::new() };
+            let playback = Playback { timeline: timeline.clone(), events: Vec::new(), is_over: false };
             let progress = Progress {
                 playback,
                 step: 0,
@@ -123,7 +125,10 @@ impl ScriptedMetrics {
         let (began_at, since) = (progress.step_began_at, progress.step_began_at.elapsed());
         let is_over = writes.last().is_some_and(|write| *write > began_at && write.elapsed() > AFTER_WRITE);
         match progress.playback.timeline.steps.get(progress.step) {
-            None => Next::Over,
+            None => {
+                progress.playback.is_over = true;
+                Next::Over
+            }
             Some(Step::Do(action)) if is_over || since > AFTER_SILENCE => Next::Act(action.clone()),
             Some(Step::Pause(pause)) if since > *pause => {
                 progress.advance();
