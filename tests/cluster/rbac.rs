@@ -74,7 +74,14 @@ fn fleet() -> [Value; 3] {
 async fn start(cluster: &Cluster, namespace: &str) -> RunningOperator {
     let kubeconfig = kubeconfig_of(cluster, cluster.folder(), "keda-operator");
     let flags = vec![format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect".to_owned()];
-    let environment = [("POD_NAMESPACE", "keda"), ("POD_NAME", "keda-operator-0"), ("WATCH_NAMESPACE", namespace)];
+    let audiences = json!([{ "audience": "broker", "namespace": namespace, "serviceAccountName": "default" }]);
+    let audiences = audiences.to_string();
+    let environment = [
+        ("POD_NAMESPACE", "keda"),
+        ("POD_NAME", "keda-operator-0"),
+        ("WATCH_NAMESPACE", namespace),
+        ("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", &audiences),
+    ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let launch = Launch { name: "of-the-roles".to_owned(), flags, environment };
     RunningOperator::launch(cluster, &programs::kedge(), launch).await.unwrap()

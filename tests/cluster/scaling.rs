@@ -12,6 +12,8 @@ mod fallback;
 mod faults;
 #[path = "scaling/formulas.rs"]
 mod formulas;
+#[path = "scaling/hostile_tenants.rs"]
+mod hostile_tenants;
 #[path = "scaling/hpas.rs"]
 mod hpas;
 #[path = "scaling/hung_sources.rs"]

@@ -13,6 +13,7 @@
 //! | [`descriptors`] | compiled protos, to be compared |
 //! | [`denying_webhook`] | an admission webhook that denies |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
+//! | [`recording_server`] | an HTTP server that records what it receives |
 //! | [`snapshot`] | the state of a namespace, to be compared |
 //! | [`history`] | every version that the objects of a namespace had |
 //! | [`leak`] | searches for secrets where they must not be |
@@ -37,5 +38,6 @@ pub mod namespace;
 pub mod page;
 pub mod pattern;
 pub mod programs;
+pub mod recording_server;
 pub mod schema;
 pub mod snapshot;

@@ -8,13 +8,17 @@
 //! | [`oauth2`] | the parameters of `oauth2` |
 //! | [`identity`] | the AWS role of a pod identity |
 //! | [`vault`] | requests to HashiCorp Vault and the values in its responses |
+//! | [`token_policy`] | which tokens of service accounts may be requested and sent |
+//! | [`outbound_filter`] | which Vault servers the operator may sign in to |
 //! | [`usage`] | the list of users in `status` |
 
 pub mod error;
 pub mod file;
 pub mod identity;
 pub mod oauth2;
+pub mod outbound_filter;
 pub mod reference;
+pub mod token_policy;
 pub mod usage;
 pub mod vault;
 

@@ -19,6 +19,8 @@
 //! | [`credentials`] | the fields of authentication objects, and their errors |
 //! | [`environment`] | the environment variables of a container |
 //! | [`secret`] | a text that is never printed |
+//! | [`outbound_policy`] | where the operator may connect to for tenants, and where its identities may be used |
+//! | [`cidr`] | networks in CIDR notation |
 //! | [`object_name`] | which texts can be the names of objects |
 //! | [`selector`] | label selectors: grammar and matching |
 //! | [`trigger_class`] | what decisions need to know of a trigger's type |
@@ -26,6 +28,7 @@
 //! | [`quantity`], [`milli`] | metric amounts as text and as numbers |
 
 pub mod activity;
+pub mod cidr;
 pub mod conditions;
 pub mod contribution;
 pub mod credentials;
@@ -38,6 +41,7 @@ pub mod hpa;
 pub mod lease;
 pub mod milli;
 pub mod object_name;
+pub mod outbound_policy;
 pub mod policy;
 pub mod quantity;
 pub mod rivals;

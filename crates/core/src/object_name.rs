@@ -6,6 +6,24 @@ pub fn can_be_object_name(name: &str) -> bool {
     name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric()) && name.bytes().all(inside)
 }
 
+/// Whether a text is a DNS label, as the names of namespaces are.
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63 && is_dns_part(text)
+}
+
+/// Whether a text is a DNS subdomain, as the names of most objects are: parts separated by dots. Its length is not checked.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.split('.').all(is_dns_part)
+}
+
+/// Lower case letters and digits, with `-` in between.
+fn is_dns_part(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let bytes = text.as_bytes();
+    is_end(bytes.first()) && is_end(bytes.last()) && text.bytes().all(is_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,7 @@ pub(crate) fn run(flags: &Flags, environment: &Environment) -> anyhow::Result<()
     let settings = resolve(flags, environment).map_err(invalid)?;
     start_logging(&settings.logging);
     for warning in &settings.notices.warnings {
-        warn!(warning, "a setting has no effect");
+        warn!(warning, "check the settings");
     }
     if let Some(flags) = &settings.notices.ignored {
         info!(flags, "flags of KEDA that have no effect here");

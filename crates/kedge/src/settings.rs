@@ -8,7 +8,7 @@
 //! | `environment` | the variables, as text, and their descriptions for the reference |
 //! | `resolve` | flags and variables to [`Settings`]: a pure function that reports every invalid value at once |
 //! | `reader` | one value: converted, or its error recorded |
-//! | `addresses`, `amounts`, `certificates`, `logging`, `proxies`, `tls` | one kind of value each |
+//! | `addresses`, `amounts`, `certificates`, `logging`, `policies`, `proxies`, `tls` | one kind of value each |
 //! | `webhooks` | flags and settings of `kedge webhooks` |
 //! | `pending` | flags and variables without effect yet |
 //! | `reference` | the page of all flags and variables |
@@ -22,6 +22,7 @@ pub(crate) mod flags;
 pub(crate) mod logging;
 mod operator;
 pub(crate) mod pending;
+mod policies;
 mod proxies;
 mod reader;
 pub(crate) mod reference;

@@ -33,6 +33,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_cluster::NamespacedName;
+use kedge_core::credentials::outbound_filter::OutboundFilter;
+use kedge_core::credentials::token_policy::TokenPolicy;
 use kedge_core::credentials::{CredentialError, Reference, ReferenceKind};
 use kedge_scalers::http::exchange::Exchange;
 use kube::Client;
@@ -40,6 +42,9 @@ use tokio::sync::Semaphore;
 
 pub use references::References;
 pub use resolve::{Resolution, Resolved};
+
+/// Where the chart mounts the token for Vault.
+pub const VAULT_TOKEN_FILE: &str = "/var/run/secrets/keda-vault/token";
 
 /// What may be chosen about credentials.
 #[derive(Clone, Debug)]
@@ -53,6 +58,11 @@ pub struct Settings {
     pub file_root: Option<PathBuf>,
     /// How long a requested token of a service account lasts.
     pub token_lifetime: Duration,
+    /// Which tokens of service accounts may be requested, and sent to servers that authentication objects name.
+    pub token_policy: TokenPolicy,
+    /// The file with the token that the operator signs in to Vault with, where an authentication object names no credential.
+    pub vault_token_file: PathBuf,
+    pub outbound_filter: OutboundFilter,
     /// Which authentication objects are marked and listed, as a label selector.
     pub selector: Option<String>,
     pub vault: vault::Settings,
@@ -74,6 +84,9 @@ impl Default for Settings {
             own_secret: None,
             file_root: None,
             token_lifetime: Duration::from_secs(3600),
+            token_policy: TokenPolicy::default(),
+            vault_token_file: VAULT_TOKEN_FILE.into(),
+            outbound_filter: OutboundFilter::default(),
             selector: None,
             vault: vault::Settings::default(),
         }

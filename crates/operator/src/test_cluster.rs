@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
@@ -71,7 +73,10 @@ struct Notes {
 
 impl TestCluster {
     pub(crate) fn new() -> Self {
-        let issue = Arc::new(|user: &str| format!("token of {user}"));
+        let issue = Arc::new(|user: &str, audiences: &[String]| match audiences {
+            [one] if one == "https://kubernetes.default.svc" => format!("token of {user}"),
+            _ => token(user, audiences),
+        });
         Self::on(PREPARED.fork(Options { issue, ..Options::default() }))
     }
 
@@ -290,4 +295,10 @@ impl Service<Request<Body>> for TestCluster {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         self.clone().answer(request).map(Ok).boxed()
     }
+}
+
+/// A token of a service account, which ends in the year 2100.
+pub(crate) fn token(user: &str, audiences: &[String]) -> String {
+    let claims = json!({ "sub": user, "aud": audiences, "exp": 4_102_444_800_u64 });
+    format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims.to_string()))
 }

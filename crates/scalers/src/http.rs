@@ -22,6 +22,7 @@ use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kedge_core::outbound_policy::OutboundPolicy;
 use rustls::CipherSuite;
 use rustls::pki_types::CertificateDer;
 
@@ -56,6 +57,8 @@ pub struct Settings {
     pub ciphers: Vec<CipherSuite>,
     /// The variables by which clouds identify this process, for triggers that use its identity.
     pub cloud_environment: CloudEnvironment,
+    /// Where connections may lead to, and where the identities of this process may be used.
+    pub outbound_policy: Arc<OutboundPolicy>,
 }
 
 /// Whether connections outlive their request.
@@ -78,6 +81,7 @@ impl Default for Settings {
             tls_min: TlsVersion::default(),
             ciphers: Vec::new(),
             cloud_environment: CloudEnvironment::default(),
+            outbound_policy: Arc::default(),
         }
     }
 }
@@ -103,6 +107,7 @@ pub(crate) struct HttpClients {
 
 impl HttpClients {
     pub(crate) fn new(settings: Settings, connector: Connector) -> Self {
+        let connector = connector.with_policy(Arc::clone(&settings.outbound_policy));
         Self { settings, connector, roots: OnceLock::new(), clients: Mutex::default() }
     }
 
@@ -138,7 +143,7 @@ impl HttpClients {
     pub(crate) fn direct_client(&self) -> Result<Arc<HttpClient>, FieldError> {
         let settings = Settings { proxies: Proxies::default(), ..self.settings.clone() };
         let tls = self.tls(&TlsProfile::default())?;
-        Ok(Arc::new(HttpClient::new(&settings, self.connector.clone(), tls)))
+        Ok(Arc::new(HttpClient::new(&settings, self.connector.clone().unrestricted(), tls)))
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use chrono::{DateTime, Utc};
 use http::header::{self, HeaderValue};
+use kedge_core::outbound_policy::{IdentityProvider, OutboundPolicy};
 
 use crate::error::ReadError;
 use crate::http::{Call, HttpClients};
@@ -37,6 +38,30 @@ impl CloudIdentity {
             Self::Aws(_) => "aws",
             Self::Azure(_) => "azure-workload",
             Self::Gcp(_) => "gcp",
+        }
+    }
+
+    /// The identity, if the policy lets the namespace use it with the host. Credentials that the trigger brings along are its own affair.
+    pub(crate) fn permitted(self, policy: &OutboundPolicy, namespace: &str, host: &str) -> Result<Self, FieldError> {
+        let checked = match self.provider_of_operator() {
+            Some(provider) => policy.check_identity(provider, namespace, host),
+            None => Ok(()),
+        };
+        match checked {
+            Ok(()) => Ok(self),
+            Err(denial) => {
+                let remedy = "use credentials of your own, or let the administrator grant the identity in that policy";
+                Err(FieldError::new("podIdentity", format!("cannot be used: {denial}"), remedy))
+            }
+        }
+    }
+
+    /// The provider, if the identity is that of the operator.
+    fn provider_of_operator(&self) -> Option<IdentityProvider> {
+        match self {
+            Self::Aws(identity) => identity.is_of_operator().then_some(IdentityProvider::Aws),
+            Self::Azure(_) => Some(IdentityProvider::AzureWorkload),
+            Self::Gcp(identity) => identity.is_of_operator().then_some(IdentityProvider::Gcp),
         }
     }
 

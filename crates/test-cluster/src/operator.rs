@@ -113,7 +113,7 @@ impl RunningOperator {
 
     /// Returns when it says that it is ready.
     pub async fn until_ready(&mut self) -> anyhow::Result<()> {
-        let probe = SocketAddr::from(([127, 0, 0, 1], self.ports[1].number));
+        let probe = self.health_address();
         wait_for("the operator is ready", DEADLINE, async || {
             self.group.check().map_err(|error| error.to_string())?;
             match get(probe, "/readyz").await {
@@ -148,9 +148,19 @@ impl RunningOperator {
         self.group.terminate(DEADLINE).await.with_context(|| self.log())
     }
 
+    /// The number of its process, while it runs.
+    pub fn process_id(&self) -> Option<u32> {
+        self.group.process(PROGRAM)
+    }
+
     /// Where `external.metrics.k8s.io` is served.
     pub fn metrics_api_port(&self) -> u16 {
         self.ports[0].number
+    }
+
+    /// Where its probes are served.
+    pub fn health_address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.ports[1].number).into()
     }
 
     /// Where its own metrics are served.

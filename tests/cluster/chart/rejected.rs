@@ -41,6 +41,16 @@ fn invalid_values_are_rejected_with_their_path() {
             "permissions: { operator: { restrict: { serviceAccountTokenCreationRoles: [{ name: a }] } } }",
             "missing property 'namespace'",
         ),
+        (
+            "audiences that would be ignored",
+            "serviceAccountTokens: { mode: legacy, audiences: [{ audience: vault }] }",
+            "serviceAccountTokens.mode is legacy",
+        ),
+        (
+            "an unknown provider",
+            "outboundPolicy: { identities: [{ provider: x, namespaces: [], hosts: [] }] }",
+            "'aws', 'azure-workload'",
+        ),
         ("an unsupported TLS version", "http: { minTlsVersion: TLS10 }", "value must be one of 'TLS12', 'TLS13'"),
         ("a duration without a unit", "http: { idleConnTimeout: '90' }", "at '/http/idleConnTimeout'"),
         ("a timeout above the maximum", "webhooks: { timeoutSeconds: 60 }", "at '/webhooks/timeoutSeconds': maximum"),

@@ -23,6 +23,13 @@ const UNLOGGED: [(&str, &str, &str, &str); 1] = [(
     "an admission plugin checks it within the API server; the test of finalizers shows that it is needed",
 )];
 
+/// The values that let tokens of the account of the scenarios be requested.
+const AUDIENCE: &[&str] = &[
+    "serviceAccountTokens.audiences[0].audience=broker",
+    "serviceAccountTokens.audiences[0].namespace=NAMESPACE",
+    "serviceAccountTokens.audiences[0].serviceAccountName=broker-reader",
+];
+
 /// A rule that an account has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Grant {
@@ -174,11 +181,14 @@ async fn rules_that_values_add_or_remove_are_sufficient_and_all_used() {
         ..ScenarioOptions::default()
     };
     let sets = &["secrets-restricted", "custom-kinds", "all-tokens"];
-    play(&cluster, Mode { sets, values: &[], replicas: 1, options }).await;
+    play(&cluster, Mode { sets, values: AUDIENCE, replicas: 1, options }).await;
     let options =
         ScenarioOptions { certificates: scenarios::Certificates::Provided, tokens: true, ..ScenarioOptions::default() };
-    let values = &["permissions.operator.restrict.serviceAccountTokenCreationRoles[0].namespace=NAMESPACE"];
-    let values = &[values[0], "permissions.operator.restrict.serviceAccountTokenCreationRoles[0].name=broker-reader"];
+    let role = [
+        "permissions.operator.restrict.serviceAccountTokenCreationRoles[0].namespace=NAMESPACE",
+        "permissions.operator.restrict.serviceAccountTokenCreationRoles[0].name=broker-reader",
+    ];
+    let values = &[&role, AUDIENCE].concat();
     play(&cluster, Mode { sets: &["own-certificates", "tokens"], values, replicas: 1, options }).await;
 }
 

@@ -1,5 +1,7 @@
 //! Label keys and values: which ones Kubernetes accepts, and its messages about others.
 
+use crate::object_name::is_dns_subdomain;
+
 const KEY_MAX_BYTES: usize = 63;
 
 /// The longest value of a label.
@@ -24,7 +26,7 @@ pub fn check_key(key: &str) -> Vec<String> {
     let mut errors = match prefix {
         None => Vec::new(),
         Some("") => vec!["prefix part must be non-empty".to_owned()],
-        Some(prefix) => check("prefix part ", prefix, PREFIX_MAX_BYTES, is_subdomain(prefix), SUBDOMAIN),
+        Some(prefix) => check("prefix part ", prefix, PREFIX_MAX_BYTES, is_dns_subdomain(prefix), SUBDOMAIN),
     };
     if name.is_empty() {
         errors.push("name part must be non-empty".to_owned());
@@ -47,12 +49,6 @@ fn check(part: &str, text: &str, max: usize, is_well_formed: bool, format: &str)
 /// Letters and digits, with `-`, `_` and `.` in between.
 fn is_name(text: &str) -> bool {
     has_alphanumeric_ends(text) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-}
-
-/// Lower case letters and digits, with `-` in between, in parts separated by dots.
-fn is_subdomain(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.split('.').all(|part| has_alphanumeric_ends(part) && part.bytes().all(inner))
 }
 
 fn has_alphanumeric_ends(text: &str) -> bool {

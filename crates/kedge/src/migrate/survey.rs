@@ -90,7 +90,8 @@ fn authentication(object: &Value) -> Vec<Issue> {
     for token in spec.bound_service_account_token.iter().flatten() {
         let problem =
             format!("needs the permission to create tokens of the service account {}", token.service_account_name);
-        let remedy = "name it in permissions.operator.restrict.serviceAccountTokenCreationRoles when you install Kedge";
+        let remedy = "name it in permissions.operator.restrict.serviceAccountTokenCreationRoles, and with its audience in \
+                      serviceAccountTokens.audiences, when you install Kedge";
         let about = Subject { verdict: Verdict::ToDo, object };
         issues.push(about.issue("spec.boundServiceAccountToken", problem, remedy));
     }

@@ -91,6 +91,9 @@ pub(crate) const VARIABLES: &[Variable] = &[
     variable("KEDA_OPERATOR_LEADER_ELECTION_RETRY_PERIOD", "`2s`", "Sets the time between two attempts to acquire or renew the Lease"),
     variable("KEDA_RESTRICT_SECRET_ACCESS", "`false`", "`true` restricts the operator to the Secrets in the namespace of cluster objects"),
     variable("KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY", "`1h`", "Sets the lifetime of requested service account tokens: `1h` to `6h`"),
+    variable("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", "none", "Lists the audiences of service account tokens, as YAML or JSON: `[{audience, namespace, serviceAccountName}]`. With an account, tokens of that account are requested for this audience; every audience is approved for token files"),
+    variable("KEDA_OUTBOUND_FILTER", "off", "Restricts the HashiCorp Vault servers that the operator signs in to, as YAML or JSON: `{hashiCorpVault: {mode, allowedEndpoints}}`. The mode is `off`, `warn` or `enforce`"),
+    variable("KEDGE_OUTBOUND_POLICY", "denies the metadata addresses of machines", "Restricts the hosts and networks that the operator connects to for triggers, and who may use its identities, as YAML or JSON: see [outbound policy](../outbound-policy.md)"),
     variable("KEDA_CHECK_UNEXPECTED_SCALERS_PARAMS", "", "`enabled` reports the unexpected parameters of a trigger in an event"),
 ];
 

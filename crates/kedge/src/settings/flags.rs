@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use kedge_operator::credentials::VAULT_TOKEN_FILE;
+
 use super::compatible::Compatible;
 
 const AFTER_HELP: &str = "\
@@ -77,6 +79,15 @@ pub(crate) struct Flags {
     /// Allow ClusterTriggerAuthentications to read files below this folder; none by default
     #[arg(long, value_name = "DIR", default_value = "", hide_default_value = true, help_heading = "Scalers")]
     pub(super) filepath_auth_root_path: String,
+
+    /// Restrict the tokens of service accounts: `enforce-audience` requests and sends only those with an audience of
+    /// KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES; `legacy` does not restrict them
+    #[arg(long, value_name = "MODE", default_value = "enforce-audience", help_heading = "Scalers")]
+    pub(super) service_account_token_mode: String,
+
+    /// Sign in to HashiCorp Vault with the token in this file, where a TriggerAuthentication has no `credential`
+    #[arg(long, value_name = "FILE", default_value = VAULT_TOKEN_FILE, help_heading = "Scalers")]
+    pub(super) vault_kubernetes_auth_token_file: PathBuf,
 
     /// Keep at most this many idle connections; 0 means no limit
     #[arg(long, value_name = "COUNT", default_value = "0", allow_negative_numbers = true, help_heading = "Scalers")]

@@ -1,9 +1,13 @@
 //! The settings of `kedge operator`, and what its parts take of them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_cluster::{LeaderElection, LeaseTiming, NamespacedName};
+use kedge_core::credentials::outbound_filter::OutboundFilter;
+use kedge_core::credentials::token_policy::TokenPolicy;
+use kedge_core::outbound_policy::OutboundPolicy;
 use kedge_operator::credentials::{SecretAccess, vault};
 use kedge_scalers::{CloudEnvironment, KeepAlive, Proxies, UnexpectedParameters};
 
@@ -74,6 +78,8 @@ pub(crate) struct Http {
     pub(crate) ca_dirs: Vec<PathBuf>,
     /// The cloud identity of this process.
     pub(crate) cloud_environment: CloudEnvironment,
+    /// Where scalers may connect to, and where the identities of this process may be used.
+    pub(crate) outbound_policy: Arc<OutboundPolicy>,
 }
 
 /// The Lease of the leader, and its timing.
@@ -112,6 +118,12 @@ pub(crate) struct Credentials {
     pub(crate) file_root: Option<PathBuf>,
     /// The lifetime of requested service account tokens.
     pub(crate) token_lifetime: Duration,
+    /// The service account tokens that may be requested and sent.
+    pub(crate) token_policy: TokenPolicy,
+    /// The file with the operator's token for Vault.
+    pub(crate) vault_token_file: PathBuf,
+    /// The Vault servers that the operator signs in to.
+    pub(crate) outbound_filter: OutboundFilter,
     pub(crate) vault: vault::Settings,
 }
 
@@ -147,6 +159,9 @@ impl Settings {
             },
             file_root: own.file_root.clone(),
             token_lifetime: own.token_lifetime,
+            token_policy: own.token_policy.clone(),
+            vault_token_file: own.vault_token_file.clone(),
+            outbound_filter: own.outbound_filter.clone(),
             selector: self.scope.authentication_selector.clone(),
             vault: own.vault.clone(),
         }
@@ -164,6 +179,7 @@ impl Settings {
             tls_min: self.http.tls.min_version,
             ciphers: self.http.tls.suites.clone(),
             cloud_environment: self.http.cloud_environment.clone(),
+            outbound_policy: Arc::clone(&self.http.outbound_policy),
             extra_roots,
         };
         (settings, warnings)

@@ -43,7 +43,7 @@ pub(crate) fn render() -> String {
         }
     }
     page.push_str(
-        "\n## Environment variables\n\nAll are KEDA's. KEDA's chart sets `POD_NAME`, which only Kedge reads.\n\n",
+        "\n## Environment variables\n\nAll are KEDA's, except `KEDGE_OUTBOUND_POLICY`. KEDA's chart sets `POD_NAME`, which only Kedge reads.\n\n",
     );
     page.push_str("| variable | default | meaning | in effect |\n|---|---|---|---|\n");
     for variable in VARIABLES {

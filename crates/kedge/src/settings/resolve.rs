@@ -1,5 +1,6 @@
 //! Flags and variables to [`Settings`]: a pure function that reports every invalid value at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_operator::credentials::{SecretAccess, vault};
@@ -11,7 +12,7 @@ use super::environment::{Environment, NAMESPACE_DEFAULT};
 use super::flags::Flags;
 use super::operator::{Credentials, Http, Leadership, Notices, Scope, Serving, Settings};
 use super::reader::SettingsReader;
-use super::{amounts, certificates, logging, proxies, tls};
+use super::{amounts, certificates, logging, policies, proxies, tls};
 use crate::connect::Compression;
 
 /// Concurrent reconciles by default: more than in KEDA, because a reconcile also polls here.
@@ -113,6 +114,7 @@ fn http(flags: &Flags, read: &mut SettingsReader<'_>) -> Http {
         proxies: proxies::resolve(read),
         ca_dirs: flags.ca_dir.clone(),
         cloud_environment: read.cloud_environment(),
+        outbound_policy: Arc::new(policies::outbound_policy(read)),
     }
 }
 
@@ -167,6 +169,9 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsRead
         token_lifetime: read
             .variable("KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY", lifetime)
             .unwrap_or(TOKEN_LIFETIME_LEAST),
+        token_policy: policies::token_policy(flags, read),
+        vault_token_file: flags.vault_kubernetes_auth_token_file.clone(),
+        outbound_filter: policies::outbound_filter(read),
         vault: vault::Settings {
             token: read.text("VAULT_TOKEN").map(Secret::new),
             namespace: read.text("VAULT_NAMESPACE"),

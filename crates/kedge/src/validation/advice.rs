@@ -3,6 +3,7 @@
 use kedge_api::ScaledObject;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
+use kedge_core::outbound_policy::OutboundPolicy;
 use kedge_core::trigger_class::TriggerClass;
 use kedge_scalers::{AUTH_MODES, keda, registry};
 use kedge_webhooks::violation::{FieldPath, Rule, Severity, Violation};
@@ -20,6 +21,13 @@ pub(super) static CREDENTIALS_WITHOUT_TLS: Rule = Rule {
     id: "credentials-without-tls",
     severity: Severity::Warning,
     about: "credentials are sent over a connection without TLS",
+    counted_as: None,
+};
+
+pub(super) static DENIED_DESTINATION: Rule = Rule {
+    id: "denied-destination",
+    severity: Severity::Warning,
+    about: "a trigger queries an address that the operator's outbound policy denies by default",
     counted_as: None,
 };
 
@@ -74,6 +82,7 @@ fn triggers(triggers: &[Trigger]) -> Vec<Violation> {
         let mut violations = parameters::check(index, trigger);
         violations.extend(secrets(index, trigger));
         violations.extend(without_tls(index, trigger));
+        violations.extend(denied_destinations(index, trigger));
         violations
     };
     triggers.iter().enumerate().flat_map(advice).collect()
@@ -93,9 +102,42 @@ fn secrets(index: usize, trigger: &Trigger) -> Vec<Violation> {
     found.collect()
 }
 
+/// Addresses of the operator's machine, which hold credentials, are denied to triggers unless the administrator allows them.
+fn denied_destinations(index: usize, trigger: &Trigger) -> Vec<Violation> {
+    let policy = OutboundPolicy::default();
+    let denied = trigger
+        .metadata
+        .iter()
+        .filter(|(_, value)| url_host(value).is_some_and(|host| policy.check_host(host).is_err()));
+    let found = denied.map(|(key, _)| {
+        violation(
+            &DENIED_DESTINATION,
+            metadata(index, key),
+            "leads to a metadata or link-local address, which the operator does not connect to by default",
+            "query the source itself, or let the administrator allow the address in the outbound policy",
+        )
+    });
+    found.collect()
+}
+
+/// The host and port of a URL, with its user.
+fn url_authority(text: &str) -> Option<&str> {
+    text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
+}
+
+/// The host of a URL.
+fn url_host(text: &str) -> Option<&str> {
+    let authority = url_authority(text)?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    Some(match host.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => host,
+    })
+}
+
 /// Whether a text is a URL with a user and a password in it.
 fn has_password(text: &str) -> bool {
-    let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    let authority = url_authority(text);
     let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
     user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
@@ -130,6 +172,20 @@ fn violation(rule: &'static Rule, path: FieldPath, problem: &str, remedy: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_host_of_a_url_is_found() {
+        let rows = [
+            ("http://169.254.169.254/latest", Some("169.254.169.254")),
+            ("https://me:s3cret@prometheus:9090?x", Some("prometheus")),
+            ("http://[fe80::1]:80", Some("[fe80::1]")),
+            ("http://[fe80::1]", Some("[fe80::1]")),
+            ("prometheus:9090", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(url_host(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_password_in_a_url_is_found() {

@@ -10,7 +10,7 @@ use super::{advice, annotations, duplicates, parameters, schema, validator};
 use crate::manifests::stream;
 
 /// The rules that only `kedge lint` has, in the order in which they are checked.
-static LINT_ONLY: [&Rule; 15] = [
+static LINT_ONLY: [&Rule; 16] = [
     &stream::SYNTAX,
     &stream::DUPLICATE_KEY,
     &stream::TOO_LARGE,
@@ -22,6 +22,7 @@ static LINT_ONLY: [&Rule; 15] = [
     &parameters::MISSPELLED_PARAMETER,
     &advice::SECRET_IN_METADATA,
     &advice::CREDENTIALS_WITHOUT_TLS,
+    &advice::DENIED_DESTINATION,
     &annotations::INVALID_PAUSED_REPLICAS,
     &annotations::MISSPELLED_ANNOTATION,
     &advice::NO_FALLBACK,

@@ -9,6 +9,8 @@ mod vault;
 use std::sync::Arc;
 
 use kedge_api::ScaledObject;
+use kedge_core::credentials::token_policy::AudienceEntry;
+use kedge_core::outbound_policy::OutboundPolicy;
 use kedge_scalers::{Connector, Registry};
 use serde_json::{Value, json};
 
@@ -58,9 +60,28 @@ pub(super) fn target() -> ScaleTarget {
     crate::test_cluster::deployment("shop", "web")
 }
 
+/// A policy that lists one account of `shop` with an audience.
+pub(super) fn policy_for(audience: &str, account: &str) -> TokenPolicy {
+    let entry = AudienceEntry {
+        audience: audience.to_owned(),
+        namespace: Some("shop".to_owned()),
+        service_account_name: Some(account.to_owned()),
+    };
+    TokenPolicy::EnforceAudience(vec![entry])
+}
+
 pub(super) fn credentials(cluster: &TestCluster, settings: Settings) -> (Credentials, Arc<WorkQueue<ObjectKey>>) {
+    credentials_within(cluster, settings, OutboundPolicy::default())
+}
+
+pub(super) fn credentials_within(
+    cluster: &TestCluster,
+    settings: Settings,
+    outbound_policy: OutboundPolicy,
+) -> (Credentials, Arc<WorkQueue<ObjectKey>>) {
     let queue = Arc::new(WorkQueue::new());
     let references = References::start(cluster.client(), queue.clone(), &[Scope::Cluster]);
-    let exchange = Registry::new(Default::default(), Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();
+    let scalers = kedge_scalers::Settings { outbound_policy: Arc::new(outbound_policy), ..Default::default() };
+    let exchange = Registry::new(scalers, Connector::tcp(), Arc::new(kedge_scalers::NoCluster)).exchange();
     (Credentials::new(cluster.client(), settings, references, exchange), queue)
 }

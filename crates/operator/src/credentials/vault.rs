@@ -1,16 +1,21 @@
 //! HashiCorp Vault: signing in, and reading what authentication objects name.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use kedge_api::authentication::{HashiCorpVault, VaultAuthentication, VaultSecretType};
+use kedge_core::credentials::outbound_filter::{VaultFilter, Verdict};
+use kedge_core::credentials::token_policy::TokenPolicy;
 use kedge_core::credentials::vault::{VaultRequest, plan_requests, value};
 use kedge_core::credentials::{CredentialError, vault};
+use kedge_core::outbound_policy::IdentityProvider;
 use kedge_core::secret::Secret;
 use kedge_scalers::ReadError;
 use kedge_scalers::http::exchange::{Exchange, ExchangeError};
 use serde_json::{Map, Value, json};
+use tracing::warn;
 
 use super::Resolution;
 use super::jwt;
@@ -53,6 +58,9 @@ impl Resolution<'_> {
             namespace: vault.namespace.as_deref().or(credentials.settings.vault.namespace.as_deref()),
             place: authentication.place("hashiCorpVault"),
         };
+        if let Err(problem) = server.check(&credentials.settings.outbound_filter.hashi_corp_vault) {
+            return found.note(problem);
+        }
         let token = match self.sign_in(&server, vault).await {
             Ok(token) => token,
             Err(problem) => {
@@ -104,9 +112,12 @@ impl Resolution<'_> {
 
     fn given_token(&self, server: &Server<'_>, vault: &HashiCorpVault) -> Result<Secret, CredentialError> {
         // KEDA: the operator's own token wins.
-        let own = self.credentials.settings.vault.token.clone();
+        if let Some(own) = self.credentials.settings.vault.token.clone() {
+            server.check_identity(self.namespace)?;
+            return Ok(own);
+        }
         let given = || vault.credential.as_ref()?.token.as_ref().filter(|token| !token.is_empty()).map(Secret::new);
-        own.or_else(given).ok_or_else(|| {
+        given().ok_or_else(|| {
             let remedy = "give credential.token, or set VAULT_TOKEN on the operator";
             CredentialError::invalid(&server.place, "has no token to sign in with", remedy)
         })
@@ -128,13 +139,17 @@ impl Resolution<'_> {
             ));
         };
         let named = vault.credential.as_ref().and_then(|credential| given(&credential.service_account_name));
-        let jwt = match (named, &vault.credential) {
+        let policy = &self.credentials.settings.token_policy;
+        if *policy == TokenPolicy::Legacy {
+            warn!(place = server.place, "signing in to Vault with a token whose audience is not restricted");
+        }
+        let jwt = match named {
             // KEDA: of the scaled object's namespace, also for a ClusterTriggerAuthentication.
-            (Some(account), _) => self.token(self.namespace, &account, server.place.clone()).await?,
-            (None, Some(credential)) => {
-                jwt::read(credential.service_account.as_deref().unwrap_or_default(), &server.place).await?
+            Some(account) => self.token(self.namespace, &account, server.place.clone()).await?,
+            None => {
+                server.check_identity(self.namespace)?;
+                jwt::read(&self.token_file(vault), policy, &server.place).await?
             }
-            (None, None) => jwt::read(jwt::OWN_TOKEN, &server.place).await?,
         };
         let body = json!({ "jwt": jwt.reveal(), "role": role });
         let path = format!("auth/{}/login", mount.trim_matches('/'));
@@ -144,7 +159,44 @@ impl Resolution<'_> {
     }
 }
 
+impl Resolution<'_> {
+    /// The file with the token of the operator that signs in, where the object names no account.
+    fn token_file(&self, vault: &HashiCorpVault) -> PathBuf {
+        let settings = &self.credentials.settings;
+        match (&vault.credential, &settings.token_policy) {
+            (Some(credential), _) => credential.service_account.clone().unwrap_or_default().into(),
+            (None, TokenPolicy::Legacy) => jwt::OWN_TOKEN.into(),
+            (None, TokenPolicy::EnforceAudience(_)) => settings.vault_token_file.clone(),
+        }
+    }
+}
+
 impl Server<'_> {
+    /// Whether an identity of the operator may be used for objects of this namespace.
+    fn check_identity(&self, namespace: &str) -> Result<(), CredentialError> {
+        let checked = self.exchange.check_identity(IdentityProvider::Vault, namespace, self.address);
+        checked.map_err(|problem| {
+            let remedy =
+                "name a service account of your own, or let the administrator grant the identity in that policy";
+            CredentialError::invalid(&self.place, format!("cannot sign in: {problem}"), remedy)
+        })
+    }
+
+    /// Whether the administrator allows this address. No credential is read or sent before.
+    fn check(&self, filter: &VaultFilter) -> Result<(), CredentialError> {
+        match filter.verdict(self.address) {
+            Verdict::Allowed => Ok(()),
+            Verdict::AllowedWithWarning(problem) => {
+                warn!(place = self.place, problem, "vault address not in the allowlist");
+                Ok(())
+            }
+            Verdict::Denied(problem) => {
+                let remedy = "use an allowed address, or add it to KEDA_OUTBOUND_FILTER of the operator";
+                Err(CredentialError::invalid(&self.place, problem, remedy))
+            }
+        }
+    }
+
     async fn fetch(&self, request: &VaultRequest<'_>, token: &Secret) -> Result<Map<String, Value>, CredentialError> {
         let method = if request.body.is_some() { Method::POST } else { Method::GET };
         let response = self.call(method, request.path, Some(token), request.body.clone()).await?;

@@ -120,7 +120,7 @@ fn options(audit: Option<&AuditLog>) -> Options {
     Options {
         history: HISTORY,
         authenticate: Arc::new(move |token| holders.holder(token)),
-        issue: Arc::new(move |user| tokens.issue(user)),
+        issue: Arc::new(move |user, _| tokens.issue(user)),
         observe: Arc::new(move |call, code| {
             if let Some(audit) = &audit {
                 audit.note_call(call, code, Utc::now());

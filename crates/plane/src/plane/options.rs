@@ -16,7 +16,7 @@ pub type Wall = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 pub type Authenticate = Arc<dyn Fn(&str) -> Option<Identity> + Send + Sync>;
 
 /// Issues a token for a user.
-pub type Issue = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub type Issue = Arc<dyn Fn(&str, &[String]) -> String + Send + Sync>;
 
 /// Observes each call that comes from inside the process, with the status code of its response.
 pub type Observe = Arc<dyn Fn(&Call, u16) + Send + Sync>;
@@ -55,7 +55,7 @@ impl Default for Options {
             history: 10_000,
             watch_lasts: Duration::from_secs(30 * 60),
             authenticate: Arc::new(|token| token.strip_prefix("user:").map(Identity::named)),
-            issue: Arc::new(|user| format!("user:{user}")),
+            issue: Arc::new(|user, _| format!("user:{user}")),
             authorize: Arc::new(|_| true),
             observe: Arc::new(|_, _| ()),
         }

@@ -1,5 +1,7 @@
 //! Every connection of every scaler is opened by a [`Connector`], so that a process in virtual time can supply its own
-//! network. `HyperConnector` makes connectors usable by hyper's clients.
+//! network, and so that no connection escapes the outbound policy. `HyperConnector` makes connectors usable by hyper's clients.
+
+mod tcp;
 
 use std::fmt;
 use std::future::Future;
@@ -9,8 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::Uri;
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
+use kedge_core::outbound_policy::{Denial, OutboundPolicy};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tower_service::Service;
 
@@ -37,43 +40,63 @@ where
     }
 }
 
-/// A shared way to open connections.
+/// A shared way to open connections, within the outbound policy.
 #[derive(Clone)]
-pub struct Connector(Arc<dyn Connect>);
+pub struct Connector {
+    network: Network,
+    policy: Arc<OutboundPolicy>,
+}
+
+#[derive(Clone)]
+enum Network {
+    Tcp,
+    Custom(Arc<dyn Connect>),
+}
 
 impl Connector {
+    /// A network of the caller's.
     pub fn new(connect: impl Connect + 'static) -> Self {
-        Self(Arc::new(connect))
+        Self { network: Network::Custom(Arc::new(connect)), policy: Arc::default() }
     }
 
     /// Real sockets: names are looked up for each new connection, and IPv4 and IPv6 race.
     pub fn tcp() -> Self {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        Self::new(Tcp(tcp))
+        Self { network: Network::Tcp, policy: Arc::default() }
     }
 
-    pub fn connect(&self, uri: Uri) -> BoxFuture<'static, io::Result<BoxStream>> {
-        self.0.connect(uri)
+    /// The same network with a policy.
+    #[must_use]
+    pub fn with_policy(self, policy: Arc<OutboundPolicy>) -> Self {
+        Self { policy, ..self }
     }
+
+    /// The same network without a policy, for addresses that no tenant chooses: proxies, and services of this machine.
+    pub(crate) fn unrestricted(self) -> Self {
+        self.with_policy(Arc::new(OutboundPolicy::unrestricted()))
+    }
+
+    pub async fn connect(self, uri: Uri) -> io::Result<BoxStream> {
+        self.policy.check_host(uri.host().unwrap_or_default()).map_err(denied)?;
+        match self.network {
+            Network::Tcp => tcp::connect(uri, self.policy).await,
+            Network::Custom(connect) => connect.connect(uri).await,
+        }
+    }
+
+    /// Whether a proxy may connect to the host of a URI.
+    pub(super) fn check_proxied(&self, uri: &Uri) -> io::Result<()> {
+        self.policy.check_proxied(uri.host().unwrap_or_default()).map_err(denied)
+    }
+}
+
+/// The error of a connection that the policy denies.
+fn denied(denial: Denial) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, denial)
 }
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Connector")
-    }
-}
-
-struct Tcp(HttpConnector);
-
-impl Connect for Tcp {
-    fn connect(&self, uri: Uri) -> BoxFuture<'static, io::Result<BoxStream>> {
-        let mut connector = self.0.clone();
-        Box::pin(async move {
-            let stream = connector.call(uri).await.map_err(io::Error::other)?;
-            Ok(Box::new(stream.into_inner()) as BoxStream)
-        })
     }
 }
 

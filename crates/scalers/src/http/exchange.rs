@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
+use kedge_core::outbound_policy::{Denial, IdentityProvider};
 
 use super::{Address, Call, HttpClients, TlsProfile};
 use crate::error::ReadError;
@@ -23,11 +24,20 @@ pub enum ExchangeError {
     Trust(String),
     #[error(transparent)]
     Request(#[from] ReadError),
+    #[error(transparent)]
+    Denied(#[from] Denial),
 }
 
 impl Exchange {
     pub(crate) fn new(clients: Arc<HttpClients>) -> Self {
         Self { clients }
+    }
+
+    /// Checks that the outbound policy lets a namespace use an identity of the operator at a URL.
+    pub fn check_identity(&self, provider: IdentityProvider, namespace: &str, url: &str) -> Result<(), ExchangeError> {
+        let address = Address::parse(url).map_err(ExchangeError::Address)?;
+        let host = address.uri.host().unwrap_or_default();
+        Ok(self.clients.settings().outbound_policy.check_identity(provider, namespace, host)?)
     }
 
     /// The body of a successful answer.

@@ -30,7 +30,8 @@ pub(super) struct ProxyConnector {
 
 impl ProxyConnector {
     pub(super) fn new(connector: Connector, proxies: Arc<Proxies>, tls: Arc<rustls::ClientConfig>) -> Self {
-        Self { to_proxy: HttpsConnector::from((HyperConnector(connector.clone()), tls)), direct: connector, proxies }
+        let to_proxy = HttpsConnector::from((HyperConnector(connector.clone().unrestricted()), tls));
+        Self { to_proxy, direct: connector, proxies }
     }
 }
 
@@ -39,6 +40,7 @@ impl OpenStream for ProxyConnector {
         let Some(proxy) = self.proxies.for_uri(&uri) else {
             return self.direct.open(uri).await;
         };
+        self.direct.check_proxied(&uri)?;
         let stream = reach(self.to_proxy.clone(), proxy).await?;
         match uri.scheme() == Some(&Scheme::HTTPS) {
             true => Ok(HttpStream::direct(open_tunnel(stream, &uri, proxy).await?)),

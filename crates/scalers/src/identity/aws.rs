@@ -11,6 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use http::header::{HeaderName, HeaderValue};
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
+use kedge_core::object_name::is_dns_label;
 
 use super::token::Expiring;
 use super::token_client::{TokenClient, read_file};
@@ -95,12 +96,6 @@ enum AssumeRoleMethod {
     Assume,
 }
 
-/// Whether a text is one label of a host name.
-fn is_host_label(text: &str) -> bool {
-    let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=63).contains(&text.len()) && text.bytes().all(is_inside) && !text.starts_with('-') && !text.ends_with('-')
-}
-
 /// The identity that a trigger configures, if it configures one of AWS.
 pub(crate) fn parse(
     read: &mut Reader<'_>,
@@ -118,7 +113,7 @@ pub(crate) fn parse(
     }
     let region = region?;
     // It becomes a part of the host name that credentials are sent to.
-    if !is_host_label(region) {
+    if !is_dns_label(region) {
         let remedy = "give the name of the region, as in eu-central-1";
         read.error(FieldError::new("awsRegion", "is not the name of a region", remedy));
         return None;
@@ -181,6 +176,11 @@ fn parse_keys(read: &mut Reader<'_>, id: Field, key: Field, session_token: Optio
 }
 
 impl AwsIdentity {
+    /// Whether the credentials are the operator's, or those of a role that the operator assumes.
+    pub(super) fn is_of_operator(&self) -> bool {
+        !matches!(self.source, CredentialSource::Keys(_))
+    }
+
     /// The identity that assumes the role, where there is one.
     pub(super) fn base(&self) -> Option<Self> {
         matches!(self.source, CredentialSource::Role { .. })

@@ -84,6 +84,11 @@ fn parse_key_file(trigger: &TriggerConfig<'_>, variable: &str) -> Result<Credent
 }
 
 impl GcpIdentity {
+    /// Whether the credentials are the operator's, or in a file of the operator's.
+    pub(super) fn is_of_operator(&self) -> bool {
+        matches!(self.source, CredentialSource::Operator | CredentialSource::KeyFile(_))
+    }
+
     pub(super) async fn fetch(&self, client: &TokenClient, now: DateTime<Utc>) -> Result<Expiring<Secret>, String> {
         let file = match &self.source {
             CredentialSource::Key(key) => return self.fetch_with_key(key.reveal(), client, now).await,

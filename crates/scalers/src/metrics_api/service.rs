@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::net::Ipv6Addr;
 
 use http::uri::Scheme;
+use kedge_core::object_name::is_dns_label;
 
 use crate::cluster::{ENDPOINTS, ServiceEndpoint};
 use crate::error::ReadError;
@@ -27,7 +28,7 @@ impl Service {
             FieldError::new("url", problem, "write its host as SERVICE.NAMESPACE or SERVICE.NAMESPACE.svc")
         };
         let mut labels = address.uri.host().unwrap_or_default().split('.');
-        let mut label = || labels.next().filter(|label| is_label(label)).map(str::to_owned);
+        let mut label = || labels.next().filter(|label| is_dns_label(label)).map(str::to_owned);
         let (name, namespace) = (label(), label());
         Ok(Self { name: name.ok_or_else(error)?, namespace: namespace.ok_or_else(error)? })
     }
@@ -36,12 +37,6 @@ impl Service {
         let problem = format!("Service {} in namespace {} has none that is ready", self.name, self.namespace);
         ReadError::Cluster { what: ENDPOINTS, problem }
     }
-}
-
-/// What names of Services and namespaces are made of. They become part of a path, so nothing else may pass.
-fn is_label(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && text.len() <= 63 && text.bytes().all(inside)
 }
 
 /// The URL of each pod, once: as the given one, without its query.

@@ -94,7 +94,11 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Conf
     let identity = read
         .is_building()
         .then(|| identity::parse(&mut read, trigger, auth.as_ref(), &shared.http.settings().cloud_environment));
-    let signer = identity.flatten().and_then(|identity| read.take(shared.signers.signer(&identity, &shared.http)));
+    let host = query_request.as_ref().map(QueryRequest::host).unwrap_or_default();
+    let policy = &shared.http.settings().outbound_policy;
+    let identity =
+        identity.flatten().and_then(|identity| read.take(identity.permitted(policy, trigger.namespace, &host)));
+    let signer = identity.and_then(|identity| read.take(shared.signers.signer(&identity, &shared.http)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let profile = parse_tls(&mut read, auth);
     let client = read.make(|| shared.http.client(&profile));

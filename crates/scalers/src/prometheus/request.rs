@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http::header::{self, HeaderName, HeaderValue};
 
 use crate::auth::Auth;
-use crate::http::basic;
+use crate::http::{Address, basic};
 use crate::trigger::FieldError;
 
 /// The parts of the URL. Users put credentials in all of them.
@@ -18,6 +18,14 @@ pub(super) struct QueryRequest {
     pub(super) query: String,
     pub(super) namespace: Option<String>,
     pub(super) parameters: Vec<(String, String)>,
+}
+
+impl QueryRequest {
+    /// The host of the server; empty if the address is invalid.
+    pub(super) fn host(&self) -> String {
+        let address = Address::parse(&self.server).ok();
+        address.and_then(|address| address.uri.host().map(str::to_owned)).unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for QueryRequest {

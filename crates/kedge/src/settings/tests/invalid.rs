@@ -29,6 +29,7 @@ fn every_mistake_names_its_flag_its_value_and_a_remedy() {
         ("--http-idle-conn-timeout=0s", "90s"),
         ("--http-idle-conn-timeout=90", "90s"),
         ("--http-idle-conn-timeout=-5s", "90s"),
+        ("--service-account-token-mode=lax", "legacy"),
         ("--log-level=loud", "debug"),
         ("--log-format=xml", "json"),
         ("--zap-log-level=warn", "debug"),
@@ -56,6 +57,17 @@ fn every_mistake_names_its_variable_its_value_and_a_remedy() {
         ("KEDA_OPERATOR_LEADER_ELECTION_RETRY_PERIOD", "2", "90s"),
         ("KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY", "30m", "1h to 6h"),
         ("KEDA_BOUND_SERVICE_ACCOUNT_TOKEN_EXPIRY", "7h", "1h to 6h"),
+        ("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", "{audience: a}", "outbound-policy.md"),
+        ("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", "null", "outbound-policy.md"),
+        ("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", "[{audience: a, name: b}]", "unknown field"),
+        ("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", "[{audience: a, audience: b}]", "outbound-policy.md"),
+        ("KEDA_OUTBOUND_FILTER", "hashiCorpVault: null", "outbound-policy.md"),
+        ("KEDA_OUTBOUND_FILTER", "hashiCorpVault: [enforce]", "outbound-policy.md"),
+        ("KEDA_OUTBOUND_FILTER", "hashiCorpVault: {mode: strict}", "enforce"),
+        ("KEDA_OUTBOUND_FILTER", "{}\n---\n{}", "outbound-policy.md"),
+        ("KEDGE_OUTBOUND_POLICY", "deniedCIDRs: [169.254.169.254]", "is not a network"),
+        ("KEDGE_OUTBOUND_POLICY", "allowedhosts: [a]", "unknown field"),
+        ("KEDGE_OUTBOUND_POLICY", "[]", "outbound-policy.md"),
     ];
     for (name, value, remedy) in rows {
         let found = errors(&[], &[(name, value)]);
@@ -98,6 +110,23 @@ fn what_keda_only_logs_does_not_stop_the_start() {
         let [one] = &warnings[..] else { panic!("{name}: {warnings:?}") };
         assert!(one.starts_with(name) && one.contains(value) && one.contains(remedy), "{one}");
     }
+}
+
+#[test]
+fn a_policy_that_would_not_protect_stops_the_start() {
+    let listed = [("KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES", "[{audience: vault}]")];
+    assert_eq!(resolved(&[], &listed).notices.warnings, Vec::<String>::new());
+    let rows: [(&[&str], _, _, &str); 3] = [
+        (&["--service-account-token-mode=legacy"], listed[0].0, listed[0].1, "cannot be combined"),
+        (&[], listed[0].0, "[{audience: vault, namespace: shop}]", "entry 0: give namespace and serviceAccountName"),
+        (&[], "KEDA_OUTBOUND_FILTER", "hashiCorpVault: {allowedEndpoints: [vault]}", "allowedEndpoints entry"),
+    ];
+    for (flags, name, value, expected) in rows {
+        let found = errors(flags, &[(name, value)]);
+        assert!(found.len() == 1 && found[0].contains(expected), "{name}={value}: {found:?}");
+    }
+    let warnings = resolved(&["--service-account-token-mode=legacy"], &[]).notices.warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("without an audience of their own"), "{warnings:?}");
 }
 
 #[test]

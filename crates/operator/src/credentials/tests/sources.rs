@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::test_cluster::token;
 use kedge_cluster::{NamespacedName, TargetKind};
 
 /// The parameters and variables that come out, as `name=value`, or the problems.
@@ -52,7 +53,11 @@ fn cluster() -> TestCluster {
 }
 
 fn settings() -> Settings {
-    Settings { cluster_object_namespace: Some("keda".to_owned()), ..Settings::default() }
+    Settings {
+        cluster_object_namespace: Some("keda".to_owned()),
+        token_policy: TokenPolicy::Legacy,
+        ..Settings::default()
+    }
 }
 
 #[tokio::test]
@@ -319,4 +324,22 @@ async fn a_token_is_renewed_before_it_ends() {
     resolution.resolve(&object.spec.triggers[0]).await.unwrap();
     let (_, refresh) = resolution.end();
     assert_eq!(refresh, Some(Duration::from_secs(2880)));
+}
+
+#[tokio::test]
+async fn a_token_is_requested_for_its_listed_audience_and_no_other() {
+    let cluster = cluster();
+    let spec = json!({ "boundServiceAccountToken": [{ "parameter": "bearerToken", "serviceAccountName": "reader" }] });
+    cluster.apply(&format!("{AUTHS}/prom"), auth(spec));
+    let object = object(json!({}), json!({ "name": "prom" }));
+    let listed = |account: &str| Settings { token_policy: policy_for("broker", account), ..settings() };
+    let audiences = ["broker".to_owned()];
+    let expected = format!("bearerToken={}", token("system:serviceaccount:shop:reader", &audiences));
+    assert_eq!(resolve(&cluster, listed("reader"), &object).await, Ok(vec![expected]));
+    let error = resolve(&cluster, listed("other"), &object).await.unwrap_err();
+    let missing =
+        "no configured token audience for service account shop/reader in KEDA_SERVICE_ACCOUNT_TOKEN_AUDIENCES";
+    assert!(error.contains(missing), "{error}");
+    let requested = cluster.requests().iter().filter(|request| request.ends_with("reader/token")).count();
+    assert_eq!(requested, 1, "nothing is requested for an account that is not listed");
 }

@@ -1,11 +1,17 @@
 //! Vault, as a server on the loopback.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use kedge_core::credentials::outbound_filter::{FilterMode, VaultFilter};
+use kedge_core::outbound_policy::OutboundPolicy;
+use kedge_core::secret::Secret;
+
 use super::*;
+use crate::test_cluster::token;
 
 /// Starts a server that answers `METHOD path token namespace body` by a function, and answers its address.
 async fn serve(answer: impl Fn(&str) -> (u16, Value) + Send + 'static) -> (String, tokio::task::JoinSet<()>) {
@@ -75,10 +81,19 @@ fn vault(request: &str) -> (u16, Value) {
 }
 
 async fn resolve(spec: Value) -> (Result<Resolved, Vec<CredentialError>>, Option<Duration>) {
+    resolve_with(spec, Settings { token_policy: TokenPolicy::Legacy, ..Settings::default() }, OutboundPolicy::default())
+        .await
+}
+
+async fn resolve_with(
+    spec: Value,
+    settings: Settings,
+    outbound_policy: OutboundPolicy,
+) -> (Result<Resolved, Vec<CredentialError>>, Option<Duration>) {
     let cluster = TestCluster::new();
     cluster.apply(&format!("{ACCOUNTS}/reader"), json!({}));
     cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "hashiCorpVault": spec })));
-    let (credentials, _queue) = credentials(&cluster, Settings::default());
+    let (credentials, _queue) = credentials_within(&cluster, settings, outbound_policy);
     let (object, target) = (object(json!({}), json!({ "name": "prom" })), target());
     let scalable = crate::scalable::Scalable::from(&object);
     let mut resolution = credentials.begin(&scalable, &target);
@@ -169,7 +184,7 @@ async fn an_error_of_vault_is_reported_without_its_text() {
         (
             "a file that is no token",
             json!({ "address": address, "authentication": "kubernetes", "role": "r", "mount": "m", "credential": { "serviceAccount": "/etc/hostname" }, "secrets": one("x") }),
-            "signs in with the file \"/etc/hostname\"",
+            "signs in with the file /etc/hostname",
             false,
         ),
         (
@@ -188,4 +203,94 @@ async fn an_error_of_vault_is_reported_without_its_text() {
         assert_eq!(problems[0].is_transient(), is_transient, "{name}");
         assert!(refresh.is_some(), "{name}: it is tried again");
     }
+}
+
+/// A server that notes every request, and the specification of an object that signs in there by kubernetes.
+async fn noting_vault(credential: Value) -> (Value, Arc<Mutex<Vec<String>>>, tokio::task::JoinSet<()>) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let noted = requests.clone();
+    let (address, serving) = serve(move |request| {
+        noted.lock().unwrap().push(request.to_owned());
+        (403, json!({}))
+    })
+    .await;
+    let spec = json!({
+        "address": address, "authentication": "kubernetes", "mount": "m", "role": "r", "credential": credential,
+        "secrets": one("x"),
+    });
+    (spec, requests, serving)
+}
+
+#[tokio::test]
+async fn the_operators_tokens_reach_no_vault_that_the_administrator_does_not_allow() {
+    let own = std::env::temp_dir().join(format!("kedge-own-token-{}", std::process::id()));
+    let write = |audience: &str| {
+        std::fs::write(&own, token("system:serviceaccount:keda:operator", &[audience.to_owned()])).unwrap();
+    };
+    let settings = || Settings {
+        token_policy: policy_for("vault", "other"),
+        vault_token_file: own.clone(),
+        ..Settings::default()
+    };
+    let listed = |mode, endpoint: &str| OutboundFilter {
+        hashi_corp_vault: VaultFilter { mode, allowed_endpoints: vec![endpoint.to_owned()] },
+    };
+    let granted = |namespace: &str| -> OutboundPolicy {
+        let grant = json!({ "provider": "vault", "namespaces": [namespace], "hosts": ["127.0.0.1"] });
+        serde_json::from_value(json!({ "identities": [grant] })).unwrap()
+    };
+    let filtered = |mode| Settings { outbound_filter: listed(mode, "https://vault.example"), ..settings() };
+    let with_variable = Settings {
+        vault: super::super::vault::Settings { token: Some(Secret::new("t0p")), namespace: None },
+        ..settings()
+    };
+    let open = OutboundPolicy::default;
+    let account = json!({ "serviceAccountName": "reader" });
+    let own_file = Value::Null;
+    let rows = [
+        ("an approved audience", "vault", own_file.clone(), settings(), open(), None),
+        ("the API server's audience", "kubernetes", own_file.clone(), settings(), open(), Some("is not approved")),
+        (
+            "no audiences",
+            "vault",
+            own_file.clone(),
+            Settings { token_policy: TokenPolicy::default(), ..settings() },
+            open(),
+            Some("no approved"),
+        ),
+        ("an account that is not listed", "vault", account, settings(), open(), Some("no configured token audience")),
+        (
+            "a server that is not listed",
+            "vault",
+            own_file.clone(),
+            filtered(FilterMode::Enforce),
+            open(),
+            Some("is not in the configured allowlist"),
+        ),
+        ("only a warning", "vault", own_file.clone(), filtered(FilterMode::Warn), open(), None),
+        (
+            "another namespace",
+            "vault",
+            own_file.clone(),
+            settings(),
+            granted("bank"),
+            Some("may not be used by namespace shop"),
+        ),
+        ("a granted namespace", "vault", own_file, settings(), granted("shop"), None),
+    ];
+    for (name, audience, credential, settings, policy, expected) in rows {
+        write(audience);
+        let (spec, requests, _serving) = noting_vault(credential).await;
+        let text = resolve_with(spec, settings, policy).await.0.unwrap_err()[0].to_string();
+        let requests = requests.lock().unwrap().clone();
+        match expected {
+            Some(part) => assert!(text.contains(part) && requests.is_empty(), "{name}: {text} {requests:?}"),
+            None => assert!(requests[0].starts_with("POST /v1/auth/m/login"), "{name}: {text} {requests:?}"),
+        }
+    }
+    std::fs::remove_file(&own).unwrap();
+    let (mut spec, requests, _serving) = noting_vault(Value::Null).await;
+    spec["authentication"] = json!("token");
+    let text = resolve_with(spec, with_variable, granted("bank")).await.0.unwrap_err()[0].to_string();
+    assert!(text.contains("may not be used by namespace shop") && requests.lock().unwrap().is_empty(), "{text}");
 }

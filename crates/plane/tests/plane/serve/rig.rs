@@ -278,7 +278,7 @@ fn options() -> Options {
     let holders = tokens.clone();
     Options {
         authenticate: Arc::new(move |token| holders.holder(token)),
-        issue: Arc::new(move |user| tokens.issue(user)),
+        issue: Arc::new(move |user, _| tokens.issue(user)),
         ..Options::default()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use kedge_core::cidr::Cidr;
+
 /// The entries of `NO_PROXY`, read by Go's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exempt(Vec<Entry>);
@@ -9,7 +11,7 @@ pub(super) struct Exempt(Vec<Entry>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     All,
-    Network { address: IpAddr, bits: u8 },
+    Network(Cidr),
     Address { address: IpAddr, port: Option<u16> },
     Domain { suffix: String, itself: Itself, port: Option<u16> },
 }
@@ -42,8 +44,8 @@ impl Entry {
         if text == "*" {
             return Some(Self::All);
         }
-        if let Some(network) = parse_network(text) {
-            return Some(network);
+        if let Ok(network) = text.parse() {
+            return Some(Self::Network(network));
         }
         let (host, port) = split_port(text)?;
         if let Ok(address) = host.parse::<IpAddr>() {
@@ -59,7 +61,7 @@ impl Entry {
         let fits = |wanted: &Option<u16>| wanted.is_none_or(|wanted| wanted == port);
         match self {
             Self::All => true,
-            Self::Network { address: network, bits } => address.is_some_and(|address| within(address, *network, *bits)),
+            Self::Network(network) => address.is_some_and(|address| network.contains(address)),
             Self::Address { address: own, port: wanted } => address == Some(*own) && fits(wanted),
             Self::Domain { suffix, itself, port: wanted } => {
                 let is_itself = *itself == Itself::Included && suffix[1..] == *host;
@@ -67,13 +69,6 @@ impl Entry {
             }
         }
     }
-}
-
-fn parse_network(text: &str) -> Option<Entry> {
-    let (address, bits) = text.split_once('/')?;
-    let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
-    let bits_max = if address.is_ipv4() { 32 } else { 128 };
-    (bits <= bits_max).then_some(Entry::Network { address, bits })
 }
 
 /// `host:port`, `[v6]:port`, or a host alone. A colon without a number behind it makes no sense, unless it is of IPv6.
@@ -84,17 +79,6 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     (!host.is_empty()).then_some((host, port))
-}
-
-fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    let (address, network, width): (u128, u128, u8) = match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => (address.to_bits().into(), network.to_bits().into(), 32),
-        (IpAddr::V6(address), IpAddr::V6(network)) => (address.to_bits(), network.to_bits(), 128),
-        _ => return false,
-    };
-    // A shift by all bits is none in Rust: with no bits to compare, all addresses are alike.
-    let host_bits = u32::from(width - bits);
-    address.checked_shr(host_bits) == network.checked_shr(host_bits)
 }
 
 #[cfg(test)]
