@@ -1,9 +1,10 @@
-//! Rules for the whole workspace: licences, requirements of a build, and banned dependencies.
+//! Rules for the whole workspace: licences, requirements of a build, sources of dependencies, and banned ones.
 
 use std::process::Command;
 
 use kedge_tests::files;
 use serde_json::Value;
+use toml_edit::{DocumentMut, Item};
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
@@ -15,31 +16,27 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Licences that require no more than attribution.
-const FREE: [&str; 13] = [
-    "0BSD",
-    "Apache-2.0",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CC0-1.0",
-    "CDLA-Permissive-2.0",
-    "ISC",
-    "MIT",
-    "MIT-0",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-];
+/// The rules for dependencies: `.deny.toml`, which cargo-deny reads too.
+fn rules() -> DocumentMut {
+    files::read(&files::workspace().join(".deny.toml")).parse().unwrap()
+}
 
-/// Whether an SPDX expression can be met with free licences alone: every `AND` part, by any of its `OR` parts.
-fn is_free(expression: &str) -> bool {
+fn texts(list: &Item) -> Vec<&str> {
+    let texts: Vec<&str> = list.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert!(!texts.is_empty());
+    texts
+}
+
+/// Whether an SPDX expression can be met with these licences alone: every `AND` part, by any of its `OR` parts.
+fn is_met(expression: &str, allowed: &[&str]) -> bool {
     let words = expression.replace(['(', ')'], " ").replace(" WITH LLVM-exception", "").replace('/', " OR ");
-    words.split(" AND ").all(|part| part.split(" OR ").any(|licence| FREE.contains(&licence.trim())))
+    words.split(" AND ").all(|part| part.split(" OR ").any(|licence| allowed.contains(&licence.trim())))
 }
 
 #[test]
 fn every_dependency_has_a_free_licence() {
+    let rules = rules();
+    let is_free = |expression: &str| is_met(expression, &texts(&rules["licenses"]["allow"]));
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     assert!(packages.len() > 100, "only {} packages", packages.len());
@@ -52,9 +49,30 @@ fn every_dependency_has_a_free_licence() {
 
 #[test]
 fn a_build_needs_no_system_library() {
-    let lock = files::read(&files::workspace().join("Cargo.lock"));
-    for package in ["openssl-sys", "native-tls", "libz-sys", "protobuf-src", "prost-reflect-build"] {
+    let (rules, lock) = (rules(), files::read(&files::workspace().join("Cargo.lock")));
+    let banned = rules["bans"]["deny"].as_array().unwrap();
+    assert!(banned.len() > 3);
+    for package in banned.iter().map(|ban| ban.as_inline_table().unwrap()["crate"].as_str().unwrap()) {
         assert!(!lock.contains(&format!("name = \"{package}\"")), "{package} needs more than cargo");
+    }
+}
+
+#[test]
+fn every_dependency_is_from_the_registry_and_has_a_checksum() {
+    let (rules, lock) = (rules(), files::read(&files::workspace().join("Cargo.lock")));
+    let registries = texts(&rules["sources"]["allow-registry"]);
+    let lock: DocumentMut = lock.parse().unwrap();
+    let packages = lock["package"].as_array_of_tables().unwrap();
+    let of_others: Vec<_> = packages.iter().filter(|package| package.contains_key("source")).collect();
+    assert!(of_others.len() > 100, "only {} packages", of_others.len());
+    for package in of_others {
+        let source = package["source"].as_str().unwrap();
+        let is_known = registries.iter().any(|registry| source == format!("registry+{registry}"));
+        assert!(is_known && package.contains_key("checksum"), "{:?} is from {source}", package["name"]);
+    }
+    let own = packages.iter().filter(|package| !package.contains_key("source"));
+    for name in own.map(|package| package["name"].as_str().unwrap()) {
+        assert!(name.starts_with("kedge") || name == "xtask", "{name} is in no registry");
     }
 }
 

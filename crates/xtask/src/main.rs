@@ -7,6 +7,7 @@ mod faults;
 mod generate;
 mod generated_file;
 mod image;
+mod sbom;
 mod test;
 
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Task {
     /// Write the generated files that are committed: crds/, docs/reference/, webhooks/registration.yaml, and the parts of the Helm
     /// chart
     Generate(generate::Args),
+    /// List the packages in the shipped program, with licences and checksums, as CycloneDX JSON
+    Sbom(sbom::Args),
     /// Measure Kedge beside the real KEDA, which is built the first time; the build takes a quarter of an hour
     #[command(disable_help_flag = true)]
     Peer {
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate(args) => generate::run(&args),
+        Task::Sbom(args) => sbom::run(&args),
         Task::Peer { arguments } => run_peer(&arguments),
     };
     match done {
