@@ -69,7 +69,7 @@ impl ScenarioDriver {
             }
             Action::SetValue(query, value) => self.sources.set_value(query, *value),
             Action::RequireToken(query, token) => self.sources.require_token(query, *token),
-            Action::Push => self.sources.push(true),
+            Action::Push(active) => self.sources.push(*active),
         }
     }
 

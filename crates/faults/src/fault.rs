@@ -12,6 +12,8 @@ pub enum Fault {
     Kill { at: Duration, downtime: Duration },
     /// A request to the API server fails.
     Api { call: u32, how: ApiFault },
+    /// Requests to the API server get 429, one after the other.
+    Storm { call: u32, calls: u32 },
     /// Reads return the state of some revisions ago.
     Stale { call: u32, calls: u32, revisions: u64 },
     /// A watch event is lost, late, doubled or replaced by an error.
@@ -40,10 +42,21 @@ pub enum ApiFault {
     LostResponse,
     /// The connection fails before the request is sent.
     NotSent,
+    /// The request takes effect this late.
+    Slow { seconds: u64 },
 }
 
 impl ApiFault {
-    pub const ALL: [Self; 5] = [Self::Conflict, Self::TooMany, Self::Internal, Self::LostResponse, Self::NotSent];
+    pub const ALL: [Self; 8] = [
+        Self::Conflict,
+        Self::TooMany,
+        Self::Internal,
+        Self::LostResponse,
+        Self::NotSent,
+        Self::Slow { seconds: 2 },
+        Self::Slow { seconds: 20 },
+        Self::Slow { seconds: 60 },
+    ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +95,27 @@ pub enum SourceFault {
     Garbage,
     /// The connection breaks during the response.
     Resets,
+    /// An answer without values and with a warning: a part of the source did not respond.
+    Partial,
+    /// An answer that names an error, with status 200.
+    NamesError,
+    /// A hundred thousand values instead of one.
+    TooMany,
+    /// An answer above the limit of ten mebibytes.
+    TooLarge,
 }
 
 impl SourceFault {
-    pub const ALL: [Self; 4] = [Self::Fails, Self::Hangs, Self::Garbage, Self::Resets];
+    pub const ALL: [Self; 8] = [
+        Self::Fails,
+        Self::Hangs,
+        Self::Garbage,
+        Self::Resets,
+        Self::Partial,
+        Self::NamesError,
+        Self::TooMany,
+        Self::TooLarge,
+    ];
 }
 
 /// What a replica cannot reach.
@@ -111,6 +141,7 @@ impl fmt::Display for Fault {
             }
             Self::Kill { at, downtime } => write!(f, "kill at {at:?}, restart after {downtime:?}"),
             Self::Api { call, how } => write!(f, "call {call}: {how:?}"),
+            Self::Storm { call, calls } => write!(f, "{calls} calls from {call} on get 429"),
             Self::Stale { call, calls, revisions } => {
                 write!(f, "{calls} calls from {call} on read the state of {revisions} revisions ago")
             }

@@ -8,6 +8,7 @@ mod polls;
 mod readings;
 mod replicas;
 mod restore;
+mod secrets;
 mod writes;
 
 use std::sync::Arc;
@@ -103,13 +104,21 @@ impl RunRecord {
 
     /// Whether the operator runs and reaches the API server all the time.
     pub fn is_uninterrupted(&self) -> bool {
-        !self.has(|fault| {
-            let interrupts = [ApiFault::LostResponse, ApiFault::TooMany];
-            match fault {
-                Fault::Crash { .. } | Fault::Kill { .. } | Fault::Partition { .. } => true,
-                Fault::Api { how, .. } => interrupts.contains(how),
-                _ => false,
+        !self.has(|fault| match fault {
+            Fault::Crash { .. } | Fault::Kill { .. } | Fault::Partition { .. } | Fault::Storm { .. } => true,
+            Fault::Api { how, .. } => {
+                matches!(how, ApiFault::LostResponse | ApiFault::TooMany | ApiFault::Slow { .. })
             }
+            _ => false,
+        })
+    }
+
+    /// Whether requests to the API server take seconds.
+    pub fn has_slow_api_server(&self) -> bool {
+        self.has(|fault| match fault {
+            Fault::Storm { .. } => true,
+            Fault::Api { how, .. } => matches!(how, ApiFault::TooMany | ApiFault::Slow { .. }),
+            _ => false,
         })
     }
 
@@ -195,6 +204,7 @@ pub fn check(record: &RunRecord) -> Vec<String> {
         polls::polled_within_twice_the_interval,
         replicas::within_bounds,
         restore::restored_before_removal,
+        secrets::in_no_request,
         writes::bounded_at_all_times,
     ];
     invariants.iter().flat_map(|invariant: &fn(&RunRecord) -> Vec<String>| invariant(record)).collect()

@@ -89,7 +89,8 @@ fn api_faults(baseline: &Baseline) -> Vec<Fault> {
         |call| [(1, 1), (1, 5), (4, 2), (10, 8)].map(|(calls, revisions)| Fault::Stale { call, calls, revisions });
     let one = |call| {
         let errors = ApiFault::ALL.map(|how| Fault::Api { call, how });
-        let others = [Fault::EarlyStep { call }, Fault::ConcurrentWrite { call }];
+        let storms = [5, 20].map(|calls| Fault::Storm { call, calls });
+        let others = [Fault::EarlyStep { call }, Fault::ConcurrentWrite { call }].into_iter().chain(storms);
         errors.into_iter().chain(others).chain(stale(call))
     };
     (1..=baseline.counts.calls).flat_map(one).collect()

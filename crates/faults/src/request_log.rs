@@ -42,6 +42,8 @@ pub struct LoggedRequest {
     /// The revision of the API server right after it.
     pub revision: u64,
     pub status: u16,
+    /// Whether it holds a secret of the scenario.
+    pub has_secret: bool,
 }
 
 impl LoggedRequest {
@@ -140,7 +142,13 @@ impl RequestLog {
         let state = &mut *state;
         for fault in &state.faults {
             match fault {
+                Fault::Api { call, how: ApiFault::Slow { seconds } } if *call == number => {
+                    injection.delay = Duration::from_secs(*seconds);
+                }
                 Fault::Api { call, how } if *call == number => injection.fault = Some(*how),
+                Fault::Storm { call, calls } if (*call..call + calls).contains(&number) => {
+                    injection.fault = Some(ApiFault::TooMany);
+                }
                 Fault::Stale { call, calls, revisions } if (*call..call + calls).contains(&number) => {
                     injection.stale = Some(*revisions);
                 }

@@ -19,6 +19,9 @@ pub const NAME: &str = "web";
 /// The query that never gets a response.
 pub const HUNG_QUERY: &str = "hung";
 
+/// A part of every secret of a scenario, and of nothing else.
+pub const CANARY: &str = "canary-";
+
 /// One scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -40,8 +43,6 @@ pub struct Scenario {
 pub struct Expectations {
     /// The cooldown that must pass between the last activity and the step to zero; where it is none, such steps are not checked.
     pub cooldown: Option<Duration>,
-    /// Whether the target may be scaled in while sources fail: there is a fallback.
-    pub may_scale_in_without_readings: bool,
     /// The polling interval of the query `load`; where it is none, the polls are not checked.
     pub polled_every: Option<Duration>,
 }
@@ -69,8 +70,8 @@ pub enum Action {
     SetValue(&'static str, f64),
     /// Sets the token that a query requires, or none.
     RequireToken(&'static str, Option<&'static str>),
-    /// Lets the external scaler push that it is active.
-    Push,
+    /// Lets the external scaler push whether it is active.
+    Push(bool),
     /// Performs one right after the other.
     Both(Box<Action>, Box<Action>),
 }

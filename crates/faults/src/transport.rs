@@ -21,6 +21,7 @@ use tower_service::Service;
 
 use crate::fault::{ApiFault, Cut, EventFault};
 use crate::request_log::{LoggedRequest, RequestKind, RequestLog};
+use crate::scenario::CANARY;
 
 /// How long a client waits for a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -103,6 +104,7 @@ impl FaultyTransport {
         self.process.halt_if_ended().await;
         let kind = request_kind(&request);
         let line = format!("{} {}", request.method(), request.uri());
+        let has_secret = has_secret(&mut request).await?;
         let (issued_at, injection) = (Instant::now(), self.requests.next_request(kind));
         tokio::time::sleep(injection.delay).await;
         self.pass_partition(kind).await?;
@@ -125,7 +127,15 @@ impl FaultyTransport {
         let response = self.plane.handle(&self.replica, request).await;
         let status = response.status().as_u16();
         let revision = self.plane.revision().see();
-        self.requests.record(LoggedRequest { replica: self.replica.clone(), line, issued_at, kind, revision, status });
+        self.requests.record(LoggedRequest {
+            replica: self.replica.clone(),
+            line,
+            issued_at,
+            kind,
+            revision,
+            status,
+            has_secret,
+        });
         if kind == RequestKind::Write
             && response.status().is_success()
             && let Some(downtime) = self.requests.next_write()
@@ -203,6 +213,15 @@ impl FaultyTransport {
     }
 }
 
+/// Whether a secret of the scenario is in a request.
+async fn has_secret(request: &mut Request<Body>) -> Result<bool, io::Error> {
+    let body = std::mem::replace(request.body_mut(), Body::empty());
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let found = request.uri().to_string().contains(CANARY) || String::from_utf8_lossy(&body).contains(CANARY);
+    *request.body_mut() = Body::from(body.to_vec());
+    Ok(found)
+}
+
 fn request_kind(request: &Request<Body>) -> RequestKind {
     let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
     match *request.method() {
@@ -220,7 +239,7 @@ fn reject(kind: RequestKind, fault: Option<ApiFault>) -> Option<Result<HttpRespo
         ApiFault::Conflict | ApiFault::Internal => Ok(status(500, "InternalError", None)),
         ApiFault::TooMany => Ok(status(429, "TooManyRequests", Some("1"))),
         ApiFault::NotSent => Err(io::ErrorKind::ConnectionRefused.into()),
-        ApiFault::LostResponse => return None,
+        ApiFault::LostResponse | ApiFault::Slow { .. } => return None,
     })
 }
 

@@ -73,16 +73,19 @@ pub(crate) enum ReconcileError {
     Api { what: &'static str, source: Box<kube::Error> },
     #[error("the ScaledObject was changed during the reconcile")]
     Changed,
+    /// The readings became too old to scale in on them.
+    #[error("the API server answered too late for the readings")]
+    Late,
     /// The wait for sources was given up, and the object is due again.
     #[error("the wait for sources was interrupted")]
     Interrupted,
 }
 
 impl ReconcileError {
-    /// Whether another client wrote first: the object is read again, and the decision made again.
+    /// Whether another client wrote first, or time has passed: the object is read again, and the decision made again.
     fn is_conflict(&self) -> bool {
         match self {
-            Self::Changed => true,
+            Self::Changed | Self::Late => true,
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
             Self::Target(_) | Self::Interrupted => false,
         }
@@ -102,7 +105,7 @@ impl ReconcileError {
                 | TargetError::Discovery { source, .. },
             )
             | Self::Api { source, .. } => is_denied(source),
-            Self::Target(_) | Self::Changed | Self::Interrupted => false,
+            Self::Target(_) | Self::Changed | Self::Late | Self::Interrupted => false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kedge_test_cluster::cargo;
 
 /// How many runs CI plays.
-pub(crate) const RUNS: u64 = 10_500;
+pub(crate) const RUNS: u64 = 20_000;
 
 /// The profile that is built sooner than it costs time to run.
 pub(crate) const QUICKLY_BUILT: &str = "faults";

@@ -46,6 +46,10 @@ pub fn all() -> Vec<Scenario> {
         daylight_saving(),
         hung_neighbours(),
         fought_over(),
+        flapping_push(),
+        three_replicas(),
+        recreated(),
+        end_of_daylight_saving(),
     ]
 }
 
@@ -226,9 +230,7 @@ fn fallback() -> Scenario {
         at(301, Action::SetValue("spare", 25.0)),
         at(380, Action::RequireToken("spare", Some("unknown token"))),
     ];
-    let mut scenario = scenario("fallback", with(simple(1, 50.0, spec), steps));
-    scenario.expects.may_scale_in_without_readings = true;
-    scenario
+    scenario("fallback", with(simple(1, 50.0, spec), steps))
 }
 
 /// A source that fails for long, without a fallback: nothing may be scaled in.
@@ -247,9 +249,7 @@ fn unbuilt() -> Scenario {
     let trigger = json!([{ "type": "abacus", "metadata": {} }]);
     let spec = json!({ "fallback": { "failureThreshold": 2, "replicas": 3 } });
     let steps = vec![at(0, Action::Apply(deployment(1))), at(1, Action::Apply(scaled_object(trigger, spec)))];
-    let mut scenario = scenario("unbuilt", steps);
-    scenario.expects.may_scale_in_without_readings = true;
-    scenario
+    scenario("unbuilt", steps)
 }
 
 fn hpa_named(name: &str) -> Value {
@@ -295,16 +295,16 @@ fn deleted() -> Scenario {
 fn rotated() -> Scenario {
     let steps = vec![
         at(0, Action::SetValue("load", 50.0)),
-        at(0, Action::RequireToken("load", Some("first"))),
-        at(0, Action::Apply(secret("first"))),
+        at(0, Action::RequireToken("load", Some("canary-first"))),
+        at(0, Action::Apply(secret("canary-first"))),
         at(0, Action::Apply(trigger_authentication())),
         at(0, Action::Apply(deployment(1))),
         at(1, Action::Apply(scaled_object(json!([guarded("load")]), json!({})))),
-        at(90, Action::RequireToken("load", Some("second"))),
-        at(91, Action::Apply(secret("second"))),
+        at(90, Action::RequireToken("load", Some("canary-second"))),
+        at(91, Action::Apply(secret("canary-second"))),
         at(95, Action::SetValue("load", 30.0)),
-        at(200, Action::Apply(secret("third"))),
-        at(201, Action::RequireToken("load", Some("third"))),
+        at(200, Action::Apply(secret("canary-third"))),
+        at(201, Action::RequireToken("load", Some("canary-third"))),
         at(205, Action::SetValue("load", 70.0)),
     ];
     scenario("rotated-secret", steps)
@@ -329,9 +329,32 @@ fn pushed() -> Scenario {
         at(0, Action::Apply(deployment(1))),
         at(1, Action::Apply(scaled_object(json!([external_push()]), json!({ "pollingInterval": 60 })))),
         at(130, Action::SetValue("jobs", 40.0)),
-        at(130, Action::Push),
+        at(130, Action::Push(true)),
     ];
     scenario("external-push", steps)
+}
+
+/// An external scaler that pushes without end, and changes its mind each time.
+fn flapping_push() -> Scenario {
+    let pushes = (0..120).map(|number| at(130 + number / 2, Action::Push(number % 2 == 0)));
+    let steps = vec![
+        at(0, Action::SetValue("jobs", 0.0)),
+        at(0, Action::Apply(deployment(1))),
+        at(1, Action::Apply(scaled_object(json!([external_push()]), json!({ "pollingInterval": 60 })))),
+    ];
+    let last = [at(200, Action::SetValue("jobs", 40.0)), at(200, Action::Push(true))];
+    scenario("flapping-push", with(with(steps, pushes), last))
+}
+
+fn three_replicas() -> Scenario {
+    Scenario { name: "three-replicas", operators: 3, ..leaders() }
+}
+
+/// An object is deleted, and later created again under its name.
+fn recreated() -> Scenario {
+    let again = scaled_object(json!([prometheus("load")]), json!({ "maxReplicaCount": 4 }));
+    let steps = [at(100, Action::Delete("scaledobjects", NAME)), at(600, Action::Apply(again))];
+    scenario("recreated", with(simple(1, 50.0, json!({})), steps))
 }
 
 fn leaders() -> Scenario {
@@ -345,13 +368,24 @@ fn leaders() -> Scenario {
     scenario
 }
 
-/// The night that skips an hour: the window from 1:30 to 3:30 lasts one hour.
+/// The night that skips an hour: the window from 1:30 to 3:05 lasts 35 minutes.
 fn daylight_saving() -> Scenario {
-    let begins_at: DateTime<Utc> = Utc.with_ymd_and_hms(2026, 3, 29, 0, 25, 0).single().expect("a time");
+    let begins_at = Utc.with_ymd_and_hms(2026, 3, 29, 0, 25, 0).single().expect("a time");
+    scheduled("daylight-saving", begins_at, "30 1 * * *")
+}
+
+/// The night that repeats an hour: the window from 2:30 to 3:05 ends after the second 2:30.
+fn end_of_daylight_saving() -> Scenario {
+    let begins_at = Utc.with_ymd_and_hms(2026, 10, 25, 1, 25, 0).single().expect("a time");
+    scheduled("end-of-daylight-saving", begins_at, "30 2 * * *")
+}
+
+/// A window that begins at a time of day and ends at 3:05.
+fn scheduled(name: &'static str, begins_at: DateTime<Utc>, start: &str) -> Scenario {
     let steps = vec![
         at(0, Action::Apply(deployment(1))),
-        at(1, Action::Apply(scaled_object(json!([cron("30 1 * * *", "5 3 * * *", 4)]), json!({})))),
+        at(1, Action::Apply(scaled_object(json!([cron(start, "5 3 * * *", 4)]), json!({})))),
     ];
     let (waits, settles) = (Duration::from_secs(2700), Duration::from_secs(3300));
-    Scenario { begins_at, waits, settles, ..scenario("daylight-saving", steps) }
+    Scenario { begins_at, waits, settles, ..scenario(name, steps) }
 }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http::{Request, Response, header};
@@ -14,6 +15,17 @@ use tokio::io::DuplexStream;
 
 use super::{SourceResponse, Sources};
 use crate::fault::SourceFault;
+
+const PARTIAL: &str =
+    r#"{"status":"success","warnings":["a store timed out"],"data":{"resultType":"vector","result":[]}}"#;
+const ERROR: &str = r#"{"status":"error","errorType":"timeout","error":"query timed out"}"#;
+
+static TOO_MANY: LazyLock<Bytes> = LazyLock::new(|| {
+    let values = vec![r#"{"metric":{},"value":[0,"18446744073709551615"]}"#; 100_000].join(",");
+    format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{values}]}}}}"#).into()
+});
+
+static TOO_LARGE: LazyLock<Bytes> = LazyLock::new(|| vec![b' '; 11 * 1024 * 1024].into());
 
 /// Serves one connection until it ends.
 pub(super) async fn serve(sources: Sources, stream: DuplexStream) {
@@ -33,6 +45,10 @@ async fn respond(sources: Sources, request: Request<Incoming>) -> io::Result<Res
         SourceResponse::Unauthorized => Ok(response(401, "unauthorized".to_owned())),
         SourceResponse::Faulty(SourceFault::Fails) => Ok(response(500, "broken".to_owned())),
         SourceResponse::Faulty(SourceFault::Garbage) => Ok(response(200, "<html>busy</html>".to_owned())),
+        SourceResponse::Faulty(SourceFault::Partial) => Ok(response(200, PARTIAL.to_owned())),
+        SourceResponse::Faulty(SourceFault::NamesError) => Ok(response(200, ERROR.to_owned())),
+        SourceResponse::Faulty(SourceFault::TooMany) => Ok(Response::new(Full::new(TOO_MANY.clone()))),
+        SourceResponse::Faulty(SourceFault::TooLarge) => Ok(Response::new(Full::new(TOO_LARGE.clone()))),
         SourceResponse::Faulty(SourceFault::Hangs) => match std::future::pending::<Infallible>().await {},
         SourceResponse::Faulty(SourceFault::Resets) => Err(io::ErrorKind::ConnectionReset.into()),
     }

@@ -17,6 +17,8 @@ use kedge_core::formula::settings::Composite;
 use kedge_core::policy::{Activation, Policy};
 use kedge_core::status::PollFacts;
 
+use tokio::time::Instant;
+
 use super::state::created_at;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
@@ -55,23 +57,26 @@ impl Reconciler {
         scalers.fail_unbuilt(&self.clock);
         let sources = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources).await?;
+        let read_at = Instant::now();
         let current = self.cached_replicas(target).await?;
         let mut polled = match &scalers.composite {
             None => contributions(scalers, &readings, current),
             Some(composite) => self.composite_contributions(scalers, composite, &readings, target, current).await,
         };
         self.publish_failures(object, state, scalers, &readings, polled.formula_error.take()).await;
-        self.conclude(subject, &polled, current, state).await
+        self.conclude(subject, &polled, current, read_at, state).await
     }
 
     /// Decides by what was contributed, and applies the decision.
     pub(super) async fn conclude(
         &self,
-        Subject { object, policy, target, scalers }: Subject<'_>,
+        subject: Subject<'_>,
         polled: &Polled,
         current: Option<i32>,
+        read_at: Instant,
         state: &mut ReconcileState,
     ) -> Result<PollFacts, ReconcileError> {
+        let Subject { object, policy, scalers, .. } = subject;
         let activity = activity(&polled.contributions);
         let history = self.next_history(object, policy, activity, state);
         let observe = |current: Option<i32>| Observation {
@@ -79,7 +84,7 @@ impl Reconciler {
             history,
             current: current.map_or(Current::Unknown, Current::Replicas),
         };
-        let decision = self.apply_decision(object, policy, target, observe, current, &polled.active).await?;
+        let decision = self.apply_decision(subject, observe, current, &polled.active, read_at).await?;
         let has_failed = polled.contributions.iter().any(|one| matches!(one, Contribution::Unknown));
         Ok(PollFacts {
             activity,

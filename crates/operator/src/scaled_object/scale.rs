@@ -1,18 +1,22 @@
 //! The step between zero and the minimum that a decision asks for.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use kedge_api::ScaledObject;
 use kedge_api::names::events;
 use kedge_cluster::api_error::is_conflict;
 use kedge_cluster::target::desired_replicas;
 use kedge_cluster::{EventType, ScaleTarget, TargetError};
 use kedge_core::decide::{Cause, Decision, Observation, decide};
-use kedge_core::policy::Policy;
+use tokio::time::Instant;
 use tracing::{debug, info};
 
+use super::poll::Subject;
 use super::{ReconcileError, Reconciler};
 use crate::cluster_cache::CachedReplicas;
+
+/// The age of readings beyond which no target is scaled in on them: a slow API server took the time, and a trigger may be active by now.
+const READINGS_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// A change of replicas that was tried.
 struct ScaleStep<'a> {
@@ -29,12 +33,11 @@ impl Reconciler {
     /// still be what the decision was made for.
     pub(super) async fn apply_decision(
         &self,
-        object: &ScaledObject,
-        policy: &Policy,
-        target: &ScaleTarget,
+        Subject { object, policy, target, .. }: Subject<'_>,
         observe: impl Fn(Option<i32>) -> Observation,
         current: Option<i32>,
         active: &BTreeMap<String, bool>,
+        read_at: Instant,
     ) -> Result<Decision, ReconcileError> {
         let now = self.clock.now();
         let name = object.metadata.name.as_deref().unwrap_or_default();
@@ -54,6 +57,9 @@ impl Reconciler {
         let decision = decide(policy, &observe(Some(live)), now);
         let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
         self.confirm(object).await?;
+        if wanted < live && read_at.elapsed() > READINGS_AGE_MAX {
+            return Err(ReconcileError::Late);
+        }
         let written = self.targets.set_scale(target, scale, wanted).await;
         if let Err(TargetError::Write { source, .. }) = &written
             && is_conflict(source)

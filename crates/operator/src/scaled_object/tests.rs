@@ -1,6 +1,7 @@
 //! When objects are polled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kedge_scalers::http::connector::BoxStream;
@@ -161,14 +162,33 @@ async fn an_hpa_that_another_client_keeps_changing_is_written_a_bounded_number_o
         let mut changed = cluster.object(hpa).unwrap();
         changed["spec"]["maxReplicas"] = json!(7);
         cluster.apply(hpa, changed);
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
     let written = writes() - before;
     assert!((20..=11 * 20).contains(&written), "{written} writes in ten minutes");
     let message = ready(&cluster, "web")["message"].clone();
     assert!(message.as_str().is_some_and(|text| text.contains("find the client that changes it")), "{message}");
-    tokio::time::sleep(std::time::Duration::from_secs(120)).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(cluster.object(hpa).unwrap()["spec"]["maxReplicas"], 100, "it is corrected when the client is gone");
     assert_eq!(ready(&cluster, "web")["status"], "True");
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_target_is_scaled_in_on_readings_that_a_slow_api_server_made_old() {
+    let cluster = TestCluster::new();
+    let window = json!({ "timezone": "UTC", "start": "0 1 * * *", "end": "0 2 * * *", "desiredReplicas": "1" });
+    let closed = json!([{ "type": "cron", "metadata": window }]);
+    cluster.apply_known("web", 3, json!({ "triggers": closed, "cooldownPeriod": 1, "pollingInterval": 10 }));
+    let scale = "/apis/apps/v1/namespaces/shop/deployments/web/scale";
+    let writes = || cluster.requests().iter().filter(|request| request.starts_with(&format!("PUT {scale}"))).count();
+    cluster.slow_down("/scale", Duration::from_secs(20));
+    let running = tokio::spawn(cluster.operator().run(std::future::pending()));
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let reads = cluster.requests().iter().filter(|request| request.starts_with(&format!("GET {scale}"))).count();
+    assert!(reads > 3 && writes() == 0, "{reads} reads, {} writes", writes());
+    cluster.slow_down("/scale", Duration::ZERO);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!((writes(), active(&cluster)), (1, 0), "it scales in when the API server is quick again");
     running.abort();
 }
