@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::future::join_all;
-use kedge_cluster::Clock;
-use kedge_cluster::{ListWatchEvent, list_watch};
+use kedge_cluster::{Backoff, Clock, ListWatchEvent, list_watch};
 use kedge_serving::ServingCertificate;
 use kube::Client;
 use kube::api::DynamicObject;
@@ -30,8 +29,7 @@ use crate::plan::{Plan, delta, plan};
 use crate::spec::CertificateSpec;
 use secret::{SecretStore, WriteOutcome};
 
-/// The first and the longest pause after a failure.
-const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// How long one step may take; a healthy API server needs far less for its few requests.
 const STEP_LIMIT: Duration = Duration::from_secs(60);
@@ -162,7 +160,7 @@ impl Rotator {
             }
             Err(error) => {
                 *failures += 1;
-                let pause = BACKOFF.0.saturating_mul(1 << (*failures - 1).min(6)).min(BACKOFF.1);
+                let pause = BACKOFF.pause(*failures);
                 warn!(error = &error as &dyn std::error::Error, ?pause, "certificate rotation failed; retrying");
                 pause
             }

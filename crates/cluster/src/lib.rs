@@ -5,6 +5,7 @@
 //! | [`mod@list_watch`] | listing and watching one resource, with re-lists and backoff |
 //! | [`stored`] | objects that our types may not be able to read |
 //! | [`scope`] | the part of the cluster that a watch covers |
+//! | [`backoff`] | pauses between attempts |
 //! | [`retry_after`] | the client layer that obeys `Retry-After` |
 //! | [`api_error`] | reading the errors of the API server |
 //! | [`merge_patch`] | JSON merge patches |
@@ -16,6 +17,7 @@
 //! | [`mod@phase`] | spreading periodic work over its period |
 
 pub mod api_error;
+pub mod backoff;
 pub mod clock;
 pub mod events;
 pub mod key;
@@ -28,6 +30,7 @@ pub mod scope;
 pub mod stored;
 pub mod target;
 
+pub use backoff::Backoff;
 pub use clock::{Clock, instant_after};
 pub use events::{EventPublisher, EventType};
 pub use kedge_core::lease::LeaseTiming;

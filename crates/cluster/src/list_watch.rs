@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tracing::{debug, warn};
 
+use crate::backoff::Backoff;
 use crate::phase::phase;
 
-/// The first and the longest pause after a failure.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// Objects per page of a list; client-go uses the same number.
 const PAGE: u32 = 500;
@@ -220,9 +220,9 @@ fn record_version(raw: &RawValue, version: &mut String) {
     }
 }
 
-/// Doubles from half a second to half a minute. The resource decides a share of it, so that retries are spread.
+/// The pause after failures. The resource decides half of it, so that retries are spread.
 fn backoff(query: &ResourceQuery, failures: u32) -> Duration {
-    let full = BACKOFF.0.saturating_mul(1 << failures.min(10)).min(BACKOFF.1);
+    let full = BACKOFF.pause(failures);
     full / 2 + phase(&query.phase_text(), full / 2)
 }
 

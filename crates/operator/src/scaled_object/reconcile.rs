@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_api::ScaledObject;
-use kedge_cluster::{ObjectKey, instant_after};
+use kedge_cluster::{Backoff, ObjectKey, instant_after};
 use kedge_core::policy::{Policy, polling_interval};
 use kedge_core::selector::names::VALUE_MAX_BYTES;
 use kedge_core::status::PollFacts;
@@ -23,14 +23,14 @@ use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
 use crate::validation::check_spec;
 
-/// The first and the longest pause before a failed reconcile is retried.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The pauses before a failed reconcile is retried.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// The pause before an object with a problem that no watch event may end is reconciled again.
 pub(super) const PROBLEM_RECHECK: Duration = Duration::from_secs(30);
 
-/// The first pause after another client wrote first.
-const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+/// The pauses after another client wrote first.
+const CONFLICT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
 
 /// How far a reconcile of an object that is not paused got.
 #[derive(Debug)]
@@ -114,11 +114,11 @@ impl Reconciler {
                 debug!(namespace = key.namespace, name = key.name, error = %error, "conflict; reconciling again");
                 state.schedule.poll_again();
                 state.conflicts += 1;
-                Some(instant_after(backoff((CONFLICT_PAUSE, RETRY.1), state.conflicts)))
+                Some(instant_after(CONFLICT_BACKOFF.pause(state.conflicts)))
             }
             Err(error) => {
                 state.failures += 1;
-                let pause = backoff(RETRY, state.failures);
+                let pause = BACKOFF.pause(state.failures);
                 warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "reconcile failed; retrying");
                 Some(instant_after(pause))
             }
@@ -287,11 +287,6 @@ impl Reconciler {
         self.cluster.record_written_object(live);
         if changed { Err(ReconcileError::Changed) } else { Ok(()) }
     }
-}
-
-/// The pause after this many attempts: each is twice as long, from the first to the longest.
-fn backoff((first, longest): (Duration, Duration), attempts: u32) -> Duration {
-    first.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(longest)
 }
 
 /// When to reconcile again: at the next poll, or sooner to check a problem again, or to renew credentials.
