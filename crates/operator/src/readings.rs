@@ -78,6 +78,7 @@ impl Readings {
         if let Some(scalers) = self.cache.remove(key) {
             scalers.drop_series();
         }
+        self.builder.telemetry.drop_object(key);
         self.builder.credentials.references.forget(key);
     }
 
@@ -154,6 +155,7 @@ impl Readings {
     pub fn drop_stale(&self, key: &ObjectKey) {
         let object = self.cluster.object(key);
         if object.is_none() {
+            self.builder.telemetry.drop_object(key);
             self.builder.credentials.references.forget(key);
         }
         let is_current = |scalers: &ObjectScalers| {

@@ -204,7 +204,7 @@ impl ObjectScalers {
     /// Drops the series of all its metrics.
     pub fn drop_series(&self) {
         let labels: Vec<_> = self.metrics().map(|(trigger, metric)| trigger.labels(metric)).collect();
-        self.telemetry.drop_series(&self.key, &labels);
+        self.telemetry.drop_triggers(&self.key, &labels);
     }
 
     /// A reading of at most this age, or a new one. The metrics API does not wait for a source that hangs.

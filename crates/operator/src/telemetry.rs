@@ -168,8 +168,8 @@ impl Telemetry {
         }
     }
 
-    /// Drops the series of an object that no longer exists, or whose triggers are rebuilt.
-    pub fn drop_series(&self, key: &ObjectKey, triggers: &[TriggerLabels<'_>]) {
+    /// Drops the series of triggers that no longer exist, or are rebuilt.
+    pub fn drop_triggers(&self, key: &ObjectKey, triggers: &[TriggerLabels<'_>]) {
         for trigger in triggers {
             let index = trigger.index.to_string();
             let labels = trigger.values(key, &index);
@@ -179,7 +179,15 @@ impl Telemetry {
             let _ = self.active.remove_label_values(&labels);
             let _ = self.metric_errors.remove_label_values(&labels);
         }
-        let _ = self.paused.remove_label_values(&[&key.namespace, &key.name]);
+    }
+
+    /// Drops the series of an object that no longer exists.
+    pub fn drop_object(&self, key: &ObjectKey) {
+        let labels = [key.namespace.as_str(), key.name.as_str()];
+        let _ = self.paused.remove_label_values(&labels);
+        let _ = self.object_errors.remove_label_values(&labels);
+        let of_loop = [key.namespace.as_str(), key.kind.metric_type_label(), key.name.as_str()];
+        let _ = self.loop_latency.remove_label_values(&of_loop);
     }
 }
 
@@ -233,7 +241,12 @@ mod tests {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
         assert!(text.contains("keda_build_info{") && text.contains("version=\"1.2.3\""));
-        telemetry.drop_series(&key, &[]);
-        assert!(!String::from_utf8(telemetry.render()).unwrap().contains("scaled_object_paused{"));
+        let trigger = TriggerLabels { index: 0, trigger_type: "cron", name: None, metric: "s0-cron" };
+        telemetry.record_reading(&key, &trigger, None, std::time::Duration::ZERO);
+        telemetry.drop_triggers(&key, &[trigger]);
+        telemetry.drop_object(&key);
+        telemetry.count(std::iter::empty());
+        let text = String::from_utf8(telemetry.render()).unwrap();
+        assert!(!text.contains("shop"), "no series is left of an object that is gone:\n{text}");
     }
 }

@@ -2,7 +2,7 @@
 //! the API server's own audience would let that server act as the account.
 
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::object_name::{is_dns_label, is_dns_subdomain};
 
@@ -29,8 +29,15 @@ pub enum TokenMode {
 pub struct AudienceEntry {
     pub audience: String,
     /// The account whose tokens are requested for this audience; without one, the audience counts for token files only.
+    #[serde(default, deserialize_with = "non_empty")]
     pub namespace: Option<String>,
+    #[serde(default, deserialize_with = "non_empty")]
     pub service_account_name: Option<String>,
+}
+
+/// KEDA: an empty text is absent.
+fn non_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
 }
 
 /// The claims of a token that matter here.
@@ -194,6 +201,13 @@ mod tests {
                 _ => panic!("{entries:?}: {outcome:?}"),
             }
         }
+    }
+
+    #[test]
+    fn an_empty_account_is_none() {
+        let json = r#"[{"audience": "vault", "namespace": "", "serviceAccountName": null}, {"audience": "vault"}]"#;
+        let entries: Vec<AudienceEntry> = serde_json::from_str(json).unwrap();
+        assert_eq!(entries, [entry("vault", None), entry("vault", None)]);
     }
 
     #[test]
