@@ -69,6 +69,8 @@ impl ScenarioDriver {
             }
             Action::SetValue(query, value) => self.sources.set_value(query, *value),
             Action::RequireToken(query, token) => self.sources.require_token(query, *token),
+            Action::SetMetrics(names) => self.sources.set_metrics(names),
+            Action::SetVaultToken(token) => self.sources.set_vault_token(token),
             Action::Push(active) => self.sources.push(*active),
         }
     }

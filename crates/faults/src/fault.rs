@@ -26,6 +26,8 @@ pub enum Fault {
     ConcurrentWrite { call: u32 },
     /// The clock of the operator's machine is set.
     Clock { at: Duration, by_seconds: i64 },
+    /// RBAC denies every request for a resource for some time.
+    Forbidden { at: Duration, lasts: Duration, resource: &'static str },
     /// The leader cannot reach the API server for some time, in part or at all.
     Partition { at: Duration, lasts: Duration, cut: Cut },
 }
@@ -118,6 +120,9 @@ impl SourceFault {
     ];
 }
 
+/// Parts of the paths of resources that RBAC may deny.
+pub const DENIED_RESOURCES: [&str; 3] = ["/horizontalpodautoscalers", "/secrets", "/status"];
+
 /// What a replica cannot reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
@@ -150,6 +155,7 @@ impl fmt::Display for Fault {
             Self::EarlyStep { call } => write!(f, "the next step of the scenario right before call {call}"),
             Self::ConcurrentWrite { call } => write!(f, "another client writes the target right before call {call}"),
             Self::Clock { at, by_seconds } => write!(f, "clock adjusted by {by_seconds} s at {at:?}"),
+            Self::Forbidden { at, lasts, resource } => write!(f, "{resource} forbidden for {lasts:?} at {at:?}"),
             Self::Partition { at, lasts, cut } => write!(f, "leader partitioned for {lasts:?} at {at:?}: {cut:?}"),
         }
     }

@@ -105,7 +105,8 @@ impl RunRecord {
     /// Whether the operator runs and reaches the API server all the time.
     pub fn is_uninterrupted(&self) -> bool {
         !self.has(|fault| match fault {
-            Fault::Crash { .. } | Fault::Kill { .. } | Fault::Partition { .. } | Fault::Storm { .. } => true,
+            Fault::Crash { .. } | Fault::Kill { .. } | Fault::Partition { .. } => true,
+            Fault::Storm { .. } | Fault::Forbidden { .. } => true,
             Fault::Api { how, .. } => {
                 matches!(how, ApiFault::LostResponse | ApiFault::TooMany | ApiFault::Slow { .. })
             }

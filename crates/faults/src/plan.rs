@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use kedge_core::rng::Rng;
 
-use crate::fault::{ApiFault, Cut, EventFault, Fault, SourceFault};
+use crate::fault::{ApiFault, Cut, DENIED_RESOURCES, EventFault, Fault, SourceFault};
 use crate::run::{Baseline, RunPlan, baseline};
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Action, Scenario};
 
 /// All scenarios, each with its baseline and every fault that it can have.
 #[derive(Debug)]
@@ -109,6 +109,12 @@ fn source_faults(baseline: &Baseline) -> impl Iterator<Item = Fault> + use<> {
     (1..=baseline.counts.queries).flat_map(each)
 }
 
+/// RBAC that denies a resource for half a minute, or for longer.
+fn forbidden(at: Duration) -> impl Iterator<Item = Fault> {
+    let each = move |lasts| DENIED_RESOURCES.map(|resource| Fault::Forbidden { at, lasts, resource });
+    seconds([30, 150]).flat_map(each)
+}
+
 /// Faults at a point in time, whatever the operator does then.
 fn timed(baseline: &Baseline) -> Vec<Fault> {
     let end = baseline.scenario.steps.last().map_or(Duration::ZERO, |step| step.at) + Duration::from_secs(120);
@@ -123,6 +129,11 @@ fn timed(baseline: &Baseline) -> Vec<Fault> {
         seconds([5, 12, 30, 90]).flat_map(cuts)
     };
     let mut all: Vec<Fault> = times.clone().flat_map(at).collect();
+    // An object whose target cannot be restored is removed nevertheless, after some attempts.
+    let deletes = baseline.scenario.steps.iter().any(|step| matches!(step.action, Action::Delete(..)));
+    if !deletes {
+        all.extend(times.clone().step_by(3).flat_map(forbidden));
+    }
     if baseline.scenario.operators > 1 {
         all.extend(times.flat_map(partition));
     }

@@ -78,6 +78,7 @@ struct State {
     entries: Vec<LoggedRequest>,
     /// When the last fault, restart or write was.
     active_at: Instant,
+    started_at: Instant,
 }
 
 /// The kind of a request.
@@ -91,7 +92,9 @@ pub enum RequestKind {
 
 impl RequestLog {
     pub fn new(faults: Vec<Fault>, rng: Rng) -> Arc<Self> {
-        let state = State { counts: Counts::default(), faults, rng, entries: Vec::new(), active_at: Instant::now() };
+        let now = Instant::now();
+        let state =
+            State { counts: Counts::default(), faults, rng, entries: Vec::new(), active_at: now, started_at: now };
         Arc::new(Self { state: Mutex::new(state), crashed: Notify::new(), interference: Mutex::default() })
     }
 
@@ -159,6 +162,22 @@ impl RequestLog {
             state.active_at = Instant::now();
         }
         injection
+    }
+
+    /// Whether RBAC denies requests for this path now.
+    pub(crate) fn is_forbidden(&self, path: &str) -> bool {
+        let mut state = self.lock();
+        let since_start = state.started_at.elapsed();
+        let found = state.faults.iter().any(|fault| match fault {
+            Fault::Forbidden { at, lasts, resource } => {
+                (*at..*at + *lasts).contains(&since_start) && path.contains(resource)
+            }
+            _ => false,
+        });
+        if found {
+            state.active_at = Instant::now();
+        }
+        found
     }
 
     /// Counts a successful write, and returns the downtime of its process if a crash follows.

@@ -70,6 +70,10 @@ pub enum Action {
     SetValue(&'static str, f64),
     /// Sets the token that a query requires, or none.
     RequireToken(&'static str, Option<&'static str>),
+    /// Changes the metrics of the external scaler.
+    SetMetrics(&'static [&'static str]),
+    /// Stores a token in Vault.
+    SetVaultToken(&'static str),
     /// Lets the external scaler push whether it is active.
     Push(bool),
     /// Performs one right after the other.

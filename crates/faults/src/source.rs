@@ -1,7 +1,8 @@
-//! The metric sources of a run, reached through an in-memory network: a Prometheus server and an external scaler.
+//! The metric sources of a run, reached through an in-memory network: a Prometheus server, an external scaler, and a Vault with a credential.
 
 mod external;
 mod prometheus;
+mod vault;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,11 +25,15 @@ pub struct Sources {
     state: Arc<Mutex<State>>,
     /// The activity that the external scaler pushes.
     pushed: watch::Sender<bool>,
+    /// The metrics that the external scaler has.
+    metric_names: watch::Sender<&'static [&'static str]>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     values: BTreeMap<String, f64>,
+    /// The token in Vault.
+    vault_token: String,
     /// Tokens that queries require.
     tokens: BTreeMap<String, String>,
     queries: u32,
@@ -64,7 +69,12 @@ enum SourceResponse {
 
 impl Sources {
     pub fn new() -> Self {
-        Self { state: Arc::default(), pushed: watch::Sender::new(false) }
+        let metric_names: &[&str] = &[external::QUERY];
+        Self {
+            state: Arc::default(),
+            pushed: watch::Sender::new(false),
+            metric_names: watch::Sender::new(metric_names),
+        }
     }
 
     /// Sets the value that a query returns.
@@ -81,9 +91,23 @@ impl Sources {
         }
     }
 
+    /// Stores a token in Vault.
+    pub fn set_vault_token(&self, token: &str) {
+        self.lock().vault_token = token.to_owned();
+    }
+
+    fn vault_token(&self) -> String {
+        self.lock().vault_token.clone()
+    }
+
     /// Lets the external scaler push its activity.
     pub fn push(&self, active: bool) {
         self.pushed.send_replace(active);
+    }
+
+    /// Changes the metrics that the external scaler has.
+    pub fn set_metrics(&self, names: &'static [&'static str]) {
+        self.metric_names.send_replace(names);
     }
 
     /// Lets queries fail from the `first` on, this many `times`.
@@ -117,6 +141,7 @@ impl Sources {
         Connector::new(move |uri: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
             let (ours, theirs) = tokio::io::duplex(PIPE);
             match uri.host() {
+                Some("vault") => drop(tokio::spawn(vault::serve(sources.clone(), theirs))),
                 Some("scaler") => drop(tokio::spawn(external::serve(sources.clone(), theirs))),
                 _ => drop(tokio::spawn(prometheus::serve(sources.clone(), theirs))),
             }

@@ -117,6 +117,9 @@ impl FaultyTransport {
                 interference.write_target().await;
             }
         }
+        if self.requests.is_forbidden(request.uri().path()) {
+            return Ok(status(403, "Forbidden", None));
+        }
         if let Some(rejection) = reject(kind, injection.fault) {
             tokio::time::sleep(injection.response_delay).await;
             return rejection;

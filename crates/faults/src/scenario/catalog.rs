@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::objects::{
     cron, deployment, external_push, foreign_hpa, guarded, hung_neighbour, named, prometheus, scaled_object, secret,
-    trigger_authentication,
+    trigger_authentication, vault_authentication,
 };
 use super::{Action, Expectations, NAME, Scenario, Step};
 
@@ -40,6 +40,7 @@ pub fn all() -> Vec<Scenario> {
         foreign(),
         deleted(),
         rotated(),
+        rotated_in_vault(),
         formula(),
         pushed(),
         leaders(),
@@ -47,6 +48,7 @@ pub fn all() -> Vec<Scenario> {
         hung_neighbours(),
         fought_over(),
         flapping_push(),
+        alternating_metrics(),
         three_replicas(),
         recreated(),
         end_of_daylight_saving(),
@@ -310,6 +312,22 @@ fn rotated() -> Scenario {
     scenario("rotated-secret", steps)
 }
 
+/// Vault cannot be watched: what changed there is read within five minutes.
+fn rotated_in_vault() -> Scenario {
+    let steps = vec![
+        at(0, Action::SetValue("load", 50.0)),
+        at(0, Action::RequireToken("load", Some("canary-first"))),
+        at(0, Action::SetVaultToken("canary-first")),
+        at(0, Action::Apply(vault_authentication())),
+        at(0, Action::Apply(deployment(1))),
+        at(1, Action::Apply(scaled_object(json!([guarded("load")]), json!({})))),
+        at(90, Action::RequireToken("load", Some("canary-second"))),
+        at(91, Action::SetVaultToken("canary-second")),
+        at(95, Action::SetValue("load", 30.0)),
+    ];
+    scenario("rotated-in-vault", steps)
+}
+
 fn formula() -> Scenario {
     let spec = json!({ "advanced": { "scalingModifiers": { "formula": "load + other", "target": "10" } } });
     let steps = vec![
@@ -344,6 +362,18 @@ fn flapping_push() -> Scenario {
     ];
     let last = [at(200, Action::SetValue("jobs", 40.0)), at(200, Action::Push(true))];
     scenario("flapping-push", with(with(steps, pushes), last))
+}
+
+/// An external scaler that changes its metrics twice a second.
+fn alternating_metrics() -> Scenario {
+    let metrics = |number: u64| if number.is_multiple_of(2) { &["jobs", "more"][..] } else { &["jobs"][..] };
+    let changes = (0..120).map(|number| at(60 + number / 2, Action::SetMetrics(metrics(number))));
+    let steps = vec![
+        at(0, Action::SetValue("jobs", 40.0)),
+        at(0, Action::Apply(deployment(1))),
+        at(1, Action::Apply(scaled_object(json!([external_push()]), json!({})))),
+    ];
+    scenario("alternating-metrics", with(steps, changes))
 }
 
 fn three_replicas() -> Scenario {

@@ -95,6 +95,18 @@ pub(super) fn trigger_authentication() -> Value {
     })
 }
 
+/// A TriggerAuthentication that reads the token from Vault.
+pub(super) fn vault_authentication() -> Value {
+    json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication",
+        "metadata": { "name": NAME, "namespace": NAMESPACE },
+        "spec": { "hashiCorpVault": {
+            "address": "http://vault:8200", "authentication": "token", "credential": { "token": "login" },
+            "secrets": [{ "parameter": "bearerToken", "path": "secret/data/prometheus", "key": "token", "type": "secretV2" }],
+        } },
+    })
+}
+
 pub(super) fn secret(token: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "token", "namespace": NAMESPACE },

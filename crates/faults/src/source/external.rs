@@ -16,8 +16,8 @@ use tonic::{Request, Response, Status};
 use super::{SourceResponse, Sources};
 use crate::fault::SourceFault;
 
-/// The query that it serves.
-const QUERY: &str = "jobs";
+/// The query that it serves, and its only metric at first.
+pub(super) const QUERY: &str = "jobs";
 
 /// Jobs per replica.
 const TARGET: i64 = 10;
@@ -43,6 +43,12 @@ impl Scaler {
     }
 }
 
+fn specs(names: &[&str]) -> GetMetricSpecResponse {
+    let spec =
+        |name: &&str| MetricSpec { metric_name: (*name).to_owned(), target_size: TARGET, target_size_float: 0.0 };
+    GetMetricSpecResponse { metric_specs: names.iter().map(spec).collect() }
+}
+
 #[tonic::async_trait]
 impl ExternalScaler for Scaler {
     type StreamIsActiveStream = BoxStream<'static, Result<IsActiveResponse, Status>>;
@@ -66,20 +72,26 @@ impl ExternalScaler for Scaler {
     }
 
     async fn get_metric_spec(&self, _: Request<ScaledObjectRef>) -> Result<Response<GetMetricSpecResponse>, Status> {
-        let spec = MetricSpec { metric_name: QUERY.to_owned(), target_size: TARGET, target_size_float: 0.0 };
-        Ok(Response::new(GetMetricSpecResponse { metric_specs: vec![spec] }))
+        Ok(Response::new(specs(*self.0.metric_names.borrow())))
     }
 
     async fn stream_metric_spec(
         &self,
         _: Request<ScaledObjectRef>,
     ) -> Result<Response<Self::StreamMetricSpecStream>, Status> {
-        Err(Status::unimplemented("its metrics never change"))
+        let names = self.0.metric_names.subscribe();
+        let changes = stream::unfold(names, |mut names| async move {
+            names.changed().await.ok()?;
+            let changed = specs(*names.borrow_and_update());
+            Some((Ok(changed), names))
+        });
+        Ok(Response::new(changes.boxed()))
     }
 
-    async fn get_metrics(&self, _: Request<GetMetricsRequest>) -> Result<Response<GetMetricsResponse>, Status> {
+    async fn get_metrics(&self, request: Request<GetMetricsRequest>) -> Result<Response<GetMetricsResponse>, Status> {
         let value = self.value().await?;
-        let value = MetricValue { metric_name: QUERY.to_owned(), metric_value: value as i64, metric_value_float: 0.0 };
+        let metric_name = request.into_inner().metric_name;
+        let value = MetricValue { metric_name, metric_value: value as i64, metric_value_float: 0.0 };
         Ok(Response::new(GetMetricsResponse { metric_values: vec![value] }))
     }
 }
