@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -45,6 +46,8 @@ struct Table {
     by_query: BTreeMap<String, Entry>,
     /// For queries that are not in the table.
     otherwise: Entry,
+    /// Each query that was received, and when.
+    received: Vec<(String, Instant)>,
 }
 
 #[derive(Clone, Debug)]
@@ -65,7 +68,8 @@ impl HttpSource {
     pub async fn start() -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let table = Table { by_query: BTreeMap::new(), otherwise: Entry::open(SourceResponse::Empty) };
+        let otherwise = Entry::open(SourceResponse::Empty);
+        let table = Table { by_query: BTreeMap::new(), otherwise, received: Vec::new() };
         let table = Arc::new(Mutex::new(table));
         let shared = table.clone();
         let server = tokio::spawn(async move {
@@ -109,6 +113,11 @@ impl HttpSource {
         lock(&self.table).otherwise.authorization = Some(authorization.to_owned());
     }
 
+    /// The queries that were received since the last call, in order.
+    pub fn take_received(&self) -> Vec<(String, Instant)> {
+        std::mem::take(&mut lock(&self.table).received)
+    }
+
     fn change(&self, query: &str, change: impl FnOnce(&mut Entry)) {
         let mut table = lock(&self.table);
         change(table.by_query.entry(query.to_owned()).or_insert(Entry::open(SourceResponse::Value(0.0))));
@@ -130,7 +139,14 @@ async fn serve(mut connection: TcpStream, table: &Mutex<Table>) -> std::io::Resu
     while !head.ends_with(b"\r\n\r\n") {
         head.push(connection.read_u8().await?);
     }
-    let response = respond(&String::from_utf8_lossy(&head), &lock(table));
+    let head = String::from_utf8_lossy(&head);
+    let response = {
+        let mut table = lock(table);
+        if let Some(query) = Query::parse(&head) {
+            table.received.push((query.name().to_owned(), Instant::now()));
+        }
+        respond(&head, &table)
+    };
     connection.write_all(response.as_bytes()).await?;
     connection.shutdown().await
 }
@@ -205,7 +221,7 @@ mod tests {
             ("b".to_owned(), entry(SourceResponse::broken(), None)),
             ("c".to_owned(), entry(SourceResponse::Value(5.0), Some("Bearer x"))),
         ]);
-        let table = Table { by_query, otherwise: entry(SourceResponse::Empty, None) };
+        let table = Table { by_query, otherwise: entry(SourceResponse::Empty, None), received: Vec::new() };
         let rows = [
             ("a query of Prometheus", "GET /api/v1/query?query=a&time=1 HTTP/1.1\r\n", "200 OK", "\"value\":[0,\"3\"]"),
             ("plain JSON", "GET /json/a HTTP/1.1\r\n", "200 OK", "{\"value\":3}"),

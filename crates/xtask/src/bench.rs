@@ -1,13 +1,19 @@
 //! `cargo xtask bench`: measurements whose results are in the documents. They are no tests: machines are noisy.
 
 mod admission;
+mod hung;
+mod objects;
 mod soak;
+mod times;
+mod writer;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
     /// How long a real API server waits for the admission webhooks, and what they weigh, with few and with many ScaledObjects
     /// in the cluster
     Admission(admission::Args),
+    /// How late 100 ScaledObjects are polled while the sources of 900 others hang
+    Hung(hung::Args),
     /// Run two replicas of the operator for an hour while objects, sources and leaders change, and draw what the processes weigh
     Soak(soak::Args),
 }
@@ -15,6 +21,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Admission(args) => admission::run(args),
+        Bench::Hung(args) => hung::run(args),
         Bench::Soak(args) => soak::run(args),
     }
 }

@@ -10,21 +10,17 @@ mod webhooks;
 use std::ops::Range;
 
 use anyhow::ensure;
-use futures::{StreamExt, TryStreamExt, stream};
-use http::Request;
+use http::Method;
 use kedge_test_cluster::Cluster;
-use kube::Client;
 use serde_json::{Value, json};
 
 use kedge_test_cluster::cargo::workspace;
 
+use super::writer::Writer;
 use crate::image;
 use caller::Caller;
 use waits::Waits;
 use webhooks::Webhooks;
-
-/// How many writers fill the cluster at once.
-const WRITERS: usize = 16;
 
 /// How many ScaledObjects share a namespace.
 const OBJECTS_OF_A_NAMESPACE: usize = 100;
@@ -53,16 +49,16 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let cluster = Cluster::builder("bench-admission").start().await?;
     cluster.install_crds(&workspace().join("crds"))?;
     let mut webhooks = Webhooks::start(&cluster, &program).await?;
-    let client = cluster.client().await?;
+    let writer = Writer::new(&cluster).await?;
     let caller = Caller::new(&webhooks)?;
 
     let mut rows = Vec::new();
     let mut present = 0;
     for size in [OBJECTS_OF_A_NAMESPACE, args.objects] {
         println!("writing up to {size} ScaledObjects");
-        let before = Waits::read(&client).await?;
-        fill(&client, present..size).await?;
-        let waits = Waits::read(&client).await?.since(&before);
+        let before = Waits::read(writer.client()).await?;
+        fill(&writer, present..size).await?;
+        let waits = Waits::read(writer.client()).await?.since(&before);
         present = size;
         println!("asking {} questions", args.questions);
         let times = caller.measure(args.questions, size).await?;
@@ -75,16 +71,16 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Writes objects, many at once.
-async fn fill(client: &Client, numbers: Range<usize>) -> anyhow::Result<()> {
+async fn fill(writer: &Writer, numbers: Range<usize>) -> anyhow::Result<()> {
     for namespace in numbers.clone().step_by(OBJECTS_OF_A_NAMESPACE).map(namespace_of) {
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
-        post(client, "/api/v1/namespaces", &object).await?;
+        writer.send(Method::POST, "/api/v1/namespaces", &object).await?;
     }
     let write = async |number: usize| {
         let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", namespace_of(number));
-        post(client, &path, &scaled_object(number, WRITTEN)).await
+        writer.send(Method::POST, &path, &scaled_object(number, WRITTEN)).await
     };
-    stream::iter(numbers).map(|number| Ok(write(number))).try_buffer_unordered(WRITERS).try_collect().await
+    writer.for_each(&numbers.collect::<Vec<_>>(), write).await
 }
 
 fn namespace_of(number: usize) -> String {
@@ -100,10 +96,4 @@ fn scaled_object(number: usize, target: &str) -> Value {
         "metadata": { "name": name, "namespace": namespace_of(number) },
         "spec": { "scaleTargetRef": { "name": name }, "triggers": [{ "type": "prometheus", "metadata": metadata }] },
     })
-}
-
-async fn post(client: &Client, path: &str, object: &Value) -> anyhow::Result<()> {
-    let request = Request::post(path).header("content-type", "application/json");
-    client.request::<Value>(request.body(object.to_string().into_bytes())?).await?;
-    Ok(())
 }

@@ -1,8 +1,7 @@
 //! A caller that asks as an API server does, and measures.
 
-use std::fmt::{self, Display};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::ensure;
 use bytes::Bytes;
@@ -19,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::webhooks::Webhooks;
 use super::{WRITTEN, namespace_of, scaled_object};
+use crate::bench::times::Times;
 
 pub(super) struct Caller {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -52,8 +52,7 @@ impl Caller {
             times.push(started.elapsed());
             ensure!(answer["response"]["allowed"] == !has_rival, "question {number}: {answer}");
         }
-        times.sort_unstable();
-        Ok(Times(times))
+        Ok(Times::new(times))
     }
 
     async fn ask(&self, review: String) -> anyhow::Result<Value> {
@@ -67,20 +66,4 @@ fn review(object: &Value, namespace: &str) -> String {
     let name = &object["metadata"]["name"];
     let request = json!({ "uid": "u", "operation": "CREATE", "namespace": namespace, "name": name, "object": object });
     json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request }).to_string()
-}
-
-/// How long answers took, shortest first.
-pub(super) struct Times(Vec<Duration>);
-
-impl Times {
-    fn quantile(&self, share: f64) -> Duration {
-        self.0[((self.0.len() - 1) as f64 * share).round() as usize]
-    }
-}
-
-impl Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [half, most, all] = [0.5, 0.99, 1.0].map(|share| self.quantile(share).as_secs_f64() * 1000.0);
-        write!(f, "{half:.2} ms | {most:.2} ms | {all:.2} ms")
-    }
 }

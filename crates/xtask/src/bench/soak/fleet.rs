@@ -3,19 +3,18 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, Request};
 use kedge_core::rng::Rng;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::wait::wait_for;
-use kube::Client;
 use serde_json::{Value, json};
+
+use crate::bench::objects::deployment;
+use crate::bench::writer::Writer;
 
 /// How many objects share a namespace.
 const OBJECTS_OF_A_NAMESPACE: usize = 50;
-/// How many requests are sent at once.
-const WRITERS: usize = 16;
 /// Every so many ticks sources begin to fail, for so many ticks.
 const OUTAGE_EVERY: u64 = 60;
 const OUTAGE_LASTS: u64 = 20;
@@ -26,7 +25,7 @@ const SCALED_WITHIN: Duration = Duration::from_secs(600);
 
 /// The objects and their source.
 pub(super) struct Fleet {
-    client: Client,
+    writer: Writer,
     source: HttpSource,
     size: usize,
     /// The objects that are deleted at the moment.
@@ -47,7 +46,7 @@ struct Counts {
 impl Fleet {
     pub(super) async fn create(cluster: &Cluster, size: usize) -> anyhow::Result<Self> {
         let fleet = Self {
-            client: cluster.client().await?,
+            writer: Writer::new(cluster).await?,
             source: HttpSource::start().await?,
             size,
             deleted: Vec::new(),
@@ -57,18 +56,14 @@ impl Fleet {
         for number in (0..size).step_by(OBJECTS_OF_A_NAMESPACE) {
             let namespace =
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace_of(number) } });
-            fleet.send(Method::POST, "/api/v1/namespaces", &namespace).await?;
+            fleet.writer.send(Method::POST, "/api/v1/namespaces", &namespace).await?;
         }
         let create = async |number: usize| {
             fleet.source.set(&query_of(number), SourceResponse::Value(0.0));
-            fleet.send(Method::POST, &deployments_of(number), &deployment(number)).await?;
-            fleet.send(Method::POST, &objects_of(number), &fleet.scaled_object(number)).await
+            fleet.writer.send(Method::POST, &deployments_of(number), &deployment(&name_of(number), 0)).await?;
+            fleet.writer.send(Method::POST, &objects_of(number), &fleet.scaled_object(number)).await
         };
-        stream::iter(0..size)
-            .map(|number| Ok(create(number)))
-            .try_buffer_unordered(WRITERS)
-            .try_collect::<()>()
-            .await?;
+        fleet.writer.for_each(&(0..size).collect::<Vec<_>>(), create).await?;
         Ok(fleet)
     }
 
@@ -85,7 +80,7 @@ impl Fleet {
         let number = self.any(rng);
         if !self.deleted.contains(&number) {
             let edit = json!({ "spec": { "maxReplicaCount": 2 + rng.below(3), "pollingInterval": 5 + rng.below(10) } });
-            self.send(Method::PATCH, &object(number), &edit).await?;
+            self.writer.send(Method::PATCH, &object(number), &edit).await?;
             self.counts.edits += 1;
         }
         if tick.is_multiple_of(5) {
@@ -99,14 +94,14 @@ impl Fleet {
     async fn delete_and_recreate(&mut self, rng: &mut Rng) -> anyhow::Result<()> {
         // An object that is still being deleted cannot be created: the finalizer has a tick to go.
         for number in std::mem::take(&mut self.deleted) {
-            let created = self.send(Method::POST, &objects_of(number), &self.scaled_object(number)).await;
+            let created = self.writer.send(Method::POST, &objects_of(number), &self.scaled_object(number)).await;
             if created.is_err() {
                 self.deleted.push(number);
             }
         }
         let number = self.any(rng);
         if !self.deleted.contains(&number) {
-            self.send(Method::DELETE, &object(number), &json!({})).await?;
+            self.writer.send(Method::DELETE, &object(number), &json!({})).await?;
             self.deleted.push(number);
             self.counts.deletions += 1;
         }
@@ -133,7 +128,7 @@ impl Fleet {
         }
         wait_for("every target is scaled", SCALED_WITHIN, async || {
             for number in std::mem::take(&mut self.deleted) {
-                if self.send(Method::POST, &objects_of(number), &self.scaled_object(number)).await.is_err() {
+                if self.writer.send(Method::POST, &objects_of(number), &self.scaled_object(number)).await.is_err() {
                     self.deleted.push(number);
                 }
             }
@@ -145,7 +140,7 @@ impl Fleet {
 
     async fn unscaled(&self) -> anyhow::Result<usize> {
         let request = Request::get("/apis/apps/v1/deployments").body(Vec::new())?;
-        let list: Value = self.client.request(request).await?;
+        let list: Value = self.writer.client().request(request).await?;
         let items = list["items"].as_array().context("no list")?;
         let ours = items
             .iter()
@@ -174,17 +169,6 @@ impl Fleet {
     fn any(&self, rng: &mut Rng) -> usize {
         usize::try_from(rng.below(self.size as u64)).unwrap_or_default()
     }
-
-    async fn send(&self, method: Method, path: &str, body: &Value) -> anyhow::Result<()> {
-        let content_type = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method.clone()).uri(path).header("content-type", content_type);
-        let sent = self.client.request::<Value>(request.body(body.to_string().into_bytes())?).await;
-        match sent {
-            // An object may be gone, or not yet gone.
-            Err(kube::Error::Api(status)) if status.code == 404 && method != Method::POST => Ok(()),
-            other => other.map(drop).with_context(|| format!("{method} {path}")),
-        }
-    }
 }
 
 fn namespace_of(number: usize) -> String {
@@ -209,15 +193,4 @@ fn objects_of(number: usize) -> String {
 
 fn object(number: usize) -> String {
     format!("{}/{}", objects_of(number), name_of(number))
-}
-
-fn deployment(number: usize) -> Value {
-    let labels = json!({ "app": name_of(number) });
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name_of(number) },
-        "spec": {
-            "replicas": 0, "selector": { "matchLabels": labels },
-            "template": { "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "main", "image": "main" }] } },
-        },
-    })
 }
