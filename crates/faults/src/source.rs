@@ -8,8 +8,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use kedge_scalers::http::connector::BoxStream;
 use kedge_scalers::{BoxFuture, Connector};
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -141,9 +148,9 @@ impl Sources {
         Connector::new(move |uri: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
             let (ours, theirs) = tokio::io::duplex(PIPE);
             match uri.host() {
-                Some("vault") => drop(tokio::spawn(vault::serve(sources.clone(), theirs))),
+                Some("vault") => drop(tokio::spawn(serve_http(sources.clone(), theirs, vault::respond))),
                 Some("scaler") => drop(tokio::spawn(external::serve(sources.clone(), theirs))),
-                _ => drop(tokio::spawn(prometheus::serve(sources.clone(), theirs))),
+                _ => drop(tokio::spawn(serve_http(sources.clone(), theirs, prometheus::respond))),
             }
             Box::pin(async move { Ok(Box::new(ours) as BoxStream) })
         })
@@ -178,6 +185,16 @@ impl Sources {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no holder panics")
     }
+}
+
+/// Serves one connection until it ends.
+async fn serve_http<F>(sources: Sources, stream: DuplexStream, respond: fn(Sources, Request<Incoming>) -> F)
+where
+    F: Future<Output = io::Result<Response<Full<Bytes>>>>,
+{
+    let service = service_fn(move |request| respond(sources.clone(), request));
+    // A broken connection may be an injected fault.
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 impl Default for Sources {

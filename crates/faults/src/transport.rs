@@ -221,7 +221,7 @@ async fn has_secret(request: &mut Request<Body>) -> Result<bool, io::Error> {
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let found = request.uri().to_string().contains(CANARY) || String::from_utf8_lossy(&body).contains(CANARY);
-    *request.body_mut() = Body::from(body.to_vec());
+    *request.body_mut() = Body::from(body);
     Ok(found)
 }
 

@@ -36,6 +36,7 @@
 //! | `certificates` | keys, certificates and kubeconfigs |
 //! | [`http`] | one GET, for probes and metrics |
 //! | [`http_source`] | a metric source over HTTP whose responses a test sets |
+//! | [`silent_server`] | a server that accepts connections and never responds |
 //! | [`slowdown`] | how much other work slows this machine down |
 //! | [`wait`] | waiting for a condition with a deadline |
 //!
@@ -55,6 +56,7 @@ pub mod ports;
 pub mod process;
 pub mod prometheus;
 pub mod running_keda;
+pub mod silent_server;
 pub mod slowdown;
 pub mod tools;
 pub mod wait;

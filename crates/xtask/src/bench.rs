@@ -2,6 +2,7 @@
 
 mod admission;
 mod hung;
+mod memory;
 mod objects;
 mod soak;
 mod times;

@@ -4,12 +4,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
-use kedge_test_cluster::slowdown;
+use kedge_test_cluster::{silent_server, slowdown};
 use kedge_tests::external::{ExampleScaler, external_push};
 use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
 use kedge_tests::programs;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::external::push::activate;
 use super::external::scaled_after;
@@ -25,19 +24,6 @@ const POLLING_INTERVAL: Duration = Duration::from_secs(2);
 /// How late a poll may be.
 const LATE: Duration = Duration::from_secs(1);
 
-/// A server that accepts connections and never responds.
-async fn silent_server() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let mut connections = Vec::new();
-        while let Ok((connection, _)) = listener.accept().await {
-            connections.push(connection);
-        }
-    });
-    address
-}
-
 /// A trigger whose source never responds, with a timeout that never ends.
 fn hung_trigger(server: SocketAddr) -> Value {
     let mut trigger = prometheus(&format!("http://{server}"), "up", 1);
@@ -48,7 +34,7 @@ fn hung_trigger(server: SocketAddr) -> Value {
 #[tokio::test]
 async fn a_hundred_sources_that_hang_delay_no_other_object() {
     let (cluster, _operator) = start_with_operator(quick("hung").nodes(2)).await;
-    let silent = silent_server().await;
+    let silent = silent_server::start().await.unwrap();
     let tenant = TestNamespace::create(&cluster, "tenant");
     let hourly = json!({ "pollingInterval": 3600 });
     let objects = |index: usize| {
@@ -94,7 +80,7 @@ async fn a_push_acts_before_a_source_that_hangs_responds() {
     scaler.set("0");
     scaler.start().await.unwrap();
     let namespace = TestNamespace::create(super::cluster().await, "push-beside-hung");
-    let triggers = [external_push(&scaler.address(), json!({})), hung_trigger(silent_server().await)];
+    let triggers = [external_push(&scaler.address(), json!({})), hung_trigger(silent_server::start().await.unwrap())];
     namespace.apply([deployment("web", 0), scaled_object("web", triggers, json!({ "pollingInterval": 300 }))]);
     let targets = |namespace: &TestNamespace<'_>| namespace.get("hpa", "keda-hpa-web")["spec"]["metrics"].to_string();
     namespace.until("the HPA exists", true, |namespace| targets(namespace).contains("s0-queue-length")).await;

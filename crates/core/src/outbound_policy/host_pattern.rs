@@ -1,6 +1,5 @@
 //! Patterns of host names.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -60,16 +59,6 @@ impl TryFrom<String> for HostPattern {
 
     fn try_from(text: String) -> Result<Self, String> {
         text.parse().map_err(|error: InvalidHostPattern| format!("{text:?} {error}"))
-    }
-}
-
-impl fmt::Display for HostPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Matched::All => f.write_str("*"),
-            Matched::Below(domain) => write!(f, "*{domain}"),
-            Matched::Host(host) => f.write_str(host),
-        }
     }
 }
 

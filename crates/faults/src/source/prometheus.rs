@@ -8,10 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::json;
-use tokio::io::DuplexStream;
 
 use super::{SourceResponse, Sources};
 use crate::fault::SourceFault;
@@ -27,14 +24,7 @@ static TOO_MANY: LazyLock<Bytes> = LazyLock::new(|| {
 
 static TOO_LARGE: LazyLock<Bytes> = LazyLock::new(|| vec![b' '; 11 * 1024 * 1024].into());
 
-/// Serves one connection until it ends.
-pub(super) async fn serve(sources: Sources, stream: DuplexStream) {
-    let service = service_fn(move |request| respond(sources.clone(), request));
-    // A broken connection may be an injected fault.
-    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
-}
-
-async fn respond(sources: Sources, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+pub(super) async fn respond(sources: Sources, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
     let query = request.uri().query().unwrap_or_default();
     let query = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "query");
     let query = query.map_or(String::new(), |(_, query)| query.into_owned());
@@ -59,7 +49,7 @@ fn success(value: f64) -> String {
     json!({ "status": "success", "data": { "resultType": "vector", "result": result } }).to_string()
 }
 
-fn response(status: u16, body: String) -> Response<Full<Bytes>> {
+pub(super) fn response(status: u16, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = http::StatusCode::from_u16(status).expect("a status");
     response

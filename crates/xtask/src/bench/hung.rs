@@ -1,7 +1,6 @@
 //! A thousand ScaledObjects of which nine hundred have sources that accept connections and never respond: how late the others are polled.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -9,9 +8,8 @@ use http::Method;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::wait::wait_for;
-use kedge_test_cluster::{Cluster, RunningOperator};
+use kedge_test_cluster::{Cluster, RunningOperator, silent_server};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::times::Times;
 use super::writer::Writer;
@@ -48,7 +46,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     cluster.install_crds(&workspace().join("crds"))?;
     let mut operator = RunningOperator::start(&cluster, &program).await?;
     let source = HttpSource::start().await?;
-    let silent = silent_server().await?;
+    let silent = silent_server::start().await?;
     let writer = Writer::new(&cluster).await?;
     for tenant in ["tenant", "others"] {
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": tenant } });
@@ -96,19 +94,6 @@ fn lateness(received: &[(String, Instant)]) -> Vec<Duration> {
         }
     }
     late
-}
-
-/// A server that accepts connections and never responds.
-async fn silent_server() -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        let mut connections = Vec::new();
-        while let Ok((connection, _)) = listener.accept().await {
-            connections.push(connection);
-        }
-    });
-    Ok(address)
 }
 
 /// One object and its target, which has no replicas: only the scale loop queries its source.

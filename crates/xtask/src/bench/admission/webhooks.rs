@@ -12,8 +12,9 @@ use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, http};
 use serde_json::json;
 
+use crate::bench::memory::resident_bytes;
+
 const PROGRAM: &str = "webhooks";
-const PAGE: usize = 4096;
 
 pub(super) struct Webhooks {
     group: Group,
@@ -77,10 +78,8 @@ impl Webhooks {
     }
 
     /// The memory that they have in use, in bytes.
-    pub(super) fn weight(&self) -> anyhow::Result<usize> {
-        let process = self.group.process(PROGRAM).context("they do not run")?;
-        let pages = fs::read_to_string(format!("/proc/{process}/statm"))?;
-        Ok(pages.split_whitespace().nth(1).context("no resident pages")?.parse::<usize>()? * PAGE)
+    pub(super) fn weight(&self) -> anyhow::Result<u64> {
+        resident_bytes(self.group.process(PROGRAM).context("they do not run")?)
     }
 
     /// Fails if they have ended.

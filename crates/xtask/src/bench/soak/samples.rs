@@ -6,7 +6,8 @@ use std::fs;
 use anyhow::Context;
 use kedge_test_cluster::RunningOperator;
 
-const PAGE_BYTES: u64 = 4096;
+use crate::bench::memory::resident_bytes;
+
 const MIB: u64 = 1024 * 1024;
 
 /// One process at one time.
@@ -43,15 +44,13 @@ impl Sample {
         with_kills: bool,
     ) -> anyhow::Result<Self> {
         let process = operator.process_id().context("it does not run")?;
-        let pages = fs::read_to_string(format!("/proc/{process}/statm"))?;
-        let resident: u64 = pages.split_whitespace().nth(1).context("no resident pages")?.parse()?;
         // A process that was just started does not serve yet.
         let metrics = operator.metrics().await.unwrap_or_default();
         Ok(Self {
             replica,
             at,
             with_kills,
-            memory_bytes: resident * PAGE_BYTES,
+            memory_bytes: resident_bytes(process)?,
             file_descriptors: fs::read_dir(format!("/proc/{process}/fd"))?.count() as u64,
             series: metrics.lines().filter(|line| line.starts_with("keda_")).count() as u64,
         })
