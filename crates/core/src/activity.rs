@@ -80,6 +80,18 @@ impl ActivityHistory {
         }
     }
 
+    /// The history before a poll that is late. Whether the object was active beyond the interval is not known, so the delay does not count
+    /// for the cooldown.
+    #[must_use]
+    pub fn delayed_by(self, delay: TimeDelta) -> Self {
+        match self {
+            Self::Active { last_seen_at: Some(at) } => {
+                Self::Active { last_seen_at: Some(at.checked_add_signed(delay).unwrap_or(DateTime::<Utc>::MAX_UTC)) }
+            }
+            other => other,
+        }
+    }
+
     /// The history that a status records: that of an object which an earlier process managed.
     pub fn from_status(status: &ScaledObjectStatus, created_at: DateTime<Utc>) -> Self {
         let active = status.conditions.iter().flatten().find(|condition| condition.r#type == conditions::ACTIVE);
@@ -168,6 +180,16 @@ mod tests {
         let never = |second| ActivityHistory::NeverActive { created_at: at(second) };
         assert_eq!(never(7200).after(Activity::Inactive, at(60)), never(60), "the API server's clock may be ahead");
         assert_eq!(never(60).after(Activity::Unknown, at(90)), never(60));
+    }
+
+    #[test]
+    fn the_delay_of_a_poll_does_not_count_for_the_cooldown() {
+        let active = ActivityHistory::Active { last_seen_at: Some(at(20)) };
+        let after = |delay| active.delayed_by(delay).after(Activity::Inactive, at(90));
+        assert_eq!(after(TimeDelta::seconds(40)), ActivityHistory::Ended { at: at(60) });
+        assert_eq!(after(TimeDelta::MAX), ActivityHistory::Ended { at: at(90) }, "not later than now");
+        let ended = ActivityHistory::Ended { at: at(20) };
+        assert_eq!(ended.delayed_by(TimeDelta::seconds(40)), ended, "the cooldown runs");
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Reconciler {
         };
         self.write_status(object, &facts, state).await?;
         // The first reconcile after the pause polls.
-        state.schedule.poll_at_once();
+        state.schedule.suspend();
         let recheck = problem.map(|_| instant_after(PROBLEM_RECHECK));
         Ok(recheck.into_iter().chain(state.postponed_until.take()).min())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use kedge_api::ScaledObject;
 use kedge_api::names::{COMPOSITE_METRIC, events};
 use kedge_cluster::target::desired_replicas;
@@ -14,7 +15,7 @@ use kedge_core::decide::{Current, Observation};
 use kedge_core::fallback::NoSubstitute;
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
 use kedge_core::formula::settings::Composite;
-use kedge_core::policy::{Activation, Policy};
+use kedge_core::policy::{Activation, Policy, polling_interval};
 use kedge_core::status::PollFacts;
 
 use tokio::time::Instant;
@@ -108,7 +109,9 @@ impl Reconciler {
         let is_forced = policy.overrides.activation == Activation::Forced;
         let counted = if is_forced { Activity::Active } else { activity };
         let never = ActivityHistory::NeverActive { created_at: created_at(object, now) };
-        let history = state.history.unwrap_or(never).after(counted, now);
+        let delay =
+            TimeDelta::from_std(state.schedule.count_poll(polling_interval(&object.spec))).unwrap_or(TimeDelta::MAX);
+        let history = state.history.unwrap_or(never).delayed_by(delay).after(counted, now);
         state.history = Some(history);
         history
     }

@@ -120,7 +120,7 @@ impl Reconciler {
                 state.failures += 1;
                 let pause = BACKOFF.pause(state.failures);
                 warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "reconcile failed; retrying");
-                Some(instant_after(pause))
+                Some(state.schedule.retry_at(pause))
             }
         }
     }

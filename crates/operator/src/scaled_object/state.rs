@@ -45,7 +45,10 @@ pub struct ReconcileState {
 /// When the triggers of an object are polled.
 #[derive(Debug, Default)]
 pub(super) struct PollSchedule {
+    /// `None` during a pause: then the next reconcile that may poll does.
     pub(super) next_at: Option<Instant>,
+    /// When the last poll counted for the activity history: polls that fail half-way do not.
+    counted_at: Option<Instant>,
     /// After a restart: when the second poll is due, which puts the object at its own place in its period.
     place_at: Option<Instant>,
     /// The input of the last poll; when it changes, the triggers are polled at once.
@@ -117,7 +120,7 @@ impl PollSchedule {
             false => (Duration::ZERO, None),
         };
         let now = Instant::now();
-        Self { next_at: Some(now + soon), place_at: place.map(|place| now + place), polled: None }
+        Self { next_at: Some(now + soon), place_at: place.map(|place| now + place), ..Self::default() }
     }
 
     /// Whether a poll is due, or its input has changed.
@@ -135,20 +138,52 @@ impl PollSchedule {
         delay
     }
 
+    /// Records that a poll counts for the activity history; returns by how much more than the interval the last one is ago.
+    pub(super) fn count_poll(&mut self, interval: Duration) -> Duration {
+        let last = self.counted_at.replace(Instant::now());
+        last.map_or(Duration::ZERO, |at| at.elapsed().saturating_sub(interval))
+    }
+
+    /// When a failed reconcile is retried: after a pause, but not later than the next poll.
+    pub(super) fn retry_at(&self, pause: Duration) -> Instant {
+        let retry_at = instant_after(pause);
+        self.next_at.filter(|at| *at > Instant::now()).map_or(retry_at, |poll_at| retry_at.min(poll_at))
+    }
+
     /// Makes the next reconcile poll, after one that did not finish.
     pub(super) fn poll_again(&mut self) {
         if self.next_at.is_some() {
-            self.poll_at_once();
+            self.next_at = Some(Instant::now());
         }
     }
 
-    /// Makes the next reconcile poll.
-    pub(super) fn poll_at_once(&mut self) {
-        self.next_at = Some(Instant::now());
+    /// Makes the next reconcile poll, however long it takes until then.
+    pub(super) fn suspend(&mut self) {
+        (self.next_at, self.counted_at) = (None, None);
     }
 }
 
 /// When the object was created. An object without a timestamp counts as new.
 pub(super) fn created_at(object: &ScaledObject, now: DateTime<Utc>) -> DateTime<Utc> {
     object.metadata.creation_timestamp.as_ref().map_or(now, kedge_api::time::from_time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_without_polls_is_what_exceeds_the_interval() {
+        let mut schedule = PollSchedule::default();
+        assert_eq!(schedule.count_poll(INTERVAL), Duration::ZERO, "the first");
+        for (waited, expected) in [(30, 0), (100, 70), (30, 0)] {
+            tokio::time::advance(Duration::from_secs(waited)).await;
+            assert_eq!(schedule.count_poll(INTERVAL), Duration::from_secs(expected), "after {waited} s");
+        }
+        schedule.suspend();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(schedule.count_poll(INTERVAL), Duration::ZERO, "a pause is no delay");
+    }
 }

@@ -192,3 +192,23 @@ async fn no_target_is_scaled_in_on_readings_that_a_slow_api_server_made_old() {
     assert_eq!((writes(), active(&cluster)), (1, 0), "it scales in when the API server is quick again");
     running.abort();
 }
+
+#[tokio::test(start_paused = true)]
+async fn polls_keep_their_interval_though_the_status_cannot_be_written() {
+    let cluster = TestCluster::new();
+    cluster.apply_known("web", 4, json!({ "pollingInterval": 10 }));
+    let running = tokio::spawn(cluster.operator().run(std::future::pending()));
+    tokio::time::sleep(4 * FIRST_POLLS).await;
+    let status = format!("{}/status", path("web"));
+    cluster.break_path(&status, 403);
+    // Another client removes the conditions, so that there is something to write.
+    let mut object = cluster.object(&path("web")).unwrap();
+    object["status"]["conditions"] = json!([]);
+    cluster.apply(&path("web"), object);
+    let writes = || cluster.requests().iter().filter(|request| request.ends_with(&status)).count();
+    let before = writes();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let written = writes() - before;
+    assert!((55..=70).contains(&written), "{written} attempts in ten minutes");
+    running.abort();
+}
