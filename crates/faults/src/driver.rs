@@ -72,6 +72,7 @@ impl ScenarioDriver {
             Action::SetMetrics(names) => self.sources.set_metrics(names),
             Action::SetVaultToken(token) => self.sources.set_vault_token(token),
             Action::Push(active) => self.sources.push(*active),
+            Action::FreezeConnections => self.sources.freeze_connections(),
         }
     }
 

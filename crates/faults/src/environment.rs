@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt;
+use futures::future::OptionFuture;
 use kedge_cluster::RetryAfterLayer;
 use kedge_cluster::{Clock, LeaderElection, LeaseTiming};
 use kedge_operator::{KubeReads, Operator, ReadingsSource, Settings, credentials};
@@ -17,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tower_layer::Layer;
 
+use crate::certificates;
 use crate::fault::{Cut, Fault};
 use crate::metrics;
 use crate::request_log::RequestLog;
@@ -25,7 +27,7 @@ use crate::source::Sources;
 use crate::transport::{FaultyTransport, ProcessState};
 
 /// The namespace of the operator's own objects.
-const OPERATOR_NAMESPACE: &str = "keda";
+pub const OPERATOR_NAMESPACE: &str = "keda";
 const LEASE: &str = "operator.keda.sh";
 
 /// The service behind the metrics API.
@@ -53,6 +55,8 @@ struct Inner {
     requests: Arc<RequestLog>,
     clock: Clock,
     operators: usize,
+    page_size: Option<u32>,
+    rotates_certificates: bool,
     replicas: Mutex<BTreeMap<String, Replica>>,
 }
 
@@ -73,12 +77,17 @@ impl TestEnvironment {
     /// Prepares a cluster with our CRDs, and starts the operator.
     pub async fn new(scenario: &Scenario, requests: Arc<RequestLog>) -> Self {
         let plane = prepared(scenario.begins_at);
+        if scenario.rotates_certificates {
+            install(&plane, &certificates::webhooks());
+        }
         let inner = Inner {
             plane,
             sources: Sources::new(),
             requests,
             clock: Clock::starting_at(scenario.begins_at),
             operators: usize::try_from(scenario.operators).expect("a few"),
+            page_size: scenario.page_size,
+            rotates_certificates: scenario.rotates_certificates,
             replicas: Mutex::default(),
         };
         let environment = Self(Arc::new(inner));
@@ -184,14 +193,21 @@ impl TestEnvironment {
             replica: name.to_owned(),
             requests: self.0.requests.clone(),
             process: process.clone(),
+            page_size: self.0.page_size,
         };
         let client = kube::Client::new(RetryAfterLayer.layer(transport), "default");
         let reads = Arc::new(KubeReads::new(client.clone()));
         let registry = Registry::new(kedge_scalers::Settings::default(), self.0.sources.connector(), reads);
+        let rotation = self.0.rotates_certificates.then(|| certificates::rotate(client.clone(), self.0.clock.clone()));
         let operator = Operator::start(client, self.0.clock.clone(), registry, self.settings(name));
         let source = Arc::new(operator.source());
         let task = tokio::spawn(async move {
-            operator.run(std::future::pending()).await.expect("the operator does not break");
+            let rotation = OptionFuture::from(rotation);
+            tokio::select! {
+                biased;
+                done = operator.run(std::future::pending()) => done.expect("the operator does not break"),
+                Some(never) = rotation => match never {},
+            }
         });
         self.replicas().insert(name.to_owned(), Replica { process, source, task });
     }

@@ -46,6 +46,8 @@ pub enum ApiFault {
     NotSent,
     /// The request takes effect this late.
     Slow { seconds: u64 },
+    /// 410 for the next page of a list: its first page is too old. Other requests are not affected.
+    ExpiredPage,
 }
 
 impl ApiFault {

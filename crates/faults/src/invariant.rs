@@ -1,5 +1,6 @@
 //! Invariants: what must hold throughout a run, checked on the record of all its requests, changes and readings.
 
+mod certificates;
 mod cooldown;
 mod hpas;
 mod leadership;
@@ -195,6 +196,7 @@ fn summarize(object: &Value) -> String {
 /// Checks all invariants, and returns the violations.
 pub fn check(record: &RunRecord) -> Vec<String> {
     let invariants = [
+        certificates::trusted_at_all_times,
         cooldown::not_before_cooldown,
         cooldown::not_long_after_cooldown,
         hpas::at_most_one,

@@ -12,12 +12,14 @@
 //! | [`environment`] | the test environment: API server, controllers, sources, operator |
 //! | [`transport`] | the transport between operator and API server, which injects faults |
 //! | [`request_log`] | every request, counted |
+//! | [`certificates`] | the rotation of the operator's certificates |
 //! | [`source`] | the metric sources, which inject faults |
 //! | [`metrics`] | the external metrics API |
 //! | [`driver`] | takes the steps of a scenario |
 //! | [`mutants`] | deliberate defects of the operator, and whether the suite detects them |
 
 pub mod batch;
+pub mod certificates;
 pub mod driver;
 pub mod environment;
 pub mod fault;

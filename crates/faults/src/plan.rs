@@ -87,11 +87,12 @@ fn crashes(baseline: &Baseline, downtime: Duration) -> impl Iterator<Item = Faul
 fn api_faults(baseline: &Baseline) -> Vec<Fault> {
     let stale =
         |call| [(1, 1), (1, 5), (4, 2), (10, 8)].map(|(calls, revisions)| Fault::Stale { call, calls, revisions });
-    let one = |call| {
-        let errors = ApiFault::ALL.map(|how| Fault::Api { call, how });
+    let one = move |call| {
+        let paged = baseline.scenario.page_size.map(|_| ApiFault::ExpiredPage);
+        let errors = ApiFault::ALL.into_iter().chain(paged).map(move |how| Fault::Api { call, how });
         let storms = [5, 20].map(|calls| Fault::Storm { call, calls });
         let others = [Fault::EarlyStep { call }, Fault::ConcurrentWrite { call }].into_iter().chain(storms);
-        errors.into_iter().chain(others).chain(stale(call))
+        errors.chain(others).chain(stale(call))
     };
     (1..=baseline.counts.calls).flat_map(one).collect()
 }

@@ -36,6 +36,10 @@ pub struct Scenario {
     /// How long after the last step the state is final, without faults.
     pub settles: Duration,
     pub expects: Expectations,
+    /// How many objects a page of a list has, where that is fewer than the operator asks for.
+    pub page_size: Option<u32>,
+    /// Whether the operator also rotates its certificates.
+    pub rotates_certificates: bool,
 }
 
 /// What the invariants depend on.
@@ -43,8 +47,8 @@ pub struct Scenario {
 pub struct Expectations {
     /// The cooldown that must pass between the last activity and the step to zero; where it is none, such steps are not checked.
     pub cooldown: Option<Duration>,
-    /// The polling interval of the query `load`; where it is none, the polls are not checked.
-    pub polled_every: Option<Duration>,
+    /// A query and its polling interval; where it is none, the polls are not checked.
+    pub polled_every: Option<(&'static str, Duration)>,
 }
 
 /// What a user does at a point in time.
@@ -76,6 +80,8 @@ pub enum Action {
     SetVaultToken(&'static str),
     /// Lets the external scaler push whether it is active.
     Push(bool),
+    /// Lets all connections to the external scaler go silent, in both directions and without an end.
+    FreezeConnections,
     /// Performs one right after the other.
     Both(Box<Action>, Box<Action>),
 }

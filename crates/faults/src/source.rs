@@ -1,6 +1,7 @@
 //! The metric sources of a run, reached through an in-memory network: a Prometheus server, an external scaler, and a Vault with a credential.
 
 mod external;
+mod freezable;
 mod prometheus;
 mod vault;
 
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::fault::SourceFault;
 use crate::scenario::HUNG_QUERY;
+use freezable::{Freezable, Frozen};
 
 /// The buffer of a connection, in bytes.
 const PIPE: usize = 16 * 1024;
@@ -47,6 +49,8 @@ struct State {
     faults: Vec<FailingQueries>,
     served: Vec<ServedReading>,
     failed_at: Option<Instant>,
+    /// Whether the connections to the external scaler that were opened last are frozen.
+    frozen: Frozen,
 }
 
 /// Queries that fail: the first of them, and how many.
@@ -117,6 +121,11 @@ impl Sources {
         self.metric_names.send_replace(names);
     }
 
+    /// Lets the connections to the external scaler go silent; new ones are not affected.
+    pub fn freeze_connections(&self) {
+        std::mem::take(&mut self.lock().frozen).set();
+    }
+
     /// Lets queries fail from the `first` on, this many `times`.
     pub fn fail_from(&self, first: u32, times: u32, how: SourceFault) {
         self.lock().faults.push(FailingQueries { first, times, how });
@@ -147,6 +156,13 @@ impl Sources {
         let sources = self.clone();
         Connector::new(move |uri: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
             let (ours, theirs) = tokio::io::duplex(PIPE);
+            let ours = Freezable::new(
+                ours,
+                match uri.host() {
+                    Some("scaler") => sources.lock().frozen.clone(),
+                    _ => Frozen::default(),
+                },
+            );
             match uri.host() {
                 Some("vault") => drop(tokio::spawn(serve_http(sources.clone(), theirs, vault::respond))),
                 Some("scaler") => drop(tokio::spawn(external::serve(sources.clone(), theirs))),

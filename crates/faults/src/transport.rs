@@ -36,6 +36,8 @@ pub struct FaultyTransport {
     pub replica: String,
     pub requests: Arc<RequestLog>,
     pub process: Arc<ProcessState>,
+    /// How many objects a page of a list has, where that is fewer than the client asks for.
+    pub page_size: Option<u32>,
 }
 
 /// Whether a process runs, and whether it reaches the API server.
@@ -102,6 +104,9 @@ impl Service<Request<Body>> for FaultyTransport {
 impl FaultyTransport {
     async fn send(self, mut request: Request<Body>) -> Result<HttpResponse, io::Error> {
         self.process.halt_if_ended().await;
+        if let Some(size) = self.page_size {
+            shorten_pages(&mut request, size);
+        }
         let kind = request_kind(&request);
         let line = format!("{} {}", request.method(), request.uri());
         let has_secret = has_secret(&mut request).await?;
@@ -120,7 +125,7 @@ impl FaultyTransport {
         if self.requests.is_forbidden(request.uri().path()) {
             return Ok(status(403, "Forbidden", None));
         }
-        if let Some(rejection) = reject(kind, injection.fault) {
+        if let Some(rejection) = reject(kind, is_next_page(&request), injection.fault) {
             tokio::time::sleep(injection.response_delay).await;
             return rejection;
         }
@@ -235,14 +240,26 @@ fn request_kind(request: &Request<Body>) -> RequestKind {
     }
 }
 
+/// Asks for pages of this size.
+fn shorten_pages(request: &mut Request<Body>, size: u32) {
+    let shorter = request.uri().to_string().replace("limit=500", &format!("limit={size}"));
+    *request.uri_mut() = shorter.parse().expect("a number in place of a number");
+}
+
+/// Whether a request is for another page of a list than the first.
+fn is_next_page(request: &Request<Body>) -> bool {
+    request.uri().query().is_some_and(|query| query.contains("continue="))
+}
+
 /// The response to a request that does not reach the API server.
-fn reject(kind: RequestKind, fault: Option<ApiFault>) -> Option<Result<HttpResponse, io::Error>> {
+fn reject(kind: RequestKind, is_next_page: bool, fault: Option<ApiFault>) -> Option<Result<HttpResponse, io::Error>> {
     Some(match fault? {
+        ApiFault::ExpiredPage if is_next_page => Ok(status(410, "Expired", None)),
         ApiFault::Conflict if kind == RequestKind::Write => Ok(status(409, "Conflict", None)),
         ApiFault::Conflict | ApiFault::Internal => Ok(status(500, "InternalError", None)),
         ApiFault::TooMany => Ok(status(429, "TooManyRequests", Some("1"))),
         ApiFault::NotSent => Err(io::ErrorKind::ConnectionRefused.into()),
-        ApiFault::LostResponse | ApiFault::Slow { .. } => return None,
+        ApiFault::LostResponse | ApiFault::Slow { .. } | ApiFault::ExpiredPage => return None,
     })
 }
 

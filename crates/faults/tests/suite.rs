@@ -65,3 +65,9 @@ fn an_hpa_renamed_during_a_restart_is_the_only_one() {
     let stale = Fault::Stale { call: 27, calls: 1, revisions: 5 };
     assert_no_violation("renamed-hpa", 31_479, vec![restart, gone, stale]);
 }
+
+#[test]
+fn the_cooldown_counts_from_polls_in_time() {
+    let denied = Fault::Forbidden { at: Duration::from_secs(7), lasts: Duration::from_secs(150), resource: "/status" };
+    assert_no_violation("idle", 17_451, vec![denied]);
+}

@@ -145,12 +145,6 @@ impl ClusterCache {
         self.lock().scaled_objects.record_written(object);
     }
 
-    /// Removes a deleted object, without waiting for the watch.
-    pub fn record_deleted_object(&self, key: &ObjectKey) {
-        self.lock().scaled_objects.remove(key);
-        self.changed.send_replace(());
-    }
-
     /// The names of all HPAs that an object owns.
     pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
         self.lock().hpas.owned_by(&ObjectKey::from(object)).map(|key| key.name.clone()).collect()

@@ -9,10 +9,10 @@ const MARGIN: Duration = Duration::from_secs(5);
 
 /// Between two polls of the object lies at most twice its interval.
 pub(super) fn polled_within_twice_the_interval(record: &RunRecord) -> Vec<String> {
-    let Some(interval) = record.scenario.expects.polled_every.filter(|_| record.is_uninterrupted()) else {
+    let Some((query, interval)) = record.scenario.expects.polled_every.filter(|_| record.is_uninterrupted()) else {
         return Vec::new();
     };
-    let polls: Vec<_> = record.served.iter().filter(|one| one.query == "load").map(|one| one.at).collect();
+    let polls: Vec<_> = record.served.iter().filter(|one| one.query == query).map(|one| one.at).collect();
     if polls.is_empty() {
         return vec!["the object was never polled".to_owned()];
     }

@@ -6,10 +6,10 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::objects::{
-    cron, deployment, external_push, foreign_hpa, guarded, hung_neighbour, named, prometheus, scaled_object, secret,
+    cron, deployment, external_push, foreign_hpa, guarded, named, neighbour, prometheus, scaled_object, secret,
     trigger_authentication, vault_authentication,
 };
-use super::{Action, Expectations, NAME, Scenario, Step};
+use super::{Action, Expectations, HUNG_QUERY, NAME, Scenario, Step};
 
 const PAUSED: &str = "autoscaling.keda.sh/paused";
 const PAUSED_AT: &str = "autoscaling.keda.sh/paused-replicas";
@@ -48,10 +48,12 @@ pub fn all() -> Vec<Scenario> {
         hung_neighbours(),
         fought_over(),
         flapping_push(),
+        half_open_push(),
         alternating_metrics(),
         three_replicas(),
         recreated(),
         end_of_daylight_saving(),
+        rotated_certificates(),
     ]
 }
 
@@ -69,6 +71,8 @@ fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
         waits: Duration::ZERO,
         settles: Duration::from_secs(700),
         expects: Expectations::default(),
+        page_size: None,
+        rotates_certificates: false,
     }
 }
 
@@ -100,13 +104,15 @@ fn with(mut steps: Vec<Step>, more: impl IntoIterator<Item = Step>) -> Vec<Step>
     steps
 }
 
-/// More neighbours than the operator reconciles at once have sources that hang.
+/// Of forty objects thirty have sources that hang, far more than the operator reconciles at once. Lists have several pages.
 fn hung_neighbours() -> Scenario {
-    let neighbours = (0..12).flat_map(|number| hung_neighbour(number).map(|object| at(1, Action::Apply(object))));
-    let steps = with(neighbours.collect(), simple(0, 0.0, json!({})));
+    let query = |number| if number < 30 { HUNG_QUERY } else { "steady" };
+    let apply = |number| neighbour(number, query(number)).map(|object| at(1, Action::Apply(object)));
+    let steps = with((0..39).flat_map(apply).collect(), simple(0, 0.0, json!({})));
     let mut scenario = scenario("hung-neighbours", with(steps, [at(300, Action::SetValue("load", 50.0))]));
     scenario.steps.sort_by_key(|step| step.at);
-    scenario.expects.polled_every = Some(Duration::from_secs(30));
+    scenario.expects.polled_every = Some(("load", Duration::from_secs(30)));
+    scenario.page_size = Some(7);
     scenario
 }
 
@@ -364,6 +370,23 @@ fn flapping_push() -> Scenario {
     scenario("flapping-push", with(with(steps, pushes), last))
 }
 
+/// The connection to an external scaler goes silent without an end, and only then there is work.
+fn half_open_push() -> Scenario {
+    let interval = Duration::from_secs(60);
+    let steps = vec![
+        at(0, Action::SetValue("jobs", 0.0)),
+        at(0, Action::Apply(deployment(1))),
+        at(1, Action::Apply(scaled_object(json!([external_push()]), json!({ "pollingInterval": interval.as_secs() })))),
+        at(100, Action::FreezeConnections),
+        at(130, Action::SetValue("jobs", 40.0)),
+        at(130, Action::Push(true)),
+        at(300, Action::FreezeConnections),
+    ];
+    let mut scenario = scenario("half-open-push", steps);
+    scenario.expects.polled_every = Some(("jobs", interval));
+    scenario
+}
+
 /// An external scaler that changes its metrics twice a second.
 fn alternating_metrics() -> Scenario {
     let metrics = |number: u64| if number.is_multiple_of(2) { &["jobs", "more"][..] } else { &["jobs"][..] };
@@ -396,6 +419,16 @@ fn leaders() -> Scenario {
     let mut scenario = scenario("two-replicas", with(simple(1, 50.0, json!({})), steps));
     scenario.operators = 2;
     scenario
+}
+
+/// The operator rotates certificates that live for minutes, the CA included.
+fn rotated_certificates() -> Scenario {
+    let load = |number: u64| if number.is_multiple_of(2) { 50.0 } else { 20.0 };
+    // The CA is replaced meanwhile: faults are injected up to the last step.
+    let changes = (1..=6).map(|number| at(number * 400, Action::SetValue("load", load(number))));
+    let (waits, settles) = (Duration::from_secs(600), Duration::from_secs(1200));
+    let steps = with(simple(1, 50.0, json!({})), changes);
+    Scenario { rotates_certificates: true, waits, settles, ..scenario("rotated-certificates", steps) }
 }
 
 /// The night that skips an hour: the window from 1:30 to 3:05 lasts 35 minutes.

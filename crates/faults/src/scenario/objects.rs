@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{HUNG_QUERY, NAME, NAMESPACE};
+use super::{NAME, NAMESPACE};
 
 /// The target.
 pub(super) fn deployment(replicas: i64) -> Value {
@@ -36,10 +36,10 @@ pub(super) fn scaled_object(triggers: Value, spec: Value) -> Value {
     })
 }
 
-/// Another object and its target, with a source that never responds and a timeout that never ends.
-pub(super) fn hung_neighbour(number: usize) -> [Value; 2] {
+/// Another object and its target, on a query with a timeout that never ends.
+pub(super) fn neighbour(number: usize, query: &str) -> [Value; 2] {
     let name = format!("neighbour-{number}");
-    let mut trigger = prometheus(HUNG_QUERY);
+    let mut trigger = prometheus(query);
     trigger["metadata"]["timeout"] = json!("10h");
     let mut object = scaled_object(json!([trigger]), json!({ "pollingInterval": 60 }));
     object["metadata"]["name"] = json!(name);

@@ -279,10 +279,8 @@ impl Reconciler {
         let key = ObjectKey::from(object);
         let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
         let live = api.get_opt(&key.name).await.map_err(ReconcileError::api("cannot read the ScaledObject"))?;
-        let Some(live) = live else {
-            self.cluster.record_deleted_object(&key);
-            return Err(ReconcileError::Changed);
-        };
+        // Its watch reports a deletion soon; a stale read is no proof of one.
+        let live = live.ok_or(ReconcileError::Changed)?;
         let changed = needs_reconcile(&object.metadata, &live.metadata);
         self.cluster.record_written_object(live);
         if changed { Err(ReconcileError::Changed) } else { Ok(()) }
