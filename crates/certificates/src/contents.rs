@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use chrono::{DateTime, Utc};
 use k8s_openapi::ByteString;
-
-use crate::parse;
 
 // KEDA: the keys of its Secret.
 pub const CA_BUNDLE: &str = "ca.crt";
@@ -30,11 +27,6 @@ impl SecretContents {
     pub fn from_data(data: &BTreeMap<String, ByteString>) -> Self {
         let part = |name| data.get(name).map(|part| part.0.clone()).unwrap_or_default();
         Self { ca_bundle: part(CA_BUNDLE), ca_key: part(CA_KEY), chain: part(CHAIN), key: part(KEY) }
-    }
-
-    /// Whether servers can present the leaf: it is valid, and a CA of the bundle issued it.
-    pub fn has_usable_leaf(&self, now: DateTime<Utc>) -> bool {
-        parse::usable_leaf(self, now).is_some()
     }
 
     /// Writes the entries into a Secret's data, and leaves others alone.

@@ -31,6 +31,7 @@ pub mod spec;
 
 pub use ca_bundles::CaBundleTarget;
 pub use contents::SecretContents;
+pub use parse::has_usable_leaf;
 pub use plan::{Plan, plan};
 pub use reason::Reason;
 pub use rotation::{Role, Rotator, Settings};

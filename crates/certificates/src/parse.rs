@@ -121,6 +121,11 @@ pub(crate) fn usable_leaf(contents: &SecretContents, now: DateTime<Utc>) -> Opti
     ca_certificates(contents).iter().any(|ca| leaf.is_issued_by(ca, now)).then_some(leaf)
 }
 
+/// Whether servers can present the leaf: it is valid, and a CA of the bundle issued it.
+pub fn has_usable_leaf(contents: &SecretContents, now: DateTime<Utc>) -> bool {
+    usable_leaf(contents, now).is_some()
+}
+
 impl Leaf {
     /// Whether this CA issued it, for server authentication, and it is valid now.
     pub(crate) fn is_issued_by(&self, ca: &CaCertificate, now: DateTime<Utc>) -> bool {

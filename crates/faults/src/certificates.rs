@@ -7,8 +7,8 @@ use kedge_certificates::{CaBundleTarget, CertificateSpec, Lifetimes, Role, Rotat
 use kedge_cluster::Clock;
 use serde_json::{Value, json};
 
-use crate::environment::OPERATOR_NAMESPACE;
 use crate::request_log::LoggedRequest;
+use crate::scenario::OPERATOR_NAMESPACE;
 
 pub const SECRET: &str = "kedge-certs";
 pub const WEBHOOKS: &str = "kedge-admission";

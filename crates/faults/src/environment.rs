@@ -22,12 +22,10 @@ use crate::certificates;
 use crate::fault::{Cut, Fault};
 use crate::metrics;
 use crate::request_log::RequestLog;
-use crate::scenario::{NAMESPACE, Scenario};
+use crate::scenario::{NAMESPACE, OPERATOR_NAMESPACE, Scenario};
 use crate::source::Sources;
 use crate::transport::{FaultyTransport, ProcessState};
 
-/// The namespace of the operator's own objects.
-pub const OPERATOR_NAMESPACE: &str = "keda";
 const LEASE: &str = "operator.keda.sh";
 
 /// The service behind the metrics API.

@@ -13,6 +13,9 @@ pub use catalog::all;
 /// The namespace of all objects.
 pub const NAMESPACE: &str = "shop";
 
+/// The namespace of the operator's own objects.
+pub const OPERATOR_NAMESPACE: &str = "keda";
+
 /// The name of the target, and of the ScaledObject.
 pub const NAME: &str = "web";
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
-use kedge_certificates::SecretContents;
+use kedge_certificates::{SecretContents, has_usable_leaf};
 use kedge_plane::{Change, Gvr};
 use serde_json::Value;
 
@@ -55,6 +55,6 @@ impl Pair {
     }
 
     fn is_trusted(&self, now: DateTime<Utc>) -> bool {
-        SecretContents { ca_bundle: self.ca_bundle.clone(), ..self.served.clone() }.has_usable_leaf(now)
+        has_usable_leaf(&SecretContents { ca_bundle: self.ca_bundle.clone(), ..self.served.clone() }, now)
     }
 }
