@@ -8,6 +8,7 @@ use kedge_api::names::annotations;
 use kedge_api::scaled_object::ScaledObjectSpec;
 
 use crate::activity::Cooldown;
+use crate::formula::settings::has_modifiers;
 
 /// KEDA: the maximum of an object that names none.
 pub const MAX_REPLICAS_DEFAULT: i32 = 100;
@@ -16,6 +17,13 @@ pub const MAX_REPLICAS_DEFAULT: i32 = 100;
 const POLLING_SECONDS_DEFAULT: i32 = 30;
 
 const COOLDOWN_SECONDS_DEFAULT: i32 = 300;
+
+/// Whether the replicas of a spec are left to the HPA: the target is scaled to neither zero nor idle replicas, and no reading of a poll
+/// is served to the HPA. Then a poll need not query sources that the HPA asks for anyway.
+pub fn left_to_hpa(spec: &ScaledObjectSpec) -> bool {
+    let caches = spec.triggers.iter().any(|trigger| trigger.use_cached_metrics == Some(true));
+    spec.min_replica_count.unwrap_or(0) > 0 && spec.idle_replica_count.is_none() && !caches && !has_modifiers(spec)
+}
 
 /// The bounds and pauses between which an object is scaled.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -72,7 +72,7 @@ impl ReadingsSource {
         trigger: &Arc<CachedTrigger>,
         metric: &Arc<ExternalMetric>,
     ) -> Result<Vec<MetricValue>, MetricError> {
-        let (name, age_max) = (&metric.name, self.readings.age_max(trigger));
+        let (name, age_max) = (&metric.name, self.readings.age_max(scalers, trigger));
         let reading = scalers.read(trigger, metric, age_max, Requester::MetricsApi, &self.readings.clock).await;
         let value = |value: String| MetricValue { name: name.clone(), value, at: reading.wall };
         let error = match &reading.answer {
@@ -95,7 +95,7 @@ impl ReadingsSource {
         composite: &Composite,
     ) -> Result<Vec<MetricValue>, MetricError> {
         let readings = &self.readings;
-        let age_max = |trigger: &CachedTrigger| readings.age_max(trigger);
+        let age_max = |trigger: &CachedTrigger| readings.age_max(scalers, trigger);
         let read = scalers.read_all(age_max, Requester::MetricsApi, &readings.clock).await;
         let failures = |metric: &ExternalMetric| readings.failures(object, metric);
         let mut around = Surroundings { fallback: scalers.fallback.as_ref(), ..Surroundings::default() };

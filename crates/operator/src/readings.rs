@@ -2,6 +2,7 @@
 //! API both read through it. It writes nothing to the cluster.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kedge_api::ScaledObject;
@@ -9,14 +10,14 @@ use kedge_cluster::target::desired_replicas;
 use kedge_cluster::{Clock, ObjectKey, ScaleTarget, ScaleTargets, TargetError};
 use kedge_core::fallback::{Failures, MetricType, NoSubstitute, replicas, substitute};
 use kedge_core::milli::Milli;
-use kedge_core::policy::Policy;
+use kedge_core::policy::{Policy, left_to_hpa, polling_interval};
 use tokio::time::Instant;
 
-use crate::cluster_cache::ClusterCache;
+use crate::cluster_cache::{ClusterCache, scaling_active};
 use crate::leadership::Leadership;
 use crate::scalable::Scalable;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
-use crate::scalers_cache::{CachedTrigger, ExternalMetric, FRESH, ObjectScalers, ScalersCache, Service};
+use crate::scalers_cache::{ASKED_BY_HPA, CachedTrigger, ExternalMetric, FRESH, ObjectScalers, ScalersCache, Service};
 use crate::validation::check_spec;
 
 /// The readings of all objects.
@@ -119,6 +120,7 @@ impl Readings {
         scalers.fits(object)
             && scalers.credentials == self.builder.credentials.references.changes(&scalers.key)
             && scalers.refresh_at.is_none_or(|at| at > Instant::now())
+            && !scalers.credentials_denied.load(Ordering::Relaxed)
     }
 
     /// The scalers of an object on a standby, or on a leader before its first reconcile of the object: cached, or built now. Else why
@@ -169,11 +171,24 @@ impl Readings {
     }
 
     /// How old a reading served to the metrics API may be.
-    pub fn age_max(&self, trigger: &CachedTrigger) -> Duration {
+    pub fn age_max(&self, scalers: &ObjectScalers, trigger: &CachedTrigger) -> Duration {
         match trigger.service {
             // Of any age: polls keep it as fresh as the object asks for.
             Service::LastPoll if self.leadership.leads() => Duration::MAX,
-            Service::LastPoll | Service::Live => FRESH,
+            // A standby polls nothing: it queries no more often than the leader polls.
+            Service::LastPoll => scalers.polling_interval,
+            Service::Live => FRESH,
+        }
+    }
+
+    /// How old a reading that the HPA asked for may be to serve a poll.
+    pub fn age_max_of_poll(&self, object: &ScaledObject) -> Duration {
+        let hpa_scales = || {
+            self.cluster.own_hpa(object).and_then(|hpa| scaling_active(&hpa)).is_some_and(|active| active.0 == "True")
+        };
+        match left_to_hpa(&object.spec) && hpa_scales() {
+            true => ASKED_BY_HPA.max(polling_interval(&object.spec)),
+            false => FRESH,
         }
     }
 

@@ -20,13 +20,13 @@ use kedge_cluster::{Clock, ObjectKey};
 use kedge_core::conditions::FallbackState;
 use kedge_core::fallback::MetricHealth;
 use kedge_core::formula::settings::Composite;
-use kedge_scalers::Scaler;
+use kedge_scalers::{ReadError, Scaler};
 use tokio::time::{Instant, timeout};
 
 use crate::credentials::Resolved;
 use crate::panics::without_panic;
 use crate::push_listener::PushListener;
-use crate::query_limits::QueryLimit;
+use crate::query_limits::{LastAnswer, QueryLimit};
 use crate::scalable::Scalable;
 use crate::telemetry::{Telemetry, TriggerLabels};
 use crate::work_queue::WorkQueue;
@@ -34,6 +34,10 @@ pub use metric::{ExternalMetric, Failure, Reading};
 
 /// A reading of at most this age is served instead of a new query.
 pub const FRESH: Duration = Duration::from_secs(1);
+
+/// A reading of at most this age that the HPA asked for serves the scale loop, while the HPA scales. By default the HPA asks four times
+/// as often.
+pub const ASKED_BY_HPA: Duration = Duration::from_secs(60);
 
 /// The scalers of all objects.
 #[derive(Debug, Default)]
@@ -50,6 +54,7 @@ pub struct ObjectScalers {
     pub fallback: Option<Fallback>,
     /// Shared with the previous entry where nothing changed for them.
     pub triggers: Vec<Arc<CachedTrigger>>,
+    pub polling_interval: Duration,
     /// How long a query may take at most, whatever timeout the trigger has.
     pub query_limit: Duration,
     /// How long the metrics API waits for the first answer of a source.
@@ -63,6 +68,8 @@ pub struct ObjectScalers {
     pub credentials: u64,
     /// When credentials expire, or are to be resolved again.
     pub refresh_at: Option<Instant>,
+    /// Whether a source did not accept the credentials: those that no watch reports are resolved again.
+    pub credentials_denied: AtomicBool,
     /// Set when another entry replaced this one: the result of a query that ends later is not reported.
     pub retired: AtomicBool,
 }
@@ -223,7 +230,7 @@ impl ObjectScalers {
                     Requester::ScaleLoop => None,
                     Requester::MetricsApi => metric.wait_max(self.first_answer_limit),
                 };
-                let reading = metric.cached_or_queried(age_max, query);
+                let reading = metric.cached_or_queried(age_max, requester, query);
                 match wait_max {
                     None => reading.await,
                     Some(limit) => timeout(limit, reading).await.unwrap_or_else(|_| metric.not_awaited(clock)),
@@ -248,15 +255,20 @@ impl ObjectScalers {
             let (started, wall) = (Instant::now(), clock.now());
             let limit = scalers.query_limit;
             let read = without_panic(async {
+                let last = metric.last_answer();
                 let _permit = match &trigger.query_limit {
-                    Some(limit) => Some(limit.acquire(metric.last_answer()).await),
+                    Some(limit) => Some(limit.acquire(last).await),
                     None => None,
                 };
-                scaler.read(&metric.name, wall).await.map_err(Failure::Source)
+                match scaler.read(&metric.name, wall).await {
+                    Err(error) if is_retried(&error, last) => scaler.read(&metric.name, clock.now()).await,
+                    first => first,
+                }
+                .map_err(Failure::Source)
             });
             let read = timeout(limit, read).await;
             let answer = read.map_or(Err(Failure::Late { limit }), |read| read.unwrap_or(Err(Failure::Panicked)));
-            let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed() };
+            let reading = Reading { answer, at: Instant::now(), wall, took: started.elapsed(), asked_by: requester };
             scalers.record(&trigger, &metric, &reading, requester);
             reading
         });
@@ -274,6 +286,9 @@ impl ObjectScalers {
 
     fn record(&self, trigger: &CachedTrigger, metric: &ExternalMetric, reading: &Reading, requester: Requester) {
         let before = self.health(metric);
+        if self.refresh_at.is_some() && reading.is_denied() {
+            self.credentials_denied.store(true, Ordering::Relaxed);
+        }
         metric.record(reading, self.fallback.as_ref().map_or(0, |fallback| fallback.failure_threshold));
         if self.retired.load(Ordering::Relaxed) {
             return;
@@ -293,6 +308,12 @@ impl ObjectScalers {
         let is_read = metric.is_read();
         Some(if is_read { MetricHealth::from_failures(metric.failures(), fallback) } else { MetricHealth::NotRead })
     }
+}
+
+/// Whether a failed query is repeated at once, before it counts.
+// KEDA: every one is. A source that hangs would be queried all the time, so it is not waited for twice in a row.
+fn is_retried(error: &ReadError, last: LastAnswer) -> bool {
+    !matches!((error, last), (ReadError::Timeout { .. }, LastAnswer::Failed))
 }
 
 #[cfg(test)]

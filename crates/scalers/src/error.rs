@@ -30,6 +30,15 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Whether the source did not accept the credentials.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Status { code, .. } => matches!(code, 401 | 403),
+            Self::Rpc { code, .. } => matches!(*code, "UNAUTHENTICATED" | "PERMISSION_DENIED"),
+            _ => false,
+        }
+    }
+
     /// The kind of failure, from a closed set: safe as a label.
     pub fn reason(&self) -> &'static str {
         match self {

@@ -1,6 +1,7 @@
 //! Valid settings that have no effect, or not the effect that they seem to have.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
+use kedge_core::policy::left_to_hpa;
 
 use crate::violation::{FieldPath, Rule, Severity, Violation};
 
@@ -64,9 +65,8 @@ fn scales_to_zero(spec: &ScaledObjectSpec) -> bool {
 }
 
 fn unused(spec: &ScaledObjectSpec) -> Vec<Violation> {
-    let caches = spec.triggers.iter().any(|trigger| trigger.use_cached_metrics == Some(true));
     // KEDA: the first two messages are its own.
-    let polling = (spec.polling_interval.is_some() && !caches).then(|| {
+    let polling = (spec.polling_interval.is_some() && left_to_hpa(spec)).then(|| {
         Violation::new(
             &UNUSED_POLLING_INTERVAL,
             FieldPath::new("spec.pollingInterval"),

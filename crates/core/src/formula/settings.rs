@@ -39,6 +39,12 @@ pub enum ModifiersError {
     FallbackWithoutFormula,
 }
 
+/// Whether a spec uses `scalingModifiers`.
+pub fn has_modifiers(spec: &ScaledObjectSpec) -> bool {
+    let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
+    modifiers.is_some_and(is_used)
+}
+
 /// The composite metric of a spec, if it has one. [`validate`](crate::validate) checks that names are unique.
 pub fn parse(spec: &ScaledObjectSpec, class_of: ClassOf) -> Result<Option<Composite>, Vec<ModifiersError>> {
     let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());

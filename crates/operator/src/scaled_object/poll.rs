@@ -24,7 +24,7 @@ use super::state::created_at;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
 use crate::scalers_cache::composite::{self, MetricReading};
-use crate::scalers_cache::{CachedTrigger, ExternalMetric, FRESH, Failure, ObjectScalers, Reading, Requester};
+use crate::scalers_cache::{CachedTrigger, ExternalMetric, Failure, ObjectScalers, Reading, Requester};
 use crate::slots::Slot;
 
 /// What the readings of a poll contribute.
@@ -56,7 +56,8 @@ impl Reconciler {
     ) -> Result<PollFacts, ReconcileError> {
         let Subject { object, target, scalers, .. } = subject;
         scalers.fail_unbuilt(&self.clock);
-        let sources = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock);
+        let age_max = self.readings.age_max_of_poll(object);
+        let sources = scalers.read_all(|_| age_max, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources).await?;
         let read_at = Instant::now();
         let current = self.cached_replicas(target).await?;

@@ -13,8 +13,8 @@ use kedge_core::quantity::Quantity;
 use kedge_scalers::{Known, ReadError};
 use tokio::time::Instant;
 
-use super::NotBuilt;
 use super::waiting::wait_max;
+use super::{FRESH, NotBuilt, Requester};
 use crate::query_limits::LastAnswer;
 use kedge_cluster::Clock;
 
@@ -49,6 +49,7 @@ pub struct Reading {
     pub wall: DateTime<Utc>,
     /// How long the query took.
     pub took: Duration,
+    pub asked_by: Requester,
 }
 
 /// The reason for a missing answer.
@@ -71,7 +72,22 @@ pub enum Failure {
 impl Reading {
     pub(super) fn not_built(why: &NotBuilt, clock: &Clock) -> Self {
         let answer = Err(Failure::NotBuilt(why.clone()));
-        Self { answer, at: Instant::now(), wall: clock.now(), took: Duration::ZERO }
+        let asked_by = Requester::ScaleLoop;
+        Self { answer, at: Instant::now(), wall: clock.now(), took: Duration::ZERO, asked_by }
+    }
+
+    /// Whether the source did not accept the credentials.
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(&self.answer, Err(Failure::Source(error)) if error.is_denied())
+    }
+
+    /// Whether it serves a requester instead of a new query. The scale loop takes older readings only from the metrics API.
+    fn serves(&self, requester: Requester, age_max: Duration) -> bool {
+        let age_max = match (requester, self.asked_by) {
+            (Requester::ScaleLoop, Requester::ScaleLoop) => age_max.min(FRESH),
+            _ => age_max,
+        };
+        self.at.elapsed() <= age_max
     }
 }
 
@@ -115,11 +131,12 @@ impl ExternalMetric {
     pub(super) async fn cached_or_queried(
         &self,
         age_max: Duration,
+        requester: Requester,
         query: impl FnOnce() -> BoxFuture<'static, Reading>,
     ) -> Reading {
         let in_flight = {
             let mut state = self.state();
-            if let Some(reading) = state.last.as_ref().filter(|reading| reading.at.elapsed() <= age_max) {
+            if let Some(reading) = state.last.as_ref().filter(|reading| reading.serves(requester, age_max)) {
                 return reading.clone();
             }
             let start = || InFlight { started: Instant::now(), reading: query().shared() };
@@ -142,7 +159,8 @@ impl ExternalMetric {
             return failed.clone();
         }
         let so_far = state.in_flight.as_ref().map_or(Duration::ZERO, |in_flight| in_flight.started.elapsed());
-        Reading { answer: Err(Failure::Pending { so_far }), at: Instant::now(), wall: clock.now(), took: so_far }
+        let (answer, asked_by) = (Err(Failure::Pending { so_far }), Requester::MetricsApi);
+        Reading { answer, at: Instant::now(), wall: clock.now(), took: so_far, asked_by }
     }
 
     /// Records a reading, which ends the query that it came from.

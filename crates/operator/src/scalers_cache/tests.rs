@@ -103,6 +103,7 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         generation: 1,
         fallback: Some(Fallback { failure_threshold: 3, replicas: 1, behavior: None }),
         triggers: vec![Arc::new(trigger)],
+        polling_interval: Duration::from_secs(30),
         query_limit: Duration::from_secs(30),
         first_answer_limit: Duration::from_secs(3),
         composite: None,
@@ -110,6 +111,7 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         queue: Arc::default(),
         credentials: 0,
         refresh_at: None,
+        credentials_denied: AtomicBool::new(false),
         retired: AtomicBool::new(false),
     })
 }
@@ -151,7 +153,78 @@ async fn a_query_counts_one_failure_however_many_readers_wait() {
     let scalers = scalers(Ok(source.clone()));
     let (first, second) = tokio::join!(read(&scalers), read(&scalers));
     assert!(first.answer.is_err() && second.answer.is_err());
-    assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (1, 2));
+}
+
+/// A source that refuses a number of queries, and then answers.
+#[derive(Debug)]
+struct Refusing {
+    left: AtomicUsize,
+    queried: AtomicUsize,
+}
+
+impl Scaler for Refusing {
+    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
+        self.queried.fetch_add(1, Ordering::Relaxed);
+        let endpoint = Endpoint::from_uri(&"http://source/".parse().unwrap());
+        let refuses = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        let answer = if refuses { Err(ReadError::Status { endpoint, code: 503 }) } else { Ok(Known::above(0.0, 7.0)) };
+        Box::pin(async { answer })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_query_is_repeated_once_before_it_counts() {
+    let source = Arc::new(Refusing { left: AtomicUsize::new(1), queried: AtomicUsize::new(0) });
+    let scalers = scalers(Ok(source.clone()));
+    let telemetry = || String::from_utf8(scalers.telemetry.render()).unwrap();
+    assert!(read(&scalers).await.answer.is_ok());
+    assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (0, 2), "one refusal does not count");
+    let errors =
+        telemetry().lines().filter(|line| line.contains("detail_errors_total{") && !line.ends_with(" 0")).count();
+    assert_eq!(errors, 0);
+    source.left.store(3, Ordering::Relaxed);
+    tokio::time::sleep(2 * FRESH).await;
+    assert!(read(&scalers).await.answer.is_err());
+    assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (1, 4), "two do, once");
+    tokio::time::sleep(2 * FRESH).await;
+    assert!(read(&scalers).await.answer.is_ok());
+    assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (0, 6), "also after a failure");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_hangs_is_not_waited_for_twice_in_a_row() {
+    let source = slow(false);
+    let scalers = scalers(Ok(source.clone()));
+    for (poll, queries) in [(1, 2), (2, 3), (3, 4)] {
+        assert!(read(&scalers).await.answer.is_err());
+        assert_eq!((failures(&scalers), source.queried.load(Ordering::Relaxed)), (poll, queries));
+        tokio::time::sleep(2 * FRESH).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_takes_readings_of_some_age_only_from_the_metrics_api() {
+    let (source, clock) = (slow(true), Clock::starting_at(DateTime::UNIX_EPOCH));
+    let scalers = scalers(Ok(source.clone()));
+    let (trigger, metric) = scalers.metrics().next().unwrap();
+    // name, requester, how long after the last, queries in all
+    let rows = [
+        ("the first reading", Requester::MetricsApi, 0, 1),
+        ("a poll takes it", Requester::ScaleLoop, 30, 1),
+        ("until it is too old", Requester::ScaleLoop, 31, 2),
+        ("a poll queries where the last query was a poll", Requester::ScaleLoop, 30, 3),
+    ];
+    for (name, requester, later, queries) in rows {
+        tokio::time::sleep(Duration::from_secs(later)).await;
+        let age_max = if requester == Requester::ScaleLoop { ASKED_BY_HPA } else { FRESH };
+        scalers.read(trigger, metric, age_max, requester, &clock).await;
+        assert_eq!(source.queried.load(Ordering::Relaxed), queries, "{name}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +232,7 @@ async fn a_query_counts_though_no_reader_waits_for_it_any_more() {
     let scalers = scalers(Ok(slow(false)));
     assert!(tokio::time::timeout(SLOW / 2, read(&scalers)).await.is_err());
     assert_eq!(failures(&scalers), 0);
-    tokio::time::sleep(SLOW).await;
+    tokio::time::sleep(2 * SLOW).await;
     assert_eq!(failures(&scalers), 1);
 }
 
@@ -175,12 +248,12 @@ async fn a_query_ends_after_the_polling_interval_whatever_the_source_does() {
 async fn the_metrics_api_does_not_wait_again_for_a_source_that_was_slow_to_fail() {
     let (failing, hung) = (scalers(Ok(slow(false))), scalers(Ok(Arc::new(Hung))));
     let serve = async || {
-        tokio::time::sleep(2 * FRESH).await;
+        tokio::time::sleep(3 * FRESH).await;
         let started = Instant::now();
         assert!(read_for(&failing, Requester::MetricsApi).await.answer.is_err());
         started.elapsed()
     };
-    assert_eq!(serve().await, SLOW, "the first failure is waited for");
+    assert_eq!(serve().await, Duration::from_secs(3), "the first answer is waited for");
     assert_eq!(serve().await, Duration::from_millis(100));
     tokio::time::sleep(SLOW).await;
     assert_eq!(failures(&failing), 2, "it counts, though it came later");

@@ -35,7 +35,7 @@ mod tests {
     use kedge_scalers::Known;
     use tokio::time::Instant;
 
-    use super::super::Failure;
+    use super::super::{Failure, Requester};
     use super::*;
 
     #[test]
@@ -46,6 +46,7 @@ mod tests {
             at: Instant::now(),
             wall: DateTime::UNIX_EPOCH,
             took: Duration::from_secs(seconds),
+            asked_by: Requester::MetricsApi,
         };
         let (answered, failed) = (Ok(Known::above(0.0, 1.0)), Err(Failure::Late { limit }));
         let rows = [
