@@ -1,12 +1,15 @@
 //! The block of parameters by which triggers that speak HTTP sign in, shared by several trigger types.
 
 use crate::field::{Field, FieldGroup, Source};
+use crate::http::Address;
 use crate::metadata::Reader;
-use crate::metadata::convert::{self, Converted};
+use crate::metadata::convert::{self, ConversionError, Converted};
+use crate::oauth::OAuthClient;
 use crate::trigger::{FieldError, Secret};
 
 const METADATA_THEN_AUTH: &[Source] = &[Source::Metadata, Source::Authentication];
 
+/// All parameters of the block.
 pub(crate) const FIELDS: FieldGroup = FieldGroup {
     title: "Authentication",
     fields: &[
@@ -28,6 +31,12 @@ pub(crate) const FIELDS: FieldGroup = FieldGroup {
         SCOPES,
         ENDPOINT_PARAMS,
     ],
+};
+
+/// The parameters of the block without those of the modes `custom` and `oauth`.
+pub(crate) const FIELDS_WITHOUT_CUSTOM_AND_OAUTH: FieldGroup = FieldGroup {
+    title: "Authentication",
+    fields: &[AUTH_MODES, BEARER_TOKEN, USERNAME, PASSWORD, CA, CERT, KEY, API_KEY, METHOD, KEY_PARAM_NAME],
 };
 
 /// The modes of authentication. Without one, the other parameters of the block have no effect.
@@ -64,16 +73,17 @@ const KEY_PARAM_NAME: Field = Field::optional("keyParamName")
     .help("The name of the header or query parameter that holds the API key");
 const OAUTH_TOKEN_URI: Field = Field::authentication("oauthTokenURI")
     .required_if("`authModes` has `oauth`")
-    .help("Checked for presence; `oauth` has no effect, as in KEDA");
-const CLIENT_ID: Field = Field::authentication("clientID")
-    .required_if("`authModes` has `oauth`")
-    .help("Checked for presence; `oauth` has no effect, as in KEDA");
-const CLIENT_SECRET: Field = Field::secret("clientSecret").ignored().help("A parameter of `oauth`");
-const SCOPES: Field = Field::authentication("scopes").aliases(&["scope"]).ignored().help("A parameter of `oauth`");
+    .help("The URL that tokens are requested from");
+const CLIENT_ID: Field =
+    Field::authentication("clientID").required_if("`authModes` has `oauth`").help("The client that tokens are for");
+const CLIENT_SECRET: Field = Field::secret("clientSecret").help("The secret of the client");
+const SCOPES: Field =
+    Field::authentication("scopes").aliases(&["scope"]).help("The scopes of tokens, separated by commas");
 const ENDPOINT_PARAMS: Field =
-    Field::authentication("endpointParams").help("Checked for its syntax; `oauth` has no effect, as in KEDA");
+    Field::authentication("endpointParams").help("More parameters of the token request: `name=value&…`");
 
-const MODES: &[&str] = &["apiKey", "basic", "tls", "bearer", "custom", "oauth"];
+/// Every mode there is.
+pub(crate) const MODES: &[&str] = &["apiKey", "basic", "tls", "bearer", "custom", "oauth"];
 /// These all want the `Authorization` header.
 const ONE_OF: &[&str] = &["bearer", "basic", "oauth"];
 
@@ -85,6 +95,7 @@ pub(crate) struct Auth {
     pub(crate) custom: Option<Custom>,
     pub(crate) tls: Option<Tls>,
     pub(crate) api_key: Option<ApiKey>,
+    pub(crate) oauth: Option<OAuthClient>,
 }
 
 /// A key, and where in the request it goes.
@@ -121,29 +132,57 @@ pub(crate) struct Tls {
     pub(crate) identity: Option<(Secret, Secret)>,
 }
 
-/// Reads the block. `None` if no mode is set: then nothing else in it counts, except that `method` must be a known one.
-pub(crate) fn parse(read: &mut Reader<'_>) -> Option<Auth> {
-    let modes = read.optional(AUTH_MODES, parse_modes);
+/// Reads the block, of which the trigger type takes these modes. `None` if no mode is set: then nothing else in it counts, except that
+/// `method` must be a known one.
+pub(crate) fn parse(read: &mut Reader<'_>, taken: &[&str]) -> Option<Auth> {
+    let modes = read.optional(AUTH_MODES, |value| parse_modes(value, taken));
     // KEDA: a wrong method is rejected also where no mode wants it.
     let place = read.or_default(METHOD, parse_place);
     let modes = modes?;
     let on = |mode| modes.contains(&mode);
-    if on("oauth") {
-        need(read, OAUTH_TOKEN_URI, "oauth");
-        need(read, CLIENT_ID, "oauth");
-        read.optional(ENDPOINT_PARAMS, convert::url_values);
-    }
     Some(Auth {
         bearer: on("bearer").then(|| need(read, BEARER_TOKEN, "bearer")).flatten(),
         basic: on("basic").then(|| parse_basic(read)).flatten(),
         custom: on("custom").then(|| parse_custom(read)).flatten(),
         tls: if on("tls") { parse_client_tls(read) } else { parse_ca_tls(read) },
         api_key: on("apiKey").then(|| parse_api_key(read, place)).flatten(),
+        oauth: on("oauth").then(|| parse_oauth(read)).flatten(),
     })
 }
 
-fn parse_modes(value: &str) -> Converted<Vec<&'static str>> {
-    convert::exclusive(convert::members(value, MODES)?, ONE_OF)
+fn parse_modes(value: &str, taken: &[&str]) -> Converted<Vec<&'static str>> {
+    let modes = convert::exclusive(convert::members(value, MODES)?, ONE_OF)?;
+    match modes.iter().find(|mode| !taken.contains(mode)) {
+        None => Ok(modes),
+        // KEDA: its words.
+        Some(mode) => Err(ConversionError::new(
+            format!("auth mode {mode:?} is not supported by this scaler; supported modes: [{}]", taken.join(" ")),
+            "use one of these",
+        )),
+    }
+}
+
+fn parse_oauth(read: &mut Reader<'_>) -> Option<OAuthClient> {
+    let token_uri = need(read, OAUTH_TOKEN_URI, "oauth");
+    let client_id = need(read, CLIENT_ID, "oauth");
+    let client_secret = read.optional(CLIENT_SECRET, secret);
+    let scopes = read.optional(SCOPES, parse_scopes).unwrap_or_default();
+    let endpoint_params = read.optional(ENDPOINT_PARAMS, convert::url_values).unwrap_or_default();
+    // KEDA: its words.
+    if !scopes.is_empty() && endpoint_params.iter().any(|(name, _)| name == "scope") {
+        let problem = "cannot overwrite parameter \"scope\"";
+        read.error(FieldError::new(ENDPOINT_PARAMS.name, problem, "give the scopes in scopes only"));
+    }
+    let token_uri = token_uri?;
+    if let Err(problem) = Address::parse(token_uri.reveal()) {
+        read.error(FieldError::new(OAUTH_TOKEN_URI.name, problem, "write it as https://login.example.com/token"));
+    }
+    let token_uri = token_uri.reveal().to_owned();
+    Some(OAuthClient { token_uri, client_id: client_id?, client_secret, scopes, endpoint_params })
+}
+
+fn parse_scopes(value: &str) -> Converted<Vec<String>> {
+    Ok(value.split(',').map(str::trim).filter(|scope| !scope.is_empty()).map(str::to_owned).collect())
 }
 
 fn parse_place(value: &str) -> Converted<KeyPlace> {
@@ -207,7 +246,7 @@ mod tests {
     fn parse_sample(sample: &Sample) -> Result<Option<Auth>, String> {
         let trigger = sample.trigger();
         let mut read = Reader::new(&trigger);
-        let auth = parse(&mut read);
+        let auth = parse(&mut read, MODES);
         read.finish(Some(auth)).map_err(|error| error.to_string())
     }
 
@@ -217,7 +256,18 @@ mod tests {
 
     #[test]
     fn what_each_mode_needs_is_required() {
-        let rows: [(&str, Sample, &[&str]); 9] = [
+        let oauth = || modes("oauth").auth("clientID", "i").auth("oauthTokenURI", "http://x");
+        let rows: [(&str, Sample, &[&str]); 11] = [
+            (
+                "a scope twice",
+                oauth().auth("scopes", "a").auth("endpointParams", "scope=b"),
+                &["`endpointParams` cannot overwrite parameter \"scope\""],
+            ),
+            (
+                "no URL",
+                modes("oauth").auth("clientID", "i").auth("oauthTokenURI", "x"),
+                &["`oauthTokenURI` does not begin"],
+            ),
             ("bearer", modes("bearer"), &["`bearerToken` is missing"]),
             ("basic", modes("basic"), &["`username` is missing"]),
             ("tls", modes("tls").auth("cert", "c"), &["`key` is missing"]),
@@ -246,8 +296,11 @@ mod tests {
         let keyed = parse_sample(&keyed).unwrap().unwrap().api_key.unwrap();
         assert_eq!((keyed.key.reveal(), keyed.place, keyed.name.as_deref()), ("k", KeyPlace::Query, Some("n")));
         assert_eq!(parse_sample(&modes("apiKey").with("apiKey", "k")).unwrap().unwrap().api_key.unwrap().name, None);
-        let oauth = modes("oauth").auth("oauthTokenURI", "http://x").auth("clientID", "i");
-        assert_eq!(parse_sample(&oauth).unwrap(), Some(Auth::default()));
+        let oauth = modes("oauth").auth("oauthTokenURI", "http://x").auth("clientID", "i").auth("scope", "a, b,");
+        let oauth = parse_sample(&oauth.auth("endpointParams", "audience=x")).unwrap().unwrap().oauth.unwrap();
+        assert_eq!((oauth.token_uri.as_str(), oauth.client_secret), ("http://x", None));
+        assert_eq!(oauth.scopes, ["a", "b"]);
+        assert_eq!(oauth.endpoint_params, [("audience".to_owned(), "x".to_owned())]);
     }
 
     #[test]

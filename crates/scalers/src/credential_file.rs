@@ -12,13 +12,30 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The text of a file, or what is wrong with the file.
 pub async fn read(path: impl Into<PathBuf>) -> Result<String, String> {
-    let path = path.into();
-    let reading = tokio::task::spawn_blocking(move || read_now(&path));
+    outside(path.into(), read_now).await
+}
+
+/// The texts of all files of a folder, in the order of their names. What holds no text, or is hidden, is left out.
+pub async fn read_folder(path: impl Into<PathBuf>) -> Result<String, String> {
+    outside(path.into(), read_folder_now).await
+}
+
+async fn outside(path: PathBuf, read: fn(&Path) -> Result<String, String>) -> Result<String, String> {
+    let reading = tokio::task::spawn_blocking(move || read(&path));
     match tokio::time::timeout(TIMEOUT, reading).await {
         Ok(Ok(read)) => read,
         Ok(Err(_)) => Err("it cannot be read".to_owned()),
         Err(_) => Err(format!("it was not read within {TIMEOUT:?}")),
     }
+}
+
+fn read_folder_now(path: &Path) -> Result<String, String> {
+    let entries = std::fs::read_dir(path).map_err(|error| error.kind().to_string())?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b".")));
+    files.sort();
+    let texts: Vec<String> = files.iter().filter_map(|file| read_now(file).ok()).collect();
+    Ok(texts.join("\n"))
 }
 
 /// What is no file is not opened: a pipe would never end.

@@ -4,7 +4,7 @@
 pub(crate) mod aws;
 pub(crate) mod azure;
 pub(crate) mod gcp;
-mod token;
+pub(crate) mod token;
 mod token_client;
 
 use std::collections::HashMap;

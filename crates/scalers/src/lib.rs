@@ -16,6 +16,7 @@
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
 //! | `auth` | the authentication parameters that HTTP triggers share |
+//! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
 //! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
@@ -51,6 +52,7 @@ mod kubernetes_workload;
 pub mod metadata;
 pub mod metric_name;
 mod metrics_api;
+mod oauth;
 mod prometheus;
 pub mod registry;
 mod resource;

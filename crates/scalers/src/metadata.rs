@@ -161,8 +161,10 @@ impl<'a> Reader<'a> {
         let places: Vec<_> = field.sources.iter().map(|source| source.place()).collect();
         let absent_variable =
             field.sources.contains(&Source::Environment).then(|| self.absent_variable(field)).flatten();
+        let is_empty = field.names().any(|name| self.trigger.metadata.contains_key(name));
         let problem = match absent_variable {
             Some(variable) => format!("is missing: the target's container has no value for the variable {variable}"),
+            None if is_empty => "is empty".to_owned(),
             None => "is missing".to_owned(),
         };
         FieldError::new(field.name, problem, format!("give it in {}", places.join(" or ")))

@@ -38,7 +38,7 @@ pub(crate) static TRIGGER: TriggerType = TriggerType {
     class: TriggerClass::Source,
     help: "a number in the answer of an HTTP server",
     docs_page: "metrics-api.md",
-    groups: &[config::FIELDS, auth::FIELDS],
+    groups: &[config::FIELDS, auth::FIELDS_WITHOUT_CUSTOM_AND_OAUTH],
     other_parameters: OtherParameters::Ignored,
     activation: Some(config::ACTIVATION_TARGET_VALUE.name),
     metrics: MetricsOrigin::Trigger,

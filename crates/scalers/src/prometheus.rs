@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use http::header::AUTHORIZATION;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::trigger_class::TriggerClass;
 
@@ -68,7 +69,16 @@ impl PrometheusScaler {
         if let Some(signer) = &self.config.signer {
             signer.sign(&mut call, now).await?;
         }
-        let body = self.config.client.fetch(&call).await?;
+        if let Some(oauth) = &self.config.oauth {
+            call.set_header(AUTHORIZATION, oauth.header(now).await?);
+        }
+        let body = match (self.config.client.fetch(&call).await, &self.config.oauth) {
+            (Err(error @ ReadError::Status { code: 401, .. }), Some(oauth)) => {
+                oauth.discard().await;
+                return Err(error);
+            }
+            (fetched, _) => fetched?,
+        };
         let value = response::parse(&body, self.config.empty_result).map_err(|unusable| match unusable {
             Unusable::Malformed(problem) => ReadError::Malformed { endpoint: call.endpoint(), problem },
             Unusable::NoValue(problem) => ReadError::NoValue { endpoint: call.endpoint(), problem: problem.to_owned() },

@@ -81,23 +81,34 @@ fn build(trigger: &TriggerConfig<'_>) -> Result<ResourceScaler, BuildError> {
 }
 
 fn unknown_metric_type(given: &str) -> FieldError {
-    // KEDA: these words follow, also where none was given.
-    let problem = format!("has an unknown metric type: {given}, allowed values are 'Utilization' or 'AverageValue'");
+    let problem = match given {
+        "" => "is missing, allowed values are 'Utilization' or 'AverageValue'".to_owned(),
+        // KEDA: its words.
+        _ => format!("has an unknown metric type: {given}, allowed values are 'Utilization' or 'AverageValue'"),
+    };
     FieldError::new("metricType", problem, "write Utilization for percent of the request, AverageValue for an amount")
 }
 
 fn parse_percent(value: &str) -> Converted<i32> {
-    value
-        .parse()
-        .map_err(|_| ConversionError::new("is not a whole percentage", "write plain digits, as in 60, without %"))
+    match value.parse() {
+        // KEDA: takes them, and the API server rejects the HPA.
+        Ok(..=0) => Err(not_above_zero()),
+        Ok(percent) => Ok(percent),
+        Err(_) => Err(ConversionError::new("is not a whole percentage", "write plain digits, as in 60, without %")),
+    }
+}
+
+fn not_above_zero() -> ConversionError {
+    ConversionError::new("is not above 0, and no HPA can have such a target", "write what one replica should use")
 }
 
 /// The quantity in the spelling that the API server would give it.
 fn parse_quantity(value: &str) -> Converted<String> {
-    let quantity = kedge_core::quantity::Quantity::parse(value);
-    quantity
-        .map(|quantity| quantity.canonical())
-        .map_err(|error| ConversionError::new(format!("is not a quantity: {error}"), "write it as in 500m or 200Mi"))
+    match kedge_core::quantity::Quantity::parse(value) {
+        Ok(quantity) if quantity.is_positive() => Ok(quantity.canonical()),
+        Ok(_) => Err(not_above_zero()),
+        Err(error) => Err(ConversionError::new(format!("is not a quantity: {error}"), "write it as in 500m or 200Mi")),
+    }
 }
 
 impl ResourceScaler {
@@ -189,11 +200,17 @@ mod tests {
 
     #[test]
     fn errors_come_with_a_remedy() {
-        let rows: [(&str, Sample, &[&str]); 7] = [
-            ("no metric type", Sample::new("cpu").with("value", "60"), &["unknown metric type: ,"]),
+        let utilization = |value: &str| Sample::new("cpu").metric_type("Utilization").with("value", value);
+        let amount = |value: &str| Sample::new("memory").metric_type("AverageValue").with("value", value);
+        let rows: [(&str, Sample, &[&str]); 11] = [
+            ("zero percent", utilization("0"), &["`value` \"0\" is not above 0"]),
+            ("less than zero", utilization("-1"), &["`value` \"-1\" is not above 0"]),
+            ("no amount", amount("0Mi"), &["`value` \"0Mi\" is not above 0"]),
+            ("less than no amount", amount("-5m"), &["`value` \"-5m\" is not above 0"]),
+            ("no metric type", Sample::new("cpu").with("value", "60"), &["`metricType` is missing, allowed"]),
             ("Value", Sample::new("cpu").metric_type("Value").with("value", "1"), &["unknown metric type: Value,"]),
             ("no value", Sample::new("cpu").metric_type("Utilization"), &["`value` is missing"]),
-            ("not even that", Sample::new("cpu"), &["`value` is missing", "unknown metric type"]),
+            ("not even that", Sample::new("cpu"), &["`value` is missing", "`metricType` is missing"]),
             (
                 "the removed type",
                 Sample::new("memory").metric_type("Utilization").with("value", "60").with("type", "Utilization"),

@@ -1,18 +1,43 @@
 //! Requests that are not queries of a source: to the stores of credentials. They use the same connections, trust and limits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use kedge_core::outbound_policy::{Denial, IdentityProvider};
 
-use super::{Address, Call, HttpClients, TlsProfile};
+use super::{Address, Call, HttpClients, TlsProfile, Verification};
 use crate::error::ReadError;
+use crate::trigger::Secret;
 
 /// Sends such requests. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     clients: Arc<HttpClients>,
+}
+
+/// How a store is reached, where that differs from sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExchangeOptions {
+    /// The only CAs that are trusted, PEM; none means those of the machine.
+    pub ca: Option<Secret>,
+    /// Client certificate and key, PEM.
+    pub identity: Option<(Secret, Secret)>,
+    /// Trusts every certificate.
+    pub skip_verify: bool,
+    pub timeout: Option<Duration>,
+}
+
+impl ExchangeOptions {
+    fn tls_profile(&self) -> TlsProfile {
+        let verification = match (self.skip_verify, &self.ca) {
+            (true, _) => Verification::Off,
+            (false, Some(_)) => Verification::OnlyGivenCas,
+            (false, None) => Verification::Full,
+        };
+        TlsProfile { verification, ca: self.ca.clone(), identity: self.identity.clone() }
+    }
 }
 
 /// Why there is no answer.
@@ -47,11 +72,12 @@ impl Exchange {
         url: &str,
         headers: HeaderMap,
         body: Bytes,
+        options: &ExchangeOptions,
     ) -> Result<Bytes, ExchangeError> {
         let address = Address::parse(url).map_err(ExchangeError::Address)?;
-        let client = self.clients.client(&TlsProfile::default());
+        let client = self.clients.client(&options.tls_profile());
         let client = client.map_err(|problem| ExchangeError::Trust(problem.to_string()))?;
-        let limit = self.clients.settings().limit(None);
+        let limit = self.clients.settings().limit(options.timeout);
         Ok(client.fetch(&Call::new(method, address, headers, body, limit)).await?)
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct TlsProfile {
 pub(crate) enum Verification {
     #[default]
     Full,
+    /// Only the CAs of the profile are trusted.
+    OnlyGivenCas,
     Off,
 }
 
@@ -68,6 +70,10 @@ impl Roots {
         let mut store = SYSTEM_ROOTS.clone();
         store.add_parsable_certificates(extra.iter().cloned());
         Self { store, given: extra.to_vec() }
+    }
+
+    fn none() -> Self {
+        Self { store: RootCertStore::empty(), given: Vec::new() }
     }
 
     fn with(&self, ca: &Secret) -> Result<Self, FieldError> {
@@ -115,9 +121,10 @@ fn verifier(
     roots: &Roots,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, FieldError> {
-    let roots = match &profile.ca {
-        Some(ca) => roots.with(ca)?,
-        None => roots.clone(),
+    let roots = match (&profile.ca, profile.verification) {
+        (Some(ca), Verification::OnlyGivenCas) => Roots::none().with(ca)?,
+        (Some(ca), Verification::Full | Verification::Off) => roots.with(ca)?,
+        (None, _) => roots.clone(),
     };
     if profile.verification == Verification::Off {
         return Ok(Arc::new(FixedTrust::new(Trust::All, provider)));

@@ -11,13 +11,13 @@ use crate::trigger::Secret;
 /// How long before it expires a value is renewed, at most; one that does not last twice as long is renewed at half time.
 const AHEAD_MAX: TimeDelta = TimeDelta::minutes(5);
 /// No token lasts longer; a larger number is an error of the server.
-const LIFETIME_MAX: TimeDelta = TimeDelta::days(30);
+pub(crate) const LIFETIME_MAX: TimeDelta = TimeDelta::days(30);
 
 /// A value, and when it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Expiring<T> {
-    pub(super) value: T,
-    pub(super) expires_at: Option<DateTime<Utc>>,
+pub(crate) struct Expiring<T> {
+    pub(crate) value: T,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
 }
 
 impl<T> Expiring<T> {
@@ -32,7 +32,7 @@ impl<T> Expiring<T> {
 
 /// A cache for one value. The first caller that finds none fetches one; the others wait for it.
 #[derive(Debug)]
-pub(super) struct Renewing<T>(Mutex<Option<Held<T>>>);
+pub(crate) struct Renewing<T>(Mutex<Option<Held<T>>>);
 
 #[derive(Debug)]
 struct Held<T> {
@@ -48,7 +48,7 @@ impl<T> Default for Renewing<T> {
 
 impl<T: Clone> Renewing<T> {
     /// The cached value while it is fresh, else what `fetch` gives. If that fails, the old one is used until it expires.
-    pub(super) async fn get(
+    pub(crate) async fn get(
         &self,
         now: DateTime<Utc>,
         fetch: impl Future<Output = Result<Expiring<T>, String>>,
@@ -72,6 +72,13 @@ impl<T: Clone> Renewing<T> {
                 None => Err(problem),
             },
         }
+    }
+}
+
+impl<T> Renewing<T> {
+    /// Drops the cached value.
+    pub(crate) async fn discard(&self) {
+        *self.0.lock().await = None;
     }
 }
 

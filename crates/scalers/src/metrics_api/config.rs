@@ -52,6 +52,9 @@ const AGGREGATION_TYPE: Field = Field::optional("aggregationType")
     .default("average")
     .help("How the values of the pods are combined: `average`, `sum`, `max` or `min`");
 
+/// The modes of authentication.
+const AUTH_MODES: &[&str] = &["apiKey", "basic", "tls", "bearer"];
+
 /// A checked trigger.
 #[derive(Debug)]
 pub(super) struct Config {
@@ -75,7 +78,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, clients: &HttpClients) -> Resul
     let activation = read.or_default(ACTIVATION_TARGET_VALUE, convert::float);
     let timeout = read.optional(TIMEOUT, convert::duration);
     let service = parse_service(&mut read, address.as_ref());
-    let auth = auth::parse(&mut read);
+    let auth = auth::parse(&mut read, AUTH_MODES);
     let query_request = address.and_then(|address| {
         let limit = clients.settings().limit(timeout);
         read.take(QueryRequest::new(address, auth.as_ref(), limit))

@@ -12,6 +12,7 @@ use crate::field::{Field, FieldGroup};
 use crate::http::{Address, HttpClient, TlsProfile, Verification};
 use crate::identity::Signer;
 use crate::metadata::{Reader, convert};
+use crate::oauth::OAuthToken;
 use crate::shared::Shared;
 use crate::target::{LEAST_TARGET, TargetType};
 use crate::trigger::{BuildError, FieldError, Role, TriggerConfig};
@@ -63,6 +64,7 @@ pub(super) struct Config {
     pub(super) timeout: Option<Duration>,
     pub(super) client: Arc<HttpClient>,
     pub(super) signer: Option<Arc<Signer>>,
+    pub(super) oauth: Option<Arc<OAuthToken>>,
     pub(super) target_type: TargetType,
 }
 
@@ -89,7 +91,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Conf
     let ignore_null_values = read.or_default(IGNORE_NULL_VALUES, convert::boolean);
     let timeout = read.optional(TIMEOUT, convert::duration);
     let custom_headers = read.optional(CUSTOM_HEADERS, convert::map).unwrap_or_default();
-    let auth = auth::parse(&mut read);
+    let auth = auth::parse(&mut read, auth::MODES);
     // The identity depends on authentication and on the operator's own environment, which a check does not know.
     let identity = read
         .is_building()
@@ -100,8 +102,11 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Conf
         identity.flatten().and_then(|identity| read.take(identity.permitted(policy, trigger.namespace, &host)));
     let signer = identity.and_then(|identity| read.take(shared.signers.signer(&identity, &shared.http)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
+    let oauth = auth.as_ref().and_then(|auth| auth.oauth.clone());
     let profile = parse_tls(&mut read, auth);
     let client = read.make(|| shared.http.client(&profile));
+    let limit = shared.http.settings().limit(timeout);
+    let oauth = oauth.zip(client.clone()).map(|(oauth, client)| Arc::new(OAuthToken::new(oauth, client, limit)));
     let target_type = read.take(TargetType::parse(trigger));
     let made = (|| {
         Some(Config {
@@ -113,6 +118,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Conf
             timeout,
             client: client?,
             signer,
+            oauth,
             target_type: target_type?,
         })
     })();

@@ -26,7 +26,7 @@ fn built(sample: &Sample) -> Result<PrometheusScaler, String> {
 fn tls_profile(sample: &Sample) -> TlsProfile {
     let trigger = sample.trigger();
     let mut read = Reader::new(&trigger);
-    let auth = crate::auth::parse(&mut read);
+    let auth = crate::auth::parse(&mut read, crate::auth::MODES);
     config::parse_tls(&mut read, auth)
 }
 
@@ -153,7 +153,7 @@ fn invalid_fields_are_named() {
 fn identity(sample: &Sample, cloud_environment: &CloudEnvironment) -> Result<String, String> {
     let trigger = sample.trigger();
     let mut read = Reader::new(&trigger);
-    let auth = crate::auth::parse(&mut read);
+    let auth = crate::auth::parse(&mut read, crate::auth::MODES);
     let identity = identity::parse(&mut read, &trigger, auth.as_ref(), cloud_environment);
     read.finish(Some(identity)).map(|identity| format!("{identity:?}")).map_err(|error| error.to_string())
 }

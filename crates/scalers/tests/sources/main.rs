@@ -7,6 +7,7 @@ mod external;
 mod failures;
 mod identities;
 mod metrics_api;
+mod oauth;
 mod proxies;
 mod server;
 mod signing_in;

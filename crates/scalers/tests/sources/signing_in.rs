@@ -11,7 +11,6 @@ async fn each_mode_sends_its_header() {
     let custom =
         plain.clone().with("authMode", "custom").auth("customAuthHeader", "X-Key").auth("customAuthValue", "v");
     let key = plain.clone().with("authModes", "apiKey").with("apiKey", "k").with("keyParamName", "x-api-key");
-    let oauth = plain.clone().with("authModes", "oauth").auth("oauthTokenURI", "http://x").auth("clientID", "i");
     let in_url = Query::at(format!("http://user:pass@{}", server.address));
     let rows = [
         ("none", &plain, "authorization", None),
@@ -19,7 +18,6 @@ async fn each_mode_sends_its_header() {
         ("basic", &basic, "authorization", Some("Basic dXNlcjpwYXNz")),
         ("custom", &custom, "x-key", Some("v")),
         ("apiKey has no effect", &key, "x-api-key", None),
-        ("oauth has no effect", &oauth, "authorization", None),
         ("user info in the URL", &in_url, "authorization", Some("Basic dXNlcjpwYXNz")),
     ];
     for (name, query, header, expected) in rows {
