@@ -91,6 +91,11 @@ impl Quantity {
         self.spelling.clone().unwrap_or_else(|| print::render(self))
     }
 
+    /// Whether it is above zero.
+    pub fn is_positive(&self) -> bool {
+        self.cmp_value(&Quantity::from_milli(0)) == Ordering::Greater
+    }
+
     /// Compares the amounts, whatever the notation.
     pub fn cmp_value(&self, other: &Quantity) -> Ordering {
         self.decimal().compare(&other.decimal())

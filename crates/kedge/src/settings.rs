@@ -28,6 +28,7 @@ mod reader;
 pub(crate) mod reference;
 mod resolve;
 mod tls;
+mod vault_client;
 pub(crate) mod webhooks;
 
 pub(crate) use environment::Environment;

@@ -65,6 +65,8 @@ pub struct Operator {
     queue: Arc<WorkQueue<ObjectKey>>,
     watches: Arc<ClusterWatches>,
     scopes: Vec<Scope>,
+    /// The label selector of managed objects.
+    selector: Option<String>,
     concurrency: usize,
     usage: Arc<Usage>,
     election: Option<LeaderElection>,
@@ -127,7 +129,8 @@ impl Operator {
             cluster,
         });
         let concurrency = settings.concurrency.max(1);
-        Self { reconciler, queue, watches, scopes, concurrency, usage, election: settings.election }
+        let Settings { selector, election, .. } = settings;
+        Self { reconciler, queue, watches, scopes, selector, concurrency, usage, election }
     }
 
     /// Returns when the caches are synced.
@@ -197,7 +200,7 @@ impl Operator {
         readings.leadership.become_leader();
         self.reconciler.cluster.enqueue_all();
         let mut tasks = JoinSet::new();
-        tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone()));
+        tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone(), self.selector.clone()));
         tasks.spawn(self.usage.clone().run());
         let (mut workers, slots) = (Workers::default(), Slots::new(self.concurrency));
         // The object that waits for a slot.

@@ -15,13 +15,14 @@ use tracing::warn;
 pub const MESSAGE: &str =
     "ScaledJobs are not run by this version of Kedge; keep KEDA for them, or use a ScaledObject with a Deployment";
 
-/// Watches ScaledJobs, and writes the condition to those that lack it. Never returns.
-pub async fn report_unsupported(client: Client, scopes: Vec<Scope>) {
+/// Watches the ScaledJobs that match the label selector, and writes the condition to those that lack it. Never returns.
+pub async fn report_unsupported(client: Client, scopes: Vec<Scope>, selector: Option<String>) {
     let (sender, mut unreported) = mpsc::unbounded_channel::<Arc<ScaledJob>>();
     let mut watches = tokio::task::JoinSet::new();
     for scope in scopes {
         let sender = sender.clone();
-        let query = ResourceQuery::all(scope.path("/apis/keda.sh/v1alpha1", "scaledjobs"));
+        let all = ResourceQuery::all(scope.path("/apis/keda.sh/v1alpha1", "scaledjobs"));
+        let query = ResourceQuery { label_selector: selector.clone(), ..all };
         let on_event = move |event: ListWatchEvent<ScaledJob>| {
             let jobs = match event {
                 ListWatchEvent::Listed(all) => all,
@@ -54,4 +55,31 @@ fn condition() -> Condition {
 
 fn is_reported(job: &ScaledJob) -> bool {
     job.status.iter().flat_map(|status| status.conditions.iter().flatten()).any(|found| *found == condition())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::test_cluster::TestCluster;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_jobs_that_match_the_selector_are_reported() {
+        let cluster = TestCluster::new();
+        let path = |name: &str| format!("/apis/keda.sh/v1alpha1/namespaces/shop/scaledjobs/{name}");
+        for team in ["a", "b"] {
+            let template = json!({ "spec": { "containers": [{ "name": "main", "image": "main" }] } });
+            let cron = json!({ "timezone": "UTC", "start": "0 1 * * *", "end": "0 2 * * *", "desiredReplicas": "1" });
+            let triggers = json!([{ "type": "cron", "metadata": cron }]);
+            let spec = json!({ "jobTargetRef": { "template": template }, "triggers": triggers });
+            cluster.apply(&path(team), json!({ "metadata": { "labels": { "team": team } }, "spec": spec }));
+        }
+        let selector = Some("team=a".to_owned());
+        let reporting = tokio::spawn(report_unsupported(cluster.client(), vec![Scope::Cluster], selector));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let is_reported = |name: &str| cluster.object(&path(name)).unwrap()["status"]["conditions"].is_array();
+        assert_eq!((is_reported("a"), is_reported("b")), (true, false));
+        reporting.abort();
+    }
 }

@@ -154,12 +154,14 @@ impl ScalersBuilder {
             generation: object.generation.unwrap_or_default(),
             fallback: object.fallback.cloned(),
             triggers,
+            polling_interval: object.polling_interval,
             // A source that is slower than the polls would be queried all the time.
             query_limit: object.polling_interval.max(self.registry.default_timeout()),
             first_answer_limit: self.registry.default_timeout(),
             composite: object.composite(),
             credentials,
             refresh_at,
+            credentials_denied: AtomicBool::new(false),
             retired: AtomicBool::new(false),
         })
     }
@@ -173,7 +175,10 @@ impl ScalersBuilder {
         earlier: Earlier<'_>,
     ) -> CachedTrigger {
         let (built, credentials) = match resolved {
-            Ok(resolved) => (self.build_scaler(object, index, trigger, &resolved).await, resolved),
+            Ok(resolved) => {
+                let built = self.build_scaler(object, index, trigger, &resolved).await;
+                (built.map_err(|why| with_absent(index, trigger, why, &resolved.absent)), resolved)
+            }
             Err(problems) => (Err(unresolved(index, trigger, &problems)), Resolved::default()),
         };
         let (scaler, specs) = match built {
@@ -233,6 +238,16 @@ fn check(object: &Scalable<'_>, index: usize, trigger_type: &str, specs: &[Metri
 fn unresolved(index: usize, trigger: &Trigger, problems: &[CredentialError]) -> NotBuilt {
     let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
     NotBuilt::Invalid(format!("trigger {index} ({}): {}", trigger.r#type, texts.join(", and ")))
+}
+
+/// Why a trigger is not built, where something that it refers to does not exist: that comes first.
+fn with_absent(index: usize, trigger: &Trigger, why: NotBuilt, absent: &[CredentialError]) -> NotBuilt {
+    match why {
+        NotBuilt::Invalid(error) if !absent.is_empty() => {
+            NotBuilt::Invalid(format!("{}; {error}", unresolved(index, trigger, absent)))
+        }
+        other => other,
+    }
 }
 
 /// The API server rejects an HPA with a target of zero: one such metric would keep the others out of it.

@@ -260,6 +260,7 @@ fn named_by(collection: &str) -> (String, &'static str) {
         "horizontalpodautoscalers" => "HorizontalPodAutoscaler",
         "leases" => "Lease",
         "namespaces" => "Namespace",
+        "scaledjobs" => "ScaledJob",
         "scaledobjects" => "ScaledObject",
         "secrets" => "Secret",
         "serviceaccounts" => "ServiceAccount",

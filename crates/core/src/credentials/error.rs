@@ -23,6 +23,11 @@ impl CredentialError {
         Self::Invalid { place: place.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
+    /// Whether an object, or a key of it, does not exist.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::NoKey { .. })
+    }
+
     /// Whether a retry may succeed although no object changes.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreadable { .. })

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_operator::credentials::{SecretAccess, vault};
+use kedge_operator::credentials::SecretAccess;
 use kedge_scalers::metadata::convert::{self, ConversionError};
-use kedge_scalers::{KeepAlive, Secret, UnexpectedParameters};
+use kedge_scalers::{KeepAlive, UnexpectedParameters};
 
 use super::addresses::{self, Address, Host};
 use super::environment::{Environment, NAMESPACE_DEFAULT};
 use super::flags::Flags;
 use super::operator::{Credentials, Http, Leadership, Notices, Scope, Serving, Settings};
 use super::reader::SettingsReader;
-use super::{amounts, certificates, logging, policies, proxies, tls};
+use super::{amounts, certificates, logging, policies, proxies, tls, vault_client};
 use crate::connect::Compression;
 
 /// Concurrent reconciles by default: more than in KEDA, because a reconcile also polls here.
@@ -172,10 +172,7 @@ fn credentials(flags: &Flags, environment: &Environment, read: &mut SettingsRead
         token_policy: policies::token_policy(flags, read),
         vault_token_file: flags.vault_kubernetes_auth_token_file.clone(),
         outbound_filter: policies::outbound_filter(read),
-        vault: vault::Settings {
-            token: read.text("VAULT_TOKEN").map(Secret::new),
-            namespace: read.text("VAULT_NAMESPACE"),
-        },
+        vault: vault_client::settings(read),
     }
 }
 

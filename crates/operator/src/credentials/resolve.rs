@@ -49,6 +49,8 @@ pub struct Resolved {
     pub identity: Option<PodIdentity>,
     /// The variables of the target that the trigger's metadata refers to.
     pub environment: Environment,
+    /// What the authentication object refers to, and does not exist. The trigger may not need it.
+    pub absent: Vec<CredentialError>,
 }
 
 /// The resolving of all triggers of one object.
@@ -76,7 +78,15 @@ pub(super) struct AuthenticationObject {
 #[derive(Default)]
 pub(super) struct Found {
     params: BTreeMap<String, Secret>,
+    absent: Vec<CredentialError>,
     problems: Vec<CredentialError>,
+}
+
+/// What an authentication object gives to a trigger.
+struct Authenticated {
+    auth: AuthParams,
+    identity: Option<PodIdentity>,
+    absent: Vec<CredentialError>,
 }
 
 impl Found {
@@ -85,6 +95,15 @@ impl Found {
         match value {
             Ok(value) => drop(self.params.insert(parameter.to_owned(), value)),
             Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    /// As [`take`](Self::take), for a source that several triggers may share: what does not exist is missed only by a trigger that needs it.
+    // KEDA: a missing Secret, ConfigMap or key is an empty value.
+    fn take_existing(&mut self, parameter: &str, value: Result<Secret, CredentialError>) {
+        match value {
+            Err(problem) if problem.is_absent() => self.absent.push(problem),
+            other => self.take(parameter, other),
         }
     }
 
@@ -131,11 +150,17 @@ impl Resolution<'_> {
         }
         if let Some(reference) = trigger.authentication_ref.as_ref().filter(|reference| !reference.name.is_empty()) {
             match self.authenticate(reference).await {
-                Ok((auth, identity)) => (resolved.auth, resolved.identity) = (auth, identity),
+                Ok(Authenticated { auth, identity, absent }) => {
+                    (resolved.auth, resolved.identity, resolved.absent) = (auth, identity, absent);
+                }
                 Err(found) => problems.extend(found),
             }
         }
-        if problems.is_empty() { Ok(resolved) } else { Err(problems) }
+        if problems.is_empty() {
+            return Ok(resolved);
+        }
+        problems.append(&mut resolved.absent);
+        Err(problems)
     }
 
     /// Has everything resolved again when most of this lifetime is over.
@@ -162,10 +187,7 @@ impl Resolution<'_> {
         Ok(variables.unwrap_or_default())
     }
 
-    async fn authenticate(
-        &mut self,
-        reference: &AuthenticationRef,
-    ) -> Result<(AuthParams, Option<PodIdentity>), Vec<CredentialError>> {
+    async fn authenticate(&mut self, reference: &AuthenticationRef) -> Result<Authenticated, Vec<CredentialError>> {
         let authentication = self.authentication_object(reference).await.map_err(|problem| vec![problem])?;
         let mut found = Found::default();
         self.take_variables(&authentication, &mut found).await;
@@ -181,8 +203,13 @@ impl Resolution<'_> {
             self.take_role(&authentication, identity, &mut found).await;
         }
         match found.problems.is_empty() {
-            true => Ok((AuthParams::new(found.params), authentication.spec.pod_identity)),
-            false => Err(found.problems),
+            true => Ok(Authenticated {
+                auth: AuthParams::new(found.params),
+                identity: authentication.spec.pod_identity,
+                absent: found.absent,
+            }),
+            // All of them: a user corrects them in one go.
+            false => Err(found.problems.into_iter().chain(found.absent).collect()),
         }
     }
 
@@ -217,12 +244,12 @@ impl Resolution<'_> {
             let reference = Reference::new(ReferenceKind::ConfigMap, &authentication.namespace, &one.name);
             let place = authentication.place(format_args!("configMapTargetRef[{index}]"));
             let value = self.reads.key(&self.credentials.client, &reference, &one.key, place).await;
-            found.take(&one.parameter, value);
+            found.take_existing(&one.parameter, value);
         }
         for (index, one) in spec.secret_target_ref.iter().flatten().enumerate() {
             let place = authentication.place(format_args!("secretTargetRef[{index}]"));
             let value = self.secret(authentication, &one.name, &one.key, place).await;
-            found.take(&one.parameter, value);
+            found.take_existing(&one.parameter, value);
         }
         if let Some(vault) = &spec.hashi_corp_vault {
             self.take_vault(authentication, vault, found).await;
@@ -284,15 +311,16 @@ impl Resolution<'_> {
             let wanted = BTreeSet::from([one.name.clone()]);
             match self.variables(one.container_name.as_deref(), &wanted, &place).await {
                 Ok(Some(environment)) => {
-                    let value = environment.get(&one.name).map(Secret::new).ok_or_else(|| {
+                    let undefined = || {
                         let problem = format!("names the variable {}, which the container does not define", one.name);
-                        CredentialError::invalid(
-                            &place,
-                            problem,
-                            "define it there, with a value or from a Secret or ConfigMap",
-                        )
-                    });
-                    found.take(&one.parameter, value);
+                        let remedy = "define it there, with a value or from a Secret or ConfigMap";
+                        CredentialError::invalid(&place, problem, remedy)
+                    };
+                    match environment.get(&one.name) {
+                        Some(value) => found.take(&one.parameter, Ok(Secret::new(value))),
+                        // KEDA: an empty value.
+                        None => found.absent.push(undefined()),
+                    }
                 }
                 Ok(None) => {
                     let remedy = "give the parameter in another way";

@@ -1,6 +1,6 @@
 //! HashiCorp Vault: signing in, and reading what authentication objects name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
@@ -12,8 +12,8 @@ use kedge_core::credentials::vault::{VaultRequest, plan_requests, value};
 use kedge_core::credentials::{CredentialError, vault};
 use kedge_core::outbound_policy::IdentityProvider;
 use kedge_core::secret::Secret;
-use kedge_scalers::ReadError;
-use kedge_scalers::http::exchange::{Exchange, ExchangeError};
+use kedge_scalers::http::exchange::{Exchange, ExchangeError, ExchangeOptions};
+use kedge_scalers::{ReadError, credential_file};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
@@ -34,6 +34,57 @@ pub struct Settings {
     pub token: Option<Secret>,
     /// `VAULT_NAMESPACE`: where an authentication object names none.
     pub namespace: Option<String>,
+    /// The CAs of Vault servers, instead of those of the machine.
+    pub ca: Option<CaSource>,
+    /// `VAULT_CLIENT_CERT` and `VAULT_CLIENT_KEY`: the files of the client certificate and its key.
+    pub client_certificate: Option<(PathBuf, PathBuf)>,
+    /// `VAULT_SKIP_VERIFY`.
+    pub skip_verify: bool,
+    /// `VAULT_CLIENT_TIMEOUT`.
+    pub timeout: Option<Duration>,
+    /// `VAULT_HEADERS`.
+    pub headers: HeaderMap,
+}
+
+/// Where CA certificates are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CaSource {
+    /// `VAULT_CACERT`: a file.
+    File(PathBuf),
+    /// `VAULT_CACERT_BYTES`: the PEM text.
+    Text(Secret),
+    /// `VAULT_CAPATH`: all files of a folder.
+    Folder(PathBuf),
+}
+
+impl Settings {
+    /// How Vault servers are reached. Files are read each time: they are rotated.
+    async fn exchange_options(&self) -> Result<ExchangeOptions, CredentialError> {
+        let ca = match &self.ca {
+            None => None,
+            Some(CaSource::Text(text)) => Some(text.clone()),
+            Some(CaSource::File(file)) => Some(named("VAULT_CACERT", file, credential_file::read(file).await)?),
+            Some(CaSource::Folder(folder)) => {
+                Some(named("VAULT_CAPATH", folder, credential_file::read_folder(folder).await)?)
+            }
+        };
+        let identity = match &self.client_certificate {
+            None => None,
+            Some((certificate, key)) => Some((
+                named("VAULT_CLIENT_CERT", certificate, credential_file::read(certificate).await)?,
+                named("VAULT_CLIENT_KEY", key, credential_file::read(key).await)?,
+            )),
+        };
+        Ok(ExchangeOptions { ca, identity, skip_verify: self.skip_verify, timeout: self.timeout })
+    }
+}
+
+/// What was read, or an error that names the variable.
+fn named(variable: &str, path: &Path, read: Result<String, String>) -> Result<Secret, CredentialError> {
+    read.map(Secret::new).map_err(|problem| CredentialError::Unreadable {
+        what: format!("{}, which {variable} of the operator names,", path.display()),
+        problem,
+    })
 }
 
 /// A Vault server that one authentication object names.
@@ -41,6 +92,8 @@ struct Server<'a> {
     exchange: &'a Exchange,
     address: &'a str,
     namespace: Option<&'a str>,
+    headers: &'a HeaderMap,
+    options: ExchangeOptions,
     place: String,
 }
 
@@ -52,10 +105,20 @@ impl Resolution<'_> {
         found: &mut Found,
     ) {
         let credentials = self.credentials;
+        let settings = &credentials.settings.vault;
+        let options = match settings.exchange_options().await {
+            Ok(options) => options,
+            Err(problem) => {
+                self.refresh_after(AGAIN);
+                return found.note(problem);
+            }
+        };
         let server = Server {
             exchange: &credentials.exchange,
             address: vault.address.trim_end_matches('/'),
-            namespace: vault.namespace.as_deref().or(credentials.settings.vault.namespace.as_deref()),
+            namespace: vault.namespace.as_deref().or(settings.namespace.as_deref()),
+            headers: &settings.headers,
+            options,
             place: authentication.place("hashiCorpVault"),
         };
         if let Err(problem) = server.check(&credentials.settings.outbound_filter.hashi_corp_vault) {
@@ -219,7 +282,7 @@ impl Server<'_> {
         })?;
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let url = format!("{}/v1/{}", self.address, path.trim_start_matches('/'));
-        let body = match self.exchange.send(method, &url, headers, body.into()).await {
+        let body = match self.exchange.send(method, &url, headers, body.into(), &self.options).await {
             Ok(body) => body,
             Err(ExchangeError::Address(problem)) => {
                 return Err(wrong(format!("names an address that, with {path:?}, {problem}"), "correct it"));
@@ -239,7 +302,7 @@ impl Server<'_> {
     }
 
     fn headers(&self, token: Option<&Secret>) -> Option<HeaderMap> {
-        let mut headers = HeaderMap::new();
+        let mut headers = self.headers.clone();
         headers.insert("X-Vault-Request", HeaderValue::from_static("true"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(namespace) = self.namespace.filter(|namespace| !namespace.is_empty()) {

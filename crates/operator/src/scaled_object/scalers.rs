@@ -81,6 +81,7 @@ impl Reconciler {
                 let note = format!("Scaler {} is built", trigger.trigger_type);
                 self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, &note).await;
                 self.report_unexpected_parameters(object, trigger.index).await;
+                self.report_absent_credentials(object, trigger).await;
             }
             (Ok(_), _) => {}
             (Err(error), Some(old)) if old.scaler.as_ref().err() == Some(error) => {}
@@ -88,6 +89,15 @@ impl Reconciler {
             (Err(error), _) => {
                 self.events.publish(object, EventType::Warning, events::SCALER_FAILED, &error.to_string()).await;
             }
+        }
+    }
+
+    /// Publishes an event for each credential that does not exist, and that the trigger did not need to be built.
+    async fn report_absent_credentials(&self, object: &ScaledObject, trigger: &CachedTrigger) {
+        for absent in &trigger.credentials.absent {
+            let note = format!("trigger {} ({}) was built without it: {absent}", trigger.index, trigger.trigger_type);
+            warn!(note, "a credential does not exist");
+            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note).await;
         }
     }
 

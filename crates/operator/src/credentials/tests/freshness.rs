@@ -94,6 +94,29 @@ async fn a_rotated_secret_enqueues_its_users_and_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_a_trigger_does_not_need_may_be_absent_and_is_used_once_it_exists() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("old"));
+    let shared = json!([
+        { "parameter": "bearerToken", "name": "creds", "key": "token" },
+        { "parameter": "ca", "name": "creds", "key": "ca.crt" },
+    ]);
+    rig.cluster.apply(&format!("{AUTHS}/prom"), auth(json!({ "secretTargetRef": shared })));
+    let first = rig.build(&bearer(), None).await;
+    assert!(is_built(&first));
+    let absent: Vec<String> = first.triggers[0].credentials.absent.iter().map(ToString::to_string).collect();
+    assert_eq!(absent.len(), 1, "{absent:?}");
+    assert!(absent[0].starts_with("Secret shop/creds has no key \"ca.crt\""), "{absent:?}");
+    let mut whole = secret("old");
+    whole["data"]["ca.crt"] = json!("bm90IGEgY2VydGlmaWNhdGU=");
+    rig.cluster.apply(&format!("{SECRETS}/creds"), whole);
+    rig.until_enqueued().await;
+    let second = rig.build(&bearer(), Some(&first)).await;
+    assert!(second.triggers[0].credentials.absent.is_empty());
+    assert!(second.triggers[0].scaler.is_err(), "it is used, and no certificate");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_missing_secret_is_reported_and_its_creation_is_noticed() {
     let rig = Rig::new();
     let scalers = rig.build(&bearer(), None).await;

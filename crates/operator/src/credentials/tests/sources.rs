@@ -6,7 +6,7 @@ use super::*;
 use crate::test_cluster::token;
 use kedge_cluster::{NamespacedName, TargetKind};
 
-/// The parameters and variables that come out, as `name=value`, or the problems.
+/// The parameters and variables that come out, as `name=value`, or the problems, what is absent included.
 async fn resolve(cluster: &TestCluster, settings: Settings, object: &ScaledObject) -> Result<Vec<String>, String> {
     resolve_for(&target(), cluster, settings, object).await
 }
@@ -19,8 +19,11 @@ async fn resolve_for(
 ) -> Result<Vec<String>, String> {
     let (credentials, _queue) = credentials(cluster, settings);
     let resolved = credentials.begin(&object.into(), target).resolve(&object.spec.triggers[0]).await;
-    let resolved =
-        resolved.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let lines = |problems: &[CredentialError]| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let resolved = resolved.map_err(|problems| lines(&problems))?;
+    if !resolved.absent.is_empty() {
+        return Err(lines(&resolved.absent));
+    }
     let names = ["bearerToken", "username", "password", "clientSecret", "clientID", "awsRoleArn"];
     let shown = |name: &&str| resolved.auth.get(name).map(|value| format!("{name}={}", value.reveal()));
     let variables = ["TOKEN", "QUERY"].into_iter();

@@ -241,7 +241,7 @@ async fn the_operators_tokens_reach_no_vault_that_the_administrator_does_not_all
     };
     let filtered = |mode| Settings { outbound_filter: listed(mode, "https://vault.example"), ..settings() };
     let with_variable = Settings {
-        vault: super::super::vault::Settings { token: Some(Secret::new("t0p")), namespace: None },
+        vault: super::super::vault::Settings { token: Some(Secret::new("t0p")), ..Default::default() },
         ..settings()
     };
     let open = OutboundPolicy::default;
