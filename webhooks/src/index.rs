@@ -16,7 +16,7 @@ use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch as flag;
 
-use crate::neighbours::{Container, Hpa, Neighbours, OtherScaledObject, ResourceSet, Workload, WorkloadKind};
+use crate::neighbours::{Hpa, Neighbours, OtherScaledObject, PodResources, ResourceSet, Workload, WorkloadKind};
 use crate::rules::resource_requests::workload_to_check;
 use objects::{
     HpaEntry, LimitRangeEntry, ScaledObjectEntry, Watched, WatchedHpa, WatchedLimitRange, WatchedScaledObject,
@@ -91,9 +91,9 @@ impl Index {
         read(&self.hpas).find_by_key(namespace, TARGET, target).into_iter().map(|(name, hpa)| hpa.hpa(name)).collect()
     }
 
-    /// The containers of a workload, if the index has it.
-    pub fn containers(&self, kind: WorkloadKind, namespace: &str, name: &str) -> Option<Vec<Container>> {
-        read(self.workloads(kind)).get(namespace, name).map(|workload| workload.0.to_vec())
+    /// What the pods of a workload request, if the index has it.
+    pub fn pod_resources(&self, kind: WorkloadKind, namespace: &str, name: &str) -> Option<PodResources> {
+        read(self.workloads(kind)).get(namespace, name).map(|workload| workload.0.clone())
     }
 
     /// The default requests of containers in the namespace.
@@ -107,13 +107,13 @@ impl Index {
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let target = object.spec.scale_target_ref.name.as_str();
-        let containers = workload_to_check(&object.spec).and_then(|kind| self.containers(kind, namespace, target));
+        let resources = workload_to_check(&object.spec).and_then(|kind| self.pod_resources(kind, namespace, target));
         Neighbours {
             unserved: Vec::new(),
             same_target: self.same_target(namespace, target, name),
             same_hpa: self.same_hpa(namespace, &hpa_name(object), name),
             hpas: self.hpas(namespace, target),
-            workload: containers.map_or(Workload::Unknown, Workload::Containers),
+            workload: resources.map_or(Workload::Unknown, Workload::Found),
             defaults: self.defaults(namespace),
         }
     }

@@ -8,7 +8,7 @@ use kube::Client;
 use kube::core::Request;
 
 use crate::index::objects::WatchedWorkload;
-use crate::neighbours::{Container, WorkloadKind};
+use crate::neighbours::{PodResources, WorkloadKind};
 
 /// A pending lookup.
 pub type Lookup<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
@@ -24,13 +24,13 @@ pub struct Failure {
 
 /// The lookups that rules may need.
 pub trait Lookups: Send + Sync {
-    /// The containers of a workload, if it exists.
-    fn containers<'a>(
+    /// What the pods of a workload request, if it exists.
+    fn pod_resources<'a>(
         &'a self,
         kind: WorkloadKind,
         namespace: &'a str,
         name: &'a str,
-    ) -> Lookup<'a, Option<Vec<Container>>>;
+    ) -> Lookup<'a, Option<PodResources>>;
 
     /// Whether the cluster serves a kind.
     fn serves<'a>(&'a self, api_version: &'a str, kind: &'a str) -> Lookup<'a, Served>;
@@ -60,11 +60,11 @@ impl KubeLookups {
         kind: WorkloadKind,
         namespace: &str,
         name: &str,
-    ) -> Result<Option<Vec<Container>>, kube::Error> {
+    ) -> Result<Option<PodResources>, kube::Error> {
         let path = format!("/apis/apps/v1/namespaces/{namespace}/{}", kind.resource());
         let request = Request::new(path).get(name, &Default::default()).map_err(kube::Error::BuildRequest)?;
         match self.client.request::<WatchedWorkload>(request).await {
-            Ok(workload) => Ok(Some(workload.containers())),
+            Ok(workload) => Ok(Some(workload.pod_resources())),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error),
         }
@@ -72,12 +72,12 @@ impl KubeLookups {
 }
 
 impl Lookups for KubeLookups {
-    fn containers<'a>(
+    fn pod_resources<'a>(
         &'a self,
         kind: WorkloadKind,
         namespace: &'a str,
         name: &'a str,
-    ) -> Lookup<'a, Option<Vec<Container>>> {
+    ) -> Lookup<'a, Option<PodResources>> {
         Box::pin(async move { self.fetch(kind, namespace, name).await.map_err(|error| Failure::from_kube(&error)) })
     }
 

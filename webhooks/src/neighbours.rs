@@ -123,6 +123,14 @@ pub struct Container {
     pub requests: ResourceSet,
 }
 
+/// What the pods of a workload request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodResources {
+    /// Of the pod as a whole.
+    pub pod: ResourceSet,
+    pub containers: Box<[Container]>,
+}
+
 /// What is known of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Workload {
@@ -130,7 +138,7 @@ pub enum Workload {
     #[default]
     Unknown,
     Missing,
-    Containers(Vec<Container>),
+    Found(PodResources),
 }
 
 /// All that rules may know. The default is a manifest alone.

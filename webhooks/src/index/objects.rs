@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::table::Entry;
-use crate::neighbours::{ConflictCheck, Container, Hpa, KindName, OtherScaledObject, ResourceSet};
+use crate::neighbours::{ConflictCheck, Container, Hpa, KindName, OtherScaledObject, PodResources, ResourceSet};
 
 /// The metadata of an object.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -201,6 +201,7 @@ struct Template {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct PodSpec {
+    resources: Option<Resources>,
     containers: Vec<WatchedContainer>,
 }
 
@@ -219,20 +220,25 @@ struct Resources {
 }
 
 impl WatchedWorkload {
-    pub fn containers(&self) -> Vec<Container> {
-        let containers = self.spec.template.spec.containers.iter();
-        containers
-            .map(|container| Container { name: container.name.clone(), requests: container.requested() })
-            .collect()
+    pub fn pod_resources(&self) -> PodResources {
+        let pod = &self.spec.template.spec;
+        let containers = pod.containers.iter();
+        PodResources {
+            pod: total(pod.resources.as_ref()),
+            containers: containers
+                .map(|container| Container {
+                    name: container.name.clone(),
+                    requests: total(container.resources.as_ref()),
+                })
+                .collect(),
+        }
     }
 }
 
-impl WatchedContainer {
-    /// A limit counts as a request: it is the default of the request.
-    fn requested(&self) -> ResourceSet {
-        let lists = self.resources.iter().flat_map(|resources| [&resources.requests, &resources.limits]);
-        lists.flatten().map(requested).fold(ResourceSet::default(), ResourceSet::union)
-    }
+/// What is requested. A limit counts as a request: it is the default of the request.
+fn total(resources: Option<&Resources>) -> ResourceSet {
+    let lists = resources.into_iter().flat_map(|resources| [&resources.requests, &resources.limits]);
+    lists.flatten().map(requested).fold(ResourceSet::default(), ResourceSet::union)
 }
 
 /// The resources whose quantity is above zero.
@@ -246,15 +252,12 @@ fn requested(list: &BTreeMap<String, Value>) -> ResourceSet {
 }
 
 fn is_above_zero(text: &str) -> bool {
-    Quantity::parse(text).is_ok_and(|quantity| {
-        let text = quantity.canonical();
-        !text.starts_with('-') && text.chars().any(|letter| ('1'..='9').contains(&letter))
-    })
+    Quantity::parse(text).is_ok_and(|quantity| quantity.is_positive())
 }
 
 /// The entry of a workload.
 #[derive(Clone, Debug)]
-pub struct WorkloadEntry(pub Box<[Container]>);
+pub struct WorkloadEntry(pub PodResources);
 
 impl Entry for WorkloadEntry {
     fn keys(&self) -> [Option<&str>; 2] {
@@ -270,7 +273,7 @@ impl Watched for WatchedWorkload {
     }
 
     fn entry(&self) -> WorkloadEntry {
-        WorkloadEntry(self.containers().into())
+        WorkloadEntry(self.pod_resources())
     }
 }
 
@@ -344,7 +347,13 @@ mod tests {
                 "spec": { "template": { "spec": { "containers": [{ "name": "main", "resources": resources }] } } },
             }))
             .unwrap();
-            assert_eq!(workload.containers()[0].requests.has(Resource::Cpu), expected, "{name}");
+            assert_eq!(workload.pod_resources().containers[0].requests.has(Resource::Cpu), expected, "{name}");
+            let of_pod: WatchedWorkload = serde_json::from_value(json!({
+                "metadata": { "namespace": "n", "name": "web" },
+                "spec": { "template": { "spec": { "containers": [{ "name": "main" }], "resources": resources } } },
+            }))
+            .unwrap();
+            assert_eq!(of_pod.pod_resources().pod.has(Resource::Cpu), expected, "{name}, of the pod");
         }
     }
 

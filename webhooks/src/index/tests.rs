@@ -83,9 +83,9 @@ async fn watches_fill_an_index_of(namespaces: Vec<String>) {
     assert!(!index.has_synced());
     let watching = tokio::spawn(index.clone().watch(client));
     assert!(index.wait_until_synced_within(Duration::from_secs(60)).await);
-    let containers = index.containers(WorkloadKind::Deployment, "default", "web").unwrap();
+    let containers = index.pod_resources(WorkloadKind::Deployment, "default", "web").unwrap().containers;
     assert!(containers[0].requests.has(Resource::Cpu) && !containers[0].requests.has(Resource::Memory));
-    assert_eq!(index.containers(WorkloadKind::StatefulSet, "default", "web"), None);
+    assert_eq!(index.pod_resources(WorkloadKind::StatefulSet, "default", "web"), None);
     let hpas = index.hpas("default", "web");
     assert_eq!(
         (&*hpas[0].name, &hpas[0].kind, hpas[0].conflict_check),

@@ -5,7 +5,7 @@ use kedge_api::trigger::Trigger;
 use kedge_core::trigger_class::Resource;
 
 use super::trigger::{resource_of, trigger_path};
-use crate::neighbours::{Container, KindName, Neighbours, Workload, WorkloadKind};
+use crate::neighbours::{Container, KindName, Neighbours, PodResources, Workload, WorkloadKind};
 use crate::violation::{FieldPath, Rule, Severity, Violation};
 
 pub static MISSING_TARGET: Rule = Rule {
@@ -18,7 +18,7 @@ pub static MISSING_TARGET: Rule = Rule {
 pub static MISSING_RESOURCE_REQUEST: Rule = Rule {
     id: "missing-resource-request",
     severity: Severity::Error,
-    about: "there is a cpu or memory trigger, but a container has no request for that resource, and no LimitRange sets a default",
+    about: "there is a cpu or memory trigger, but neither the pod nor a container requests that resource, and no LimitRange sets a default",
     counted_as: Some("missing-requests"),
 };
 
@@ -41,7 +41,7 @@ pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Violation>
     let mut violations = match &neighbours.workload {
         Workload::Unknown => Vec::new(),
         Workload::Missing => return vec![missing_target(spec, kind)],
-        Workload::Containers(containers) => check_containers(spec, containers, neighbours),
+        Workload::Found(resources) => check_requests(spec, resources, neighbours),
     };
     let min = spec.min_replica_count.unwrap_or(0);
     if min <= 0 && spec.triggers.iter().all(|trigger| resource_of(trigger).is_some()) {
@@ -61,12 +61,16 @@ fn missing_target(spec: &ScaledObjectSpec, kind: WorkloadKind) -> Violation {
     Violation::new(&MISSING_TARGET, FieldPath::new("spec.scaleTargetRef.name"), problem, remedy)
 }
 
-fn check_containers(spec: &ScaledObjectSpec, containers: &[Container], neighbours: &Neighbours) -> Vec<Violation> {
+fn check_requests(spec: &ScaledObjectSpec, resources: &PodResources, neighbours: &Neighbours) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (index, trigger) in spec.triggers.iter().enumerate() {
         let Some(resource) = resource_of(trigger) else { continue };
+        // KEDA: a metric of one container needs that container's own request.
+        if container_name(trigger).is_none() && resources.pod.has(resource) {
+            continue;
+        }
         let lacks = |container: &&Container| !container.requests.has(resource) && !neighbours.defaults.has(resource);
-        let lacking = containers.iter().filter(|container| measures(trigger, container)).filter(lacks);
+        let lacking = resources.containers.iter().filter(|container| measures(trigger, container)).filter(lacks);
         violations.extend(lacking.map(|container| missing_request(index, resource, container)));
     }
     violations
@@ -75,8 +79,13 @@ fn check_containers(spec: &ScaledObjectSpec, containers: &[Container], neighbour
 /// Whether a trigger measures a container.
 // KEDA: admits a containerName that no container has.
 fn measures(trigger: &Trigger, container: &Container) -> bool {
+    container_name(trigger).is_none_or(|name| *name == *container.name)
+}
+
+/// The container that a trigger names.
+fn container_name(trigger: &Trigger) -> Option<&str> {
     let named = trigger.metadata.get(kedge_scalers::CONTAINER_NAME.name).filter(|name| !name.is_empty());
-    named.is_none_or(|name| **name == *container.name)
+    named.map(String::as_str)
 }
 
 fn missing_request(index: usize, resource: Resource, container: &Container) -> Violation {

@@ -29,6 +29,13 @@ fn prometheus_json() -> Value {
     json!({ "type": "prometheus", "metadata": metadata })
 }
 
+/// A trigger with a name, for formulas.
+fn load() -> Value {
+    let mut trigger = prometheus_json();
+    trigger["name"] = json!("load");
+    trigger
+}
+
 fn cpu_json() -> Value {
     json!({ "type": "cpu", "metricType": "Utilization", "metadata": { "value": "50" } })
 }

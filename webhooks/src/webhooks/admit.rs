@@ -119,12 +119,12 @@ impl Webhooks {
         Ok(neighbours)
     }
 
-    /// The containers of a target that the index does not have: it may have been created a moment ago.
+    /// The requests of a target that the index does not have: it may have been created a moment ago.
     async fn fetch_workload(&self, object: &ScaledObject) -> Result<Workload, Failure> {
         let Some(kind) = resource_requests::workload_to_check(&object.spec) else { return Ok(Workload::Unknown) };
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let found = self.lookups.containers(kind, namespace, &object.spec.scale_target_ref.name).await?;
-        Ok(found.map_or(Workload::Missing, Workload::Containers))
+        let found = self.lookups.pod_resources(kind, namespace, &object.spec.scale_target_ref.name).await?;
+        Ok(found.map_or(Workload::Missing, Workload::Found))
     }
 
     /// The kinds that the cluster does not serve: of the target, and of HPAs for targets of that name.

@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::lookups::{Lookup, Served};
-use crate::neighbours::{Container, ResourceSet, WorkloadKind};
+use crate::neighbours::{Container, PodResources, ResourceSet, WorkloadKind};
 
 /// A cluster with a Deployment `live` that the index does not have, without the kind `Ghost`, where the kind `Broken` panics.
 struct Cluster;
 
 impl Lookups for Cluster {
-    fn containers<'a>(&'a self, _: WorkloadKind, _: &'a str, name: &'a str) -> Lookup<'a, Option<Vec<Container>>> {
+    fn pod_resources<'a>(&'a self, _: WorkloadKind, _: &'a str, name: &'a str) -> Lookup<'a, Option<PodResources>> {
         let main = Container { name: "main".into(), requests: ResourceSet::default().with(Resource::Cpu) };
         let found = match name {
-            "live" => Ok(Some(vec![main])),
+            "live" => Ok(Some(PodResources { containers: [main].into(), ..PodResources::default() })),
             "forbidden" => Err(Failure { code: 403, reason: "Forbidden".into(), message: "not for you".into() }),
             _ => Ok(None),
         };

@@ -3,7 +3,9 @@
 use kedge_core::trigger_class::Resource;
 
 use super::*;
-use crate::neighbours::{ConflictCheck, Container, Hpa, KindName, OtherScaledObject, ResourceSet, Workload};
+use crate::neighbours::{
+    ConflictCheck, Container, Hpa, KindName, OtherScaledObject, PodResources, ResourceSet, Workload,
+};
 
 fn deployment() -> KindName {
     KindName::from_reference(None, None)
@@ -110,6 +112,14 @@ fn a_manifest_is_judged_by_itself() {
         (
             "an interval for the cache",
             json!({ "minReplicaCount": 1, "pollingInterval": 9, "triggers": [cached(prometheus_json())] }),
+            &[],
+        ),
+        (
+            "an interval for a formula",
+            json!({
+                "minReplicaCount": 1, "pollingInterval": 9, "triggers": [load()],
+                "advanced": { "scalingModifiers": { "formula": "load + 1", "target": "1" } },
+            }),
             &[],
         ),
         (
@@ -253,9 +263,13 @@ fn containers_must_request_what_they_are_scaled_by() {
     let cpu = || ResourceSet::default().with(Resource::Cpu);
     let container = |name: &str, requests: ResourceSet| Container { name: name.into(), requests };
     let with = |containers: Vec<Container>, defaults: ResourceSet| Neighbours {
-        workload: Workload::Containers(containers),
+        workload: Workload::Found(PodResources { containers: containers.into(), ..PodResources::default() }),
         defaults,
         ..Neighbours::default()
+    };
+    let of_pod = |pod: ResourceSet| {
+        let containers = [container("main", ResourceSet::default())].into();
+        Neighbours { workload: Workload::Found(PodResources { pod, containers }), ..Neighbours::default() }
     };
     let of = |name: &str| {
         let mut trigger = cpu_json();
@@ -264,7 +278,11 @@ fn containers_must_request_what_they_are_scaled_by() {
     };
     let all = || object(json!({ "minReplicaCount": 1, "triggers": [cpu_json()] }));
     let two = || vec![container("main", cpu()), container("proxy", ResourceSet::default())];
-    let rows: [(&str, ScaledObject, Neighbours, &[&str]); 9] = [
+    let memory = || ResourceSet::default().with(Resource::Memory);
+    let rows: [(&str, ScaledObject, Neighbours, &[&str]); 12] = [
+        ("the pod has it", all(), of_pod(cpu()), &[]),
+        ("the pod has the other", all(), of_pod(memory()), &["missing-resource-request"]),
+        ("the pod has it, but a container is named", of("main"), of_pod(cpu()), &["missing-resource-request"]),
         ("all have it", all(), with(vec![container("main", cpu())], ResourceSet::default()), &[]),
         ("one has not", all(), with(two(), ResourceSet::default()), &["missing-resource-request"]),
         ("the namespace gives it", all(), with(two(), cpu()), &[]),
