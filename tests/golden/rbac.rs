@@ -54,16 +54,16 @@ fn invalid_input_is_reported_and_fails() {
         ("kind: Secret\n", "there is no ScaledObject in the files"),
         (
             "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\n",
-            "ScaledObject web cannot be read",
+            "ScaledObject web: spec: Required value; write it",
         ),
     ];
     for (input, expected) in rows {
         let mut command = Command::new(programs::kedge());
-        command.args(["rbac", "--from", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(["rbac", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{input}");
+        assert_eq!(output.status.code(), Some(2), "{input}");
         let error = text(output.stderr);
         assert!(error.contains(expected), "{error}");
     }

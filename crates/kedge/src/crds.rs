@@ -1,11 +1,12 @@
 //! `kedge crds`: the CRDs, on standard output or as files.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use kedge_api::crd;
+
+use crate::outcome::{self, Outcome};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -14,16 +15,12 @@ pub(crate) struct Args {
     out_dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     match &args.out_dir {
-        Some(folder) => write_files(folder),
-        None => print(),
+        Some(folder) => write_files(folder)?,
+        None => outcome::print(&crd::all().iter().map(crd::render_yaml).collect::<String>())?,
     }
-}
-
-fn print() -> anyhow::Result<()> {
-    let all: String = crd::all().iter().map(crd::render_yaml).collect();
-    std::io::stdout().write_all(all.as_bytes()).context("cannot write to standard output")
+    Ok(Outcome::Clear)
 }
 
 fn write_files(folder: &PathBuf) -> anyhow::Result<()> {

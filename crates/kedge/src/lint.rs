@@ -11,11 +11,8 @@ mod report;
 mod sarif;
 mod text;
 
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use kedge_webhooks::violation::{Severity, Violation};
 
@@ -23,15 +20,20 @@ use crate::manifests::document::Document;
 use crate::manifests::files::{File, read_all};
 use crate::manifests::stream::UnreadableDocument;
 use crate::manifests::{name_of, with_large_stack};
+use crate::outcome::{self, Outcome};
 use crate::validation::rules::{self, NamedRule};
-use crate::validation::{ValidationContext, Validator, duplicates};
-use report::{Diagnostic, Report};
+use crate::validation::{QUOTE_IT, ValidationContext, Validator, duplicates, quote_remedy};
+use report::{Diagnostic, Report, number};
+
+/// Why a run that checked nothing fails: in a pipe, the command before it may have failed.
+const NOTHING_CHECKED: &str =
+    "nothing was checked: there is no object of keda.sh (if that is expected, give --allow-empty)";
 
 const EXAMPLES: &str = "\
 Exit codes:
   0  no violation that --fail-on names
   1  a violation that --fail-on names
-  2  a file could not be read; the others were checked
+  2  a file could not be read, or no file has an object of KEDA; the others were checked
 
 Examples:
   kedge lint worker.yaml
@@ -44,13 +46,17 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Check these YAML files, folders of YAML files, or - for standard input
+    /// Check these YAML or JSON files, folders of such files, or - for standard input
     #[arg(required_unless_present = "rules")]
     files: Vec<PathBuf>,
 
     /// Ignore these rules, by id; repeat the flag, or separate the ids by commas
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rules::parse)]
     ignore: Vec<NamedRule>,
+
+    /// Do not fail where the files have no object of KEDA
+    #[arg(long)]
+    allow_empty: bool,
 
     /// List all rules and exit
     #[arg(long, conflicts_with = "files")]
@@ -81,21 +87,13 @@ enum FailOn {
     Never,
 }
 
-pub(crate) fn run(args: &Args) -> ExitCode {
-    match with_large_stack(|| lint(args)) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    with_large_stack(|| lint(args))
 }
 
-fn lint(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+fn lint(args: &Args) -> anyhow::Result<Outcome> {
     if args.rules {
-        out.write_all(rules::text().as_bytes()).context("cannot write the rules")?;
-        return Ok(ExitCode::SUCCESS);
+        return outcome::print(&rules::text()).map(|()| Outcome::Clear);
     }
     for NamedRule { rule, former_id } in &args.ignore {
         if let Some(former) = former_id {
@@ -104,20 +102,21 @@ fn lint(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let (files, failures) = read_all(&args.files);
     let mut report = validate_all(&ValidationContext::new(), &files);
+    report.failures = failures.iter().map(|failure| format!("{failure:#}")).collect();
+    if report.is_empty() && !args.allow_empty {
+        report.failures.push(format!("{NOTHING_CHECKED} in {}", number(report.files, "file")));
+    }
     report.diagnostics.retain(|diagnostic| args.ignore.iter().all(|ignored| ignored.rule != diagnostic.rule));
-    let written = match args.format {
-        Format::Text => text::write(&report, &mut out),
-        Format::Json => json::write(&report, &mut out),
-        Format::Sarif => sarif::write(&report, &mut out),
-        Format::Github => github::write(&report, &mut out),
-    };
-    written.and_then(|()| out.flush()).context("cannot write the report")?;
-    failures.iter().for_each(|failure| eprintln!("error: {failure:#}"));
-    Ok(match (failures.is_empty(), fails(&report, args.fail_on)) {
-        (false, _) => ExitCode::from(2),
-        (true, true) => ExitCode::FAILURE,
-        (true, false) => ExitCode::SUCCESS,
-    })
+    outcome::write(|out| match args.format {
+        Format::Text => text::write(&report, out),
+        Format::Json => json::write(&report, out),
+        Format::Sarif => sarif::write(&report, out),
+        Format::Github => github::write(&report, out),
+    })?;
+    match report.failures.as_slice() {
+        [] => Ok(Outcome::from_findings(fails(&report, args.fail_on))),
+        failures => Err(anyhow::anyhow!("{}", failures.join("\nerror: "))),
+    }
 }
 
 fn fails(report: &Report, fail_on: FailOn) -> bool {
@@ -151,6 +150,7 @@ fn validate_all(context: &ValidationContext, files: &[File]) -> Report {
 }
 
 fn diagnostic(file: &File, document: &Document, violation: Violation) -> Diagnostic {
+    let violation = as_written(document, violation);
     Diagnostic {
         file: file.name.clone(),
         position: document.position(&violation.path),
@@ -160,6 +160,16 @@ fn diagnostic(file: &File, document: &Document, violation: Violation) -> Diagnos
         // Some messages of KEDA have several lines.
         problem: violation.problem.replace('\n', ": "),
         remedy: violation.remedy,
+    }
+}
+
+/// A remedy that quotes a value quotes it as it is written: `010` and `no` are other values for YAML.
+fn as_written(document: &Document, violation: Violation) -> Violation {
+    match document.written(&violation.path) {
+        Some(written) if violation.remedy.starts_with(QUOTE_IT) => {
+            Violation { remedy: quote_remedy(written), ..violation }
+        }
+        _ => violation,
     }
 }
 

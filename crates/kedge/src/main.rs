@@ -6,6 +6,7 @@
 //! | `admission` | the server of the admission webhooks |
 //! | `connect` | the client of a cluster |
 //! | `manifests` | YAML files as objects with positions |
+//! | `outcome` | exit codes, and standard output |
 //! | `process` | logging, signals, listeners, probes and metrics of long-running commands |
 //! | `settings` | flags and variables of long-running commands |
 //! | `validation` | schema, admission rules and advice without a cluster |
@@ -17,6 +18,7 @@ mod lint;
 mod manifests;
 mod migrate;
 mod operator;
+mod outcome;
 mod process;
 mod rbac;
 mod reference;
@@ -29,7 +31,9 @@ mod webhooks;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use outcome::exit_code;
 
 /// Event-driven autoscaling for Kubernetes, for the manifests that KEDA users have today.
 #[derive(Parser)]
@@ -68,16 +72,21 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+        Command::Lint(args) => lint::run(&args),
+        Command::Migrate(args) => migrate::run(&args),
         Command::Rbac(args) => rbac::run(&args),
-        Command::Simulate(args) => simulate::run(&args),
-        Command::Operator(flags) => operator::run(&flags, &operator::Environment::collect()),
-        Command::Webhooks(flags) => webhooks::run(&flags, &operator::Environment::collect()),
+        Command::Reference(args) => reference::run(&args, &mut Cli::command()),
         Command::Registration(args) => webhook_configuration::run(&args),
-        Command::Reference(args) => reference::run(&args),
-        Command::Scaler(args) => return scaler::run(&args),
-        Command::Lint(args) => return lint::run(&args),
-        Command::Migrate(args) => return migrate::run(&args),
+        Command::Scaler(args) => scaler::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Operator(flags) => return long_running(operator::run(&flags, &operator::Environment::collect())),
+        Command::Webhooks(flags) => return long_running(webhooks::run(&flags, &operator::Environment::collect())),
     };
+    exit_code(done)
+}
+
+/// The exit code of a command that runs until it is stopped.
+fn long_running(done: anyhow::Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

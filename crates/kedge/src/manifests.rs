@@ -14,6 +14,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+pub(crate) use files::LocatedDocument;
+
 /// The stack for the deepest document that is parsed, several times over: an unoptimised parser takes about 40 KiB per level.
 const STACK_BYTES: usize = 32 << 20;
 
@@ -26,9 +28,9 @@ pub(crate) fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// All objects of files, folders or standard input. Fails if any document cannot be parsed.
-pub(crate) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
-    with_large_stack(|| files::read_objects(paths))
+/// All documents of files, folders or standard input. Fails if any of them cannot be parsed.
+pub(crate) fn read_documents(paths: &[PathBuf]) -> anyhow::Result<Vec<LocatedDocument>> {
+    with_large_stack(|| files::read_documents(paths))
 }
 
 /// The kind, the namespace if the object has one, and the name.

@@ -26,7 +26,7 @@ mod snapshot;
 mod survey;
 mod target;
 
-use std::process::ExitCode;
+use crate::outcome::Outcome;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -42,7 +42,7 @@ enum Command {
     Prepare(prepare::Args),
 }
 
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Command::Check(args) => check::run(args),
         Command::Prepare(args) => prepare::run(args),

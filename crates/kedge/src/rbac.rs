@@ -16,29 +16,35 @@ mod operator;
 mod render;
 mod rules;
 
-use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
-
 use crate::manifests;
+use crate::outcome::{self, Outcome};
 use input::Input;
 use operator::{Certificates, Operator, Webhooks};
 
 const EXAMPLES: &str = "\
 What the files do not determine is printed on standard error, and the roles do not include it.
 
+Exit codes:
+  0  the roles are printed
+  2  a file could not be read, or no file has a ScaledObject
+
 Examples:
-  kedge rbac --from shop/ | kubectl apply -f -
-  helm template shop ./chart | kedge rbac --from - --namespace shop
+  kedge rbac shop/ | kubectl apply -f -
+  helm template shop ./chart | kedge rbac - --namespace shop
   helm install keda config/helm/kedge --namespace keda --set rbac.create=false --set webhooks.enabled=false \\
     --set watchNamespace=shop";
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Read ScaledObjects and their related objects from these YAML files, folders, or - for standard input
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    /// Read ScaledObjects and their related objects from these YAML or JSON files, folders of such files, or - for standard input
+    #[arg(required_unless_present = "from")]
+    files: Vec<PathBuf>,
+
+    /// As FILES
+    #[arg(long, value_name = "FILE", num_args = 1.., hide = true)]
     from: Vec<PathBuf>,
 
     /// Set the namespace of objects that have none
@@ -71,9 +77,10 @@ fn parse_plural(text: &str) -> Result<(String, String), String> {
     Ok((kind.to_owned(), plural.to_owned()))
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let objects = manifests::read_objects(&args.from)?;
-    let input = Input::collect(&objects, &args.namespace, &args.plural)?;
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let files: Vec<PathBuf> = args.files.iter().chain(&args.from).cloned().collect();
+    let documents = manifests::read_documents(&files)?;
+    let input = Input::collect(&documents, &args.namespace, &args.plural)?;
     let operator = Operator {
         account: args.service_account.clone(),
         namespace: args.operator_namespace.clone(),
@@ -84,6 +91,5 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for unknown in &rbac.unknown {
         eprintln!("not known: {unknown}");
     }
-    let text = render::yaml(&rbac, &operator);
-    std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
+    outcome::print(&render::yaml(&rbac, &operator)).map(|()| Outcome::Clear)
 }

@@ -1,5 +1,6 @@
 //! `kedge reference`: the generated pages of docs/reference. Hidden: users read the pages.
 
+mod cli;
 mod metrics;
 mod triggers;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::ValueEnum;
 
+use crate::outcome::{self, Outcome};
 use crate::settings;
 use crate::validation::rules;
 
@@ -26,6 +28,8 @@ pub(crate) struct Args {
 /// A page of `docs/reference`.
 #[derive(Clone, Copy, ValueEnum)]
 enum Page {
+    /// The commands
+    Cli,
     /// Flags and variables of the operator
     Operator,
     /// The rules of `kedge lint`
@@ -36,18 +40,17 @@ enum Page {
     Metrics,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args, commands: &mut clap::Command) -> anyhow::Result<Outcome> {
     let text = match args.page {
+        Page::Cli => cli::render(commands),
         Page::Operator => settings::reference::render(),
         Page::Lint => rules::page(),
         Page::Triggers => triggers::render(),
         Page::Metrics => metrics::render(),
     };
     match &args.out_file {
-        Some(path) => fs::write(path, text).with_context(|| format!("cannot write {}", path.display())),
-        None => {
-            print!("{text}");
-            Ok(())
-        }
+        Some(path) => fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?,
+        None => outcome::print(&text)?,
     }
+    Ok(Outcome::Clear)
 }

@@ -2,7 +2,7 @@
 
 mod check;
 
-use std::process::ExitCode;
+use crate::outcome::Outcome;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -16,7 +16,7 @@ enum Command {
     Check(check::Args),
 }
 
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Command::Check(args) => check::run(args),
     }

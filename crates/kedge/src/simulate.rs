@@ -20,7 +20,6 @@ mod spans;
 mod text;
 mod words;
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -31,6 +30,7 @@ use kedge_core::hpa::render::{TargetKind, render};
 use kedge_core::policy::Policy;
 use kedge_core::simulate::{Plan, Summary, Timing, initial_replicas, simulate};
 
+use crate::outcome::{self, Outcome};
 use load::Shape;
 use report::Report;
 use sources::Sources;
@@ -48,6 +48,10 @@ Loads:
   FILE.csv              rows of time,value; the value holds until the next row. Times are 90s or
                         1h30m after the start, or RFC 3339; `error` is a source that fails
 
+Exit codes:
+  0  the run is printed
+  2  the ScaledObject or the load could not be read, or cannot be simulated
+
 Examples:
   kedge simulate
   kedge simulate worker.yaml --load spike:500@10m+5m --duration 1h
@@ -57,7 +61,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Simulate the ScaledObject of this YAML file; a sample by default
+    /// Simulate the ScaledObject of this YAML or JSON file, folder of such files, or - for standard input; a sample by default
     file: Option<PathBuf>,
 
     /// Choose a ScaledObject by name, if the file has several
@@ -101,9 +105,9 @@ enum Format {
     Json,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let (origin, text) = manifest::read_text(args.file.as_deref())?;
-    let object = manifest::parse(&text, args.name.as_deref()).with_context(|| origin.clone())?;
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (origin, documents) = manifest::read(args.file.as_deref())?;
+    let object = manifest::choose_object(&documents, args.name.as_deref()).with_context(|| origin.clone())?;
     let length = args.hours.or(args.duration).unwrap_or(TimeDelta::hours(24));
     let shape = Shape::parse(&args.load, args.start, length, args.seed).context("--load")?;
     let (load, policy) = (shape.to_string(), Policy::from_spec(&object.spec, object.metadata.annotations.as_ref()));
@@ -126,11 +130,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Format::Text => text::render(&report),
         Format::Json => json::render(&report),
     };
-    match std::io::stdout().write_all(printed.as_bytes()) {
-        // The reader closed the pipe, as in `kedge simulate | head`.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write to standard output"),
-    }
+    outcome::print(&printed).map(|()| Outcome::Clear)
 }
 
 fn target_kind(object: &ScaledObject) -> TargetKind {

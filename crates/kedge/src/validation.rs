@@ -5,12 +5,14 @@
 //! |---|---|
 //! | `validator` | the validator of objects |
 //! | `schema`, `path`, `remedy` | what the API server itself would deny or drop, and the remedy |
+//! | `decode` | objects as typed values |
 //! | `duplicates` | objects that are twice in one file |
 //! | `advice`, `annotations`, `parameters` | the rules that only `kedge lint` has |
 //! | `rules` | all rules by id |
 
 mod advice;
 mod annotations;
+mod decode;
 pub(crate) mod duplicates;
 mod parameters;
 mod path;
@@ -19,4 +21,6 @@ pub(crate) mod rules;
 mod schema;
 mod validator;
 
+pub(crate) use decode::Decoder;
+pub(crate) use remedy::{QUOTE_IT, quote_remedy};
 pub(crate) use validator::{ValidationContext, Validator};

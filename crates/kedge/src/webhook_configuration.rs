@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use kedge_webhooks::webhook_configuration::render_yaml;
 
+use crate::outcome::{self, Outcome};
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Write the object to this file
@@ -13,12 +15,10 @@ pub(crate) struct Args {
     out_file: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     match &args.out_file {
-        Some(path) => fs::write(path, render_yaml()).with_context(|| format!("cannot write {}", path.display())),
-        None => {
-            print!("{}", render_yaml());
-            Ok(())
-        }
+        Some(path) => fs::write(path, render_yaml()).with_context(|| format!("cannot write {}", path.display()))?,
+        None => outcome::print(&render_yaml())?,
     }
+    Ok(Outcome::Clear)
 }

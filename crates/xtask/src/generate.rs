@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     cargo::run(&["run", "--quiet", "--package", "kedge", "--", "crds", "--out-dir", "crds"])?;
     let registration = "webhooks/registration.yaml";
     cargo::run(&["run", "--quiet", "--package", "kedge", "--", "registration", "--out-file", registration])?;
-    for page in ["operator", "lint", "triggers", "metrics"] {
+    for page in ["operator", "lint", "triggers", "metrics", "cli"] {
         let file = format!("docs/reference/{page}.md");
         cargo::run(&["run", "--quiet", "--package", "kedge", "--", "reference", page, "--out-file", &file])?;
     }

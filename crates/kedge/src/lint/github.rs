@@ -21,6 +21,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         )?;
         writeln!(out, "{}", data(&diagnostic.message()))?;
     }
+    for failure in &report.failures {
+        writeln!(out, "::error::{}", data(failure))?;
+    }
     writeln!(out, "{}", report.summary())
 }
 

@@ -17,7 +17,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "warnings": report.count(Severity::Warning),
         "advice": report.count(Severity::Advice),
     });
-    serde_json::to_writer_pretty(&mut *out, &json!({ "remarks": diagnostics, "summary": summary }))?;
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &json!({ "remarks": diagnostics, "failures": report.failures, "summary": summary }),
+    )?;
     writeln!(out)
 }
 

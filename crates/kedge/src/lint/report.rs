@@ -25,6 +25,13 @@ pub(super) struct Report {
     pub(super) files: usize,
     /// The number of validated objects.
     pub(super) objects: usize,
+    /// The files that could not be read, and why.
+    pub(super) failures: Vec<String>,
+}
+
+/// A count with its noun.
+pub(super) fn number(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Diagnostic {
@@ -41,9 +48,13 @@ impl Report {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.rule.severity == severity).count()
     }
 
+    /// Whether there was nothing to check: neither an object nor a document that cannot be parsed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects == 0 && self.diagnostics.is_empty() && self.failures.is_empty()
+    }
+
     /// The counts in one line.
     pub(super) fn summary(&self) -> String {
-        let number = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let advice = match self.count(Severity::Advice) {
             1 => "1 piece of advice".to_owned(),
             count => format!("{count} pieces of advice"),

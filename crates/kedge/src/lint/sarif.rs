@@ -23,10 +23,22 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results }],
+        "runs": [{
+            "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results,
+            "invocations": [invocation(report)],
+        }],
     });
     serde_json::to_writer_pretty(&mut *out, &log)?;
     writeln!(out)
+}
+
+/// Whether every file could be read: a service must not take a report without results for one without violations.
+fn invocation(report: &Report) -> Value {
+    let notification = |failure: &String| json!({ "level": "error", "message": { "text": failure } });
+    json!({
+        "executionSuccessful": report.failures.is_empty(),
+        "toolExecutionNotifications": report.failures.iter().map(notification).collect::<Vec<_>>(),
+    })
 }
 
 fn description(rule: &Rule) -> Value {

@@ -19,7 +19,7 @@ fn workspace(path: &str) -> PathBuf {
 
 /// The YAML files of a folder: name without extension, and what is in it.
 fn yaml_files(folder: &str) -> Vec<(String, Vec<u8>)> {
-    let paths = files::yaml_files(&workspace(folder)).unwrap();
+    let paths = files::manifest_files(&workspace(folder)).unwrap();
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
     paths.iter().map(|path| (name(path), std::fs::read(path).unwrap())).collect()
 }

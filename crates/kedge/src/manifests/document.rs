@@ -22,14 +22,27 @@ pub(crate) struct Position {
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     pub(crate) object: Value,
-    positions: BTreeMap<FieldPath, Position>,
+    fields: BTreeMap<FieldPath, Field>,
+}
+
+/// Where a field is, and how its value is written if it is a number or a boolean.
+#[derive(Clone, Debug)]
+struct Field {
+    position: Position,
+    written: Option<String>,
 }
 
 impl Document {
     /// The position of a field; of a missing field, that of its closest parent.
     pub(crate) fn position(&self, path: &FieldPath) -> Position {
-        let known = |length: usize| self.positions.get(&FieldPath(path.0[..length].to_vec()));
-        (0..=path.0.len()).rev().find_map(known).copied().unwrap_or(Position { line: 1, column: 1 })
+        let known = |length: usize| self.fields.get(&FieldPath(path.0[..length].to_vec()));
+        let field = (0..=path.0.len()).rev().find_map(known);
+        field.map_or(Position { line: 1, column: 1 }, |field| field.position)
+    }
+
+    /// A number or boolean as it is written: the value of `1.50` is 1.5.
+    pub(crate) fn written(&self, path: &FieldPath) -> Option<&str> {
+        self.fields.get(path)?.written.as_deref()
     }
 
     /// The items of a `List`; any other object as it is.
@@ -43,19 +56,50 @@ impl Document {
 
     fn item(&self, index: usize) -> Self {
         let prefix = FieldPath::new("items").index(index).0;
-        let inside = self.positions.iter().filter_map(|(path, position)| {
+        let inside = self.fields.iter().filter_map(|(path, field)| {
             let rest = path.0.strip_prefix(prefix.as_slice())?;
-            Some((FieldPath(rest.to_vec()), *position))
+            Some((FieldPath(rest.to_vec()), field.clone()))
         });
-        Self { object: self.object["items"][index].clone(), positions: inside.collect() }
+        Self { object: self.object["items"][index].clone(), fields: inside.collect() }
     }
 }
 
-/// The objects of one document that begins after `lines_before` lines of its file.
-pub(crate) fn objects(tree: Spanned<Tree>, lines_before: u64) -> Vec<Document> {
-    let mut positions = BTreeMap::from([(FieldPath::default(), position_of(tree.referenced, lines_before))]);
-    let object = tree.value.into_value(&FieldPath::default(), &mut positions, lines_before);
-    Document { object, positions }.unpacked()
+/// The objects of one document: its text, and the number of lines before it in its file.
+pub(crate) fn objects(tree: Spanned<Tree>, text: &str, lines_before: u64) -> Vec<Document> {
+    let mut fields = Fields { lines: text.lines().collect(), lines_before, found: BTreeMap::new() };
+    let root = Field { position: position_of(tree.referenced, lines_before), written: None };
+    fields.found.insert(FieldPath::default(), root);
+    let object = tree.value.into_value(&FieldPath::default(), &mut fields);
+    Document { object, fields: fields.found }.unpacked()
+}
+
+/// The fields of a document that were found so far.
+struct Fields<'t> {
+    lines: Vec<&'t str>,
+    lines_before: u64,
+    found: BTreeMap<FieldPath, Field>,
+}
+
+impl Fields<'_> {
+    /// Records a field: where its name is, or its value where it has none.
+    fn record(&mut self, path: &FieldPath, at: Location, item: &Spanned<Tree>) {
+        let position = position_of(at, self.lines_before);
+        let written = match &item.value {
+            Tree::Plain(Value::Number(_) | Value::Bool(_)) => self.written_at(item.defined),
+            _ => None,
+        };
+        self.found.insert(path.clone(), Field { position, written });
+    }
+
+    /// The number or boolean that is written at this place.
+    fn written_at(&self, location: Location) -> Option<String> {
+        let line = self.lines.get(usize::try_from(location.line().checked_sub(1)?).ok()?)?;
+        let column = usize::try_from(location.column().checked_sub(1)?).ok()?;
+        let (start, _) = line.char_indices().nth(column)?;
+        let written = line[start..].split([',', ']', '}', ' ', '\t']).next().unwrap_or_default();
+        let is_plain = !written.is_empty() && !written.starts_with(['!', '&', '*', '"', '\'']);
+        is_plain.then(|| written.to_owned())
+    }
 }
 
 pub(crate) fn position_of(location: Location, lines_before: u64) -> Position {
@@ -72,22 +116,22 @@ pub(crate) enum Tree {
 
 impl Tree {
     /// The value; the positions of its parts are recorded. The position of a map entry is that of its key.
-    fn into_value(self, path: &FieldPath, positions: &mut BTreeMap<FieldPath, Position>, lines_before: u64) -> Value {
+    fn into_value(self, path: &FieldPath, fields: &mut Fields<'_>) -> Value {
         match self {
             Self::Plain(value) => value,
             Self::List(items) => {
                 let items = items.into_iter().enumerate().map(|(index, item)| {
                     let path = FieldPath(path.0.iter().cloned().chain([Step::Index(index)]).collect());
-                    positions.insert(path.clone(), position_of(item.referenced, lines_before));
-                    item.value.into_value(&path, positions, lines_before)
+                    fields.record(&path, item.referenced, &item);
+                    item.value.into_value(&path, fields)
                 });
                 Value::Array(items.collect())
             }
             Self::Map(entries) => {
                 let entries = entries.into_iter().map(|(key, item)| {
                     let path = FieldPath(path.0.iter().cloned().chain([Step::Key(key.value.clone())]).collect());
-                    positions.insert(path.clone(), position_of(key.referenced, lines_before));
-                    (key.value, item.value.into_value(&path, positions, lines_before))
+                    fields.record(&path, key.referenced, &item);
+                    (key.value, item.value.into_value(&path, fields))
                 });
                 Value::Object(entries.collect::<Map<_, _>>())
             }

@@ -1,11 +1,13 @@
 //! The paths of a command line: files, folders and standard input.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use serde_json::Value;
+use kedge_webhooks::violation::FieldPath;
 
+use super::document::{Document, Position};
 use super::stream::{self, Contents, UnreadableDocument};
 
 /// A file and its documents.
@@ -29,20 +31,43 @@ pub(crate) fn read_all(paths: &[PathBuf]) -> (Vec<File>, Vec<anyhow::Error>) {
     (files, failures)
 }
 
-/// All objects. Fails at the first file or document that cannot be read.
-pub(crate) fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+/// A document, and the file that it is in.
+pub(crate) struct LocatedDocument {
+    pub(crate) file: String,
+    pub(crate) document: Document,
+}
+
+impl LocatedDocument {
+    /// Where a field of it is, as compilers write it.
+    pub(crate) fn place(&self, path: &FieldPath) -> String {
+        let Position { line, column } = self.document.position(path);
+        format!("{}:{line}:{column}", self.file)
+    }
+}
+
+/// All documents. Fails at the first file or document that cannot be read.
+pub(crate) fn read_documents(paths: &[PathBuf]) -> anyhow::Result<Vec<LocatedDocument>> {
     let (files, failures) = read_all(paths);
     if let Some(failure) = failures.into_iter().next() {
         return Err(failure);
     }
-    let mut objects = Vec::new();
-    for File { name, contents } in files {
+    files
+        .into_iter()
+        .map(File::located)
+        .collect::<anyhow::Result<Vec<_>>>()
+        .map(|all| all.into_iter().flatten().collect())
+}
+
+impl File {
+    /// Its documents, or the first that cannot be read.
+    pub(crate) fn located(self) -> anyhow::Result<Vec<LocatedDocument>> {
+        let Self { name, contents } = self;
         if let Some(UnreadableDocument { position, problem, remedy, .. }) = contents.unreadable.first() {
             bail!("{name}:{}:{}: {problem}; {remedy}", position.line, position.column);
         }
-        objects.extend(contents.documents.into_iter().map(|document| document.object));
+        let located = |document| LocatedDocument { file: name.clone(), document };
+        Ok(contents.documents.into_iter().map(located).collect())
     }
-    Ok(objects)
 }
 
 /// The files of a folder; any other path as it is.
@@ -50,27 +75,38 @@ fn files_at(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let files = yaml_files(path)?;
+    let files = manifest_files(path)?;
     if files.is_empty() {
-        bail!("there are no .yaml or .yml files in {}", path.display());
+        bail!("there are no .yaml, .yml or .json manifests in {}", path.display());
     }
     Ok(files)
 }
 
-/// The YAML files of a folder and its subfolders, sorted.
-pub(crate) fn yaml_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The manifests of a folder and its subfolders, sorted. Hidden folders and those of package managers have none.
+pub(crate) fn manifest_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     paths.sort();
     let mut files = Vec::new();
     for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if path.is_dir() {
-            files.extend(yaml_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            let is_of_tool = name.starts_with('.') || name == "node_modules";
+            files.extend(if is_of_tool { Vec::new() } else { manifest_files(&path)? });
+        } else if is_manifest(&path) {
             files.push(path);
         }
     }
     Ok(files)
+}
+
+/// Every YAML file. Of the JSON files of a folder only those that have objects: others are of other tools.
+fn is_manifest(path: &Path) -> bool {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("yaml" | "yml") => true,
+        Some("json") => std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"apiVersion\"")),
+        _ => false,
+    }
 }
 
 fn read_file(path: &Path) -> anyhow::Result<File> {
@@ -83,4 +119,31 @@ fn read_file(path: &Path) -> anyhow::Result<File> {
         (path.display().to_string(), bytes)
     };
     Ok(File { name, contents: stream::parse(&bytes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_the_manifests_of_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let object = r#"{"apiVersion": "keda.sh/v1alpha1"}"#;
+        for (name, text) in [
+            ("b.yaml", ""),
+            ("a/c.yml", ""),
+            ("a/object.json", object),
+            ("package.json", "{}"),
+            ("notes.txt", ""),
+            (".terraform/x.yaml", ""),
+            ("node_modules/x/y.yaml", ""),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = manifest_files(folder.path()).unwrap();
+        let names: Vec<&Path> = found.iter().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("a/c.yml"), Path::new("a/object.json"), Path::new("b.yaml")]);
+    }
 }

@@ -79,7 +79,7 @@ fn parse_piece(piece: &Piece<'_>, duplicates: DuplicateKeyPolicy) -> (Vec<Docume
     let mut bytes = Cursor::new(piece.text.as_bytes());
     for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, options(duplicates)) {
         match read {
-            Ok(tree) => documents.extend(objects(tree, piece.lines_before)),
+            Ok(tree) => documents.extend(objects(tree, piece.text, piece.lines_before)),
             Err(error) => return (documents, Some(explain(error.without_snippet(), piece))),
         }
     }

@@ -1,8 +1,5 @@
 //! `kedge migrate check`: reports what would not work with Kedge, before anything changes.
 
-use std::io::Write;
-use std::process::ExitCode;
-
 use anyhow::Context;
 use clap::ValueEnum;
 use http::Request;
@@ -15,6 +12,7 @@ use super::snapshot::{self, Snapshot, StoredRelease};
 use super::survey;
 use super::target::{ReleaseArgs, block_on};
 use crate::connect;
+use crate::outcome::{self, Outcome};
 
 const EXAMPLES: &str = "\
 Exit codes:
@@ -24,7 +22,7 @@ Exit codes:
 
 Examples:
   kedge migrate check
-  kedge migrate check --output json | jq '.findings[] | select(.verdict == \"wouldNotWork\")'";
+  kedge migrate check --format json | jq '.findings[] | select(.verdict == \"wouldNotWork\")'";
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -33,35 +31,28 @@ pub(super) struct Args {
     release: ReleaseArgs,
 
     /// Choose the output format
-    #[arg(long, short, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(long, short = 'o', alias = "output", value_enum, default_value_t = Format::Text)]
+    format: Format,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Output {
+enum Format {
     Text,
     Json,
 }
 
-pub(super) fn run(args: &Args) -> ExitCode {
-    match block_on(check(args)) {
-        Ok(report) if report.is_clear() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let report = block_on(check(args))?;
+    Ok(Outcome::from_findings(!report.is_clear()))
 }
 
 async fn check(args: &Args) -> anyhow::Result<Report> {
     let client = connect::connect_as_user(args.release.kubeconfig.as_deref()).await?;
     let report = survey::assess(&fetch_snapshot(&client).await?, &args.release.owner());
-    let text = match args.output {
-        Output::Text => report::text(&report),
-        Output::Json => format!("{:#}\n", report::json(&report)),
-    };
-    std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write the report")?;
+    outcome::print(&match args.format {
+        Format::Text => report::text(&report),
+        Format::Json => format!("{:#}\n", report::json(&report)),
+    })?;
     Ok(report)
 }
 

@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 5;
 
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Applied {
     Changed(String),
     /// The change was made already.
     Unchanged,
@@ -108,25 +108,25 @@ pub(super) async fn fetch_latest(client: &Client, owner: &Owner) -> anyhow::Resu
 }
 
 /// Makes one change. Idempotent.
-pub(super) async fn apply(client: &Client, change: &Change, mode: Mode) -> anyhow::Result<Outcome> {
+pub(super) async fn apply(client: &Client, change: &Change, mode: Mode) -> anyhow::Result<Applied> {
     match change {
         Change::KeepInRelease { owner, objects } => keep_in_release(client, owner, objects, mode).await,
         Change::Protect(object) => {
             let metadata = json!({ "annotations": { POLICY: KEEP } });
             patch(client, object, json!({ "metadata": metadata }), mode).await?;
-            Ok(Outcome::Changed(format!("{object}: is kept by Helm ({POLICY}: {KEEP})")))
+            Ok(Applied::Changed(format!("{object}: is kept by Helm ({POLICY}: {KEEP})")))
         }
         Change::HandOver { object, from, to } => {
             let annotations = json!({ RELEASE_NAME: to.release, RELEASE_NAMESPACE: to.namespace });
             let metadata = json!({ "annotations": annotations, "labels": { MANAGED_BY: HELM } });
             patch(client, object, json!({ "metadata": metadata }), mode).await?;
             let from = from.as_ref().map_or_else(|| "no release".to_owned(), ToString::to_string);
-            Ok(Outcome::Changed(format!("{object}: handed over from {from} to {to}")))
+            Ok(Applied::Changed(format!("{object}: handed over from {from} to {to}")))
         }
         Change::Repoint { object, service: Service { namespace, name } } => {
             let service = json!({ "namespace": namespace, "name": name });
             patch(client, object, json!({ "spec": { "service": service } }), mode).await?;
-            Ok(Outcome::Changed(format!("{object}: leads to the Service {namespace}/{name}")))
+            Ok(Applied::Changed(format!("{object}: leads to the Service {namespace}/{name}")))
         }
     }
 }
@@ -140,17 +140,17 @@ async fn patch(client: &Client, object: &Object, change: Value, mode: Mode) -> a
     patched.map(drop).with_context(|| format!("cannot change {object}"))
 }
 
-async fn keep_in_release(client: &Client, owner: &Owner, objects: &[Object], mode: Mode) -> anyhow::Result<Outcome> {
+async fn keep_in_release(client: &Client, owner: &Owner, objects: &[Object], mode: Mode) -> anyhow::Result<Applied> {
     for _ in 0..ATTEMPTS {
-        let Some(newest) = fetch_latest(client, owner).await? else { return Ok(Outcome::Unchanged) };
+        let Some(newest) = fetch_latest(client, owner).await? else { return Ok(Applied::Unchanged) };
         let (secret, changed) = rewritten(&newest, owner, objects)?;
         if changed.is_empty() {
-            return Ok(Outcome::Unchanged);
+            return Ok(Applied::Unchanged);
         }
         let names: Vec<String> = changed.iter().map(ToString::to_string).collect();
         let change = format!("{owner}, revision {}: `helm uninstall` will keep {}", newest.revision, names.join(", "));
         if mode == Mode::DryRun || write(client, owner, &secret).await? == Written::Yes {
-            return Ok(Outcome::Changed(change));
+            return Ok(Applied::Changed(change));
         }
     }
     bail!("{owner}: another client keeps changing it; wait until Helm is done, and retry")

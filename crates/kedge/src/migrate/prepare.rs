@@ -1,16 +1,15 @@
 //! `kedge migrate prepare`: protects what both releases have, and transfers its ownership.
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 
-use anyhow::anyhow;
 use kube::Client;
 
-use super::cluster::{self, Mode, Outcome};
+use super::cluster::{self, Applied, Mode};
 use super::contents::{self, Workloads};
 use super::plan::{self, LiveObject, Owner, SharedKind};
 use super::target::{ReleaseArgs, block_on};
 use crate::connect;
+use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "\
 Run it before the release that takes over is installed, and once more after that: Helm does not point the APIService to the new Service.
@@ -18,7 +17,8 @@ It is idempotent, and can be interrupted at any time.
 
 Exit codes:
   0  prepared
-  1  blocked, or an object could not be read or written
+  1  prepared, but the release that takes over is blocked
+  2  an object could not be read or written
 
 Examples:
   kedge migrate prepare --dry-run
@@ -36,17 +36,16 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-pub(super) fn run(args: &Args) -> ExitCode {
-    match block_on(prepare(args)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let blocked = block_on(prepare(args))?;
+    if let Some(problem) = &blocked {
+        eprintln!("error: {problem}");
     }
+    Ok(Outcome::from_findings(blocked.is_some()))
 }
 
-async fn prepare(args: &Args) -> anyhow::Result<()> {
+/// Prepares; returns what blocks the release that takes over, if something does.
+async fn prepare(args: &Args) -> anyhow::Result<Option<String>> {
     let client = connect::connect_as_user(args.release.kubeconfig.as_deref()).await?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
     let to = args.release.owner();
@@ -55,7 +54,7 @@ async fn prepare(args: &Args) -> anyhow::Result<()> {
     let registered = new.as_deref().and_then(contents::registered);
     let mut changed = 0;
     for change in plan::plan(&live, &to, registered.as_ref()) {
-        if let Outcome::Changed(what) = cluster::apply(&client, &change, mode).await? {
+        if let Applied::Changed(what) = cluster::apply(&client, &change, mode).await? {
             changed += 1;
             println!("{}{what}", if mode == Mode::DryRun { "would change: " } else { "" });
         }
@@ -67,10 +66,7 @@ async fn prepare(args: &Args) -> anyhow::Result<()> {
     for line in notes(&live, &others, &to) {
         println!("{line}");
     }
-    match new.and_then(|new| conflict(&others, &new, &to)) {
-        Some(problem) => Err(anyhow!(problem)),
-        None => Ok(()),
-    }
+    Ok(new.and_then(|new| conflict(&others, &new, &to)))
 }
 
 /// The other releases that own any of the objects, and the manifest of each.

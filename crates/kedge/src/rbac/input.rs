@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::authentication::TriggerAuthenticationSpec;
-use kedge_api::{ScaledObject, names};
+use kedge_api::{ClusterTriggerAuthentication, ScaledObject, TriggerAuthentication, names};
+use kedge_webhooks::violation::FieldPath;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::manifests::name_of;
+use crate::manifests::LocatedDocument;
+use crate::validation::Decoder;
 
 /// Namespace and name.
 pub(super) type NamespacedName = (String, String);
@@ -36,10 +37,14 @@ pub(super) enum Plural {
 }
 
 impl Input {
-    pub(super) fn collect(objects: &[Value], namespace: &str, plurals: &[(String, String)]) -> anyhow::Result<Self> {
-        let mut input = Self::default();
-        for object in objects {
-            input.add(object, namespace)?;
+    pub(super) fn collect(
+        documents: &[LocatedDocument],
+        namespace: &str,
+        plurals: &[(String, String)],
+    ) -> anyhow::Result<Self> {
+        let (mut input, decoder) = (Self::default(), Decoder::new());
+        for located in documents {
+            input.add(located, namespace, &decoder)?;
         }
         input.plurals.extend(plurals.iter().cloned());
         ensure!(
@@ -49,7 +54,8 @@ impl Input {
         Ok(input)
     }
 
-    fn add(&mut self, object: &Value, namespace: &str) -> anyhow::Result<()> {
+    fn add(&mut self, located: &LocatedDocument, namespace: &str, decoder: &Decoder) -> anyhow::Result<()> {
+        let object = &located.document.object;
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, metadata) = (word(&object["kind"]), &object["metadata"]);
         let object_name = (metadata["namespace"].as_str().unwrap_or(namespace).to_owned(), word(&metadata["name"]));
@@ -58,17 +64,20 @@ impl Input {
         for name in [&object_name.0, &object_name.1] {
             ensure!(
                 group != names::GROUP || is_name(name),
-                "{name:?} is not a name of an object or a namespace; use letters, digits, '-' and '.'"
+                "{}: {name:?} is not a name of an object or a namespace; use letters, digits, '-' and '.'",
+                located.place(&FieldPath::new("metadata"))
             );
         }
         match (group, kind.as_str()) {
-            (names::GROUP, "ScaledObject") => drop(self.objects.insert(object_name, decode(object, object)?)),
+            (names::GROUP, "ScaledObject") => drop(self.objects.insert(object_name, decoder.decode(located)?)),
             (names::GROUP, "ScaledJob") => self.jobs.push(object_name),
             (names::GROUP, "TriggerAuthentication") => {
-                self.authentications.insert(object_name, decode(&object["spec"], object)?);
+                let found: TriggerAuthentication = decoder.decode(located)?;
+                self.authentications.insert(object_name, found.spec);
             }
             (names::GROUP, "ClusterTriggerAuthentication") => {
-                self.shared.insert(object_name.1, decode(&object["spec"], object)?);
+                let found: ClusterTriggerAuthentication = decoder.decode(located)?;
+                self.shared.insert(object_name.1, found.spec.0);
             }
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 let names = &object["spec"]["names"];
@@ -110,27 +119,32 @@ pub(super) fn is_name(text: &str) -> bool {
     text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-.:".contains(letter))
 }
 
-/// Decodes a part of an object; an error names the object.
-fn decode<T: DeserializeOwned>(part: &Value, object: &Value) -> anyhow::Result<T> {
-    T::deserialize(part).with_context(|| format!("{} cannot be read", name_of(object)))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::manifests::files::File;
+    use crate::manifests::stream;
+
+    fn documents(text: &str) -> Vec<LocatedDocument> {
+        let file = File { name: "web.yaml".to_owned(), contents: stream::parse(text.as_bytes()) };
+        file.located().unwrap()
+    }
 
     #[test]
     fn plurals_are_known_or_from_a_crd_or_guessed() {
-        let crd = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "geese.example.com" },
-            "spec": { "names": { "kind": "Goose", "plural": "geese" } },
-        });
-        let spec = json!({ "scaleTargetRef": { "name": "web" }, "triggers": [] });
-        let object = json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "web" }, "spec": spec });
+        let text = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: geese.example.com}
+spec: {names: {kind: Goose, plural: geese}}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: web}
+spec: {scaleTargetRef: {name: web}, triggers: [{type: cpu, metadata: {value: null}}]}
+";
         let given = [("Ox".to_owned(), "oxen".to_owned())];
-        let input = Input::collect(&[crd, object], "shop", &given).unwrap();
+        let input = Input::collect(&documents(text), "shop", &given).unwrap();
         let known = |plural: &str| Plural::Known(plural.to_owned());
         let guessed = |plural: &str| Plural::Guessed(plural.to_owned());
         let rows = [
@@ -149,10 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_name_is_an_error() {
-        let object =
-            json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "a\n- b" } });
-        let error = Input::collect(&[object], "shop", &[]).unwrap_err().to_string();
-        assert!(error.contains("is not a name"), "{error}");
+    fn errors_name_the_file_and_the_line() {
+        let rows = [
+            (
+                "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: \"a\\n- b\"}\n",
+                "web.yaml:3:1: \"a\\n- b\" is not a name",
+            ),
+            (
+                "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\nspec:\n  triggers:\n  - type: cron\n    metadata:\n      desiredReplicas: 010\n",
+                "web.yaml:8:7: ScaledObject web: spec.triggers[0].metadata.desiredReplicas: ",
+            ),
+        ];
+        for (text, expected) in rows {
+            let error = format!("{:#}", Input::collect(&documents(text), "shop", &[]).unwrap_err());
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

@@ -16,9 +16,7 @@ mod report;
 mod text;
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -28,17 +26,22 @@ use kedge_scalers::external::{self, ExternalClient};
 use kedge_scalers::metadata::convert;
 use kedge_scalers::{AuthParams, Connector, Owner, Registry, Role, Settings, TriggerConfig};
 
+use crate::outcome::{self, Outcome};
 use calls::Scope;
 use diagnose::Verdict;
 use report::Report;
 
 const EXAMPLES: &str = "\
+Exit codes:
+  0  nothing that --fail-on names
+  1  something that --fail-on names
+  2  the command line or a file could not be read
+
 Examples:
   kedge scaler check localhost:9090
   kedge scaler check scaler.queues:9090 --metadata queue=orders --push
   kedge scaler check localhost:9090 --ca ca.crt --cert client.crt --key client.key --format json
-
-The exit code is 0 without warnings and errors, 1 with warnings, 2 with errors.";
+";
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -89,6 +92,17 @@ pub(crate) struct Args {
     /// Choose the output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Exit with code 1 from this severity on
+    #[arg(long, value_enum, default_value_t = FailOn::Error)]
+    fail_on: FailOn,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FailOn {
+    Error,
+    Warning,
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,16 +113,13 @@ enum Format {
     Json,
 }
 
-pub(crate) fn run(args: &Args) -> ExitCode {
-    match check(args) {
-        Ok(Verdict::InOrder) => ExitCode::SUCCESS,
-        Ok(Verdict::Doubtful) => ExitCode::from(1),
-        Ok(Verdict::Wrong) => ExitCode::from(2),
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let verdict = check(args)?;
+    Ok(Outcome::from_findings(match args.fail_on {
+        FailOn::Error => verdict == Verdict::Wrong,
+        FailOn::Warning => verdict != Verdict::InOrder,
+        FailOn::Never => false,
+    }))
 }
 
 fn check(args: &Args) -> anyhow::Result<Verdict> {
@@ -126,11 +137,7 @@ fn check(args: &Args) -> anyhow::Result<Verdict> {
         Format::Text => text::render(&report),
         Format::Json => json::render(&report),
     };
-    match std::io::stdout().write_all(printed.as_bytes()) {
-        // The reader closed the pipe.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        written => written.context("cannot write to standard output")?,
-    }
+    outcome::print(&printed)?;
     Ok(Verdict::from_diagnostics(&report.diagnostics))
 }
 

@@ -1,4 +1,4 @@
-//! The ScaledObject to simulate: from a file that may have other objects too, or the sample.
+//! The ScaledObject to simulate: from files that may have other objects too, or the sample.
 
 use std::path::Path;
 
@@ -6,32 +6,36 @@ use anyhow::{Context, anyhow, bail};
 use kedge_api::ScaledObject;
 use kedge_core::validate::validate;
 use kedge_scalers::registry;
-use serde_json::Value;
+
+use crate::manifests::files::File;
+use crate::manifests::{self, LocatedDocument, stream, with_large_stack};
+use crate::validation::Decoder;
 
 const SAMPLE: &str = include_str!("sample.yaml");
 
-/// The text and its origin.
-pub(super) fn read_text(file: Option<&Path>) -> anyhow::Result<(String, String)> {
+/// The documents and their origin.
+pub(super) fn read(file: Option<&Path>) -> anyhow::Result<(String, Vec<LocatedDocument>)> {
     match file {
-        None => Ok(("the sample".to_owned(), SAMPLE.to_owned())),
-        Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok((path.display().to_string(), text))
+        None => Ok(("the sample".to_owned(), documents("the sample", SAMPLE)?)),
+        Some(path) if path.as_os_str() == "-" => {
+            Ok(("standard input".to_owned(), manifests::read_documents(&[path.to_owned()])?))
         }
+        Some(path) => Ok((path.display().to_string(), manifests::read_documents(&[path.to_owned()])?)),
     }
 }
 
+fn documents(name: &str, text: &str) -> anyhow::Result<Vec<LocatedDocument>> {
+    with_large_stack(|| File { name: name.to_owned(), contents: stream::parse(text.as_bytes()) }.located())
+}
+
 /// The only ScaledObject, or the one of this name, validated.
-pub(super) fn parse(text: &str, name: Option<&str>) -> anyhow::Result<ScaledObject> {
-    let mut found = Vec::new();
-    for document in split(text) {
-        let value: Value = serde_saphyr::from_str(&document)?;
-        if value["kind"] == "ScaledObject" && value["apiVersion"] == "keda.sh/v1alpha1" {
-            // Decoded from the text again: its errors have the line.
-            found.push(serde_saphyr::from_str::<ScaledObject>(&document)?);
-        }
-    }
-    let object = choose(found, name)?;
+pub(super) fn choose_object(documents: &[LocatedDocument], name: Option<&str>) -> anyhow::Result<ScaledObject> {
+    let is_scaled_object = |located: &&LocatedDocument| {
+        let object = &located.document.object;
+        object["kind"] == "ScaledObject" && object["apiVersion"] == "keda.sh/v1alpha1"
+    };
+    let located = choose(documents.iter().filter(is_scaled_object).collect(), name)?;
+    let object: ScaledObject = Decoder::new().decode(located)?;
     let problems: Vec<String> = validate(&object.spec, registry::class_of).iter().map(ToString::to_string).collect();
     if !problems.is_empty() {
         bail!("this ScaledObject cannot work: {}", problems.join("; "));
@@ -43,8 +47,10 @@ pub(super) fn parse(text: &str, name: Option<&str>) -> anyhow::Result<ScaledObje
     Ok(object)
 }
 
-fn choose(mut found: Vec<ScaledObject>, name: Option<&str>) -> anyhow::Result<ScaledObject> {
-    let name_of = |object: &ScaledObject| object.metadata.name.clone().unwrap_or_default();
+fn choose<'d>(mut found: Vec<&'d LocatedDocument>, name: Option<&str>) -> anyhow::Result<&'d LocatedDocument> {
+    let name_of = |located: &&LocatedDocument| {
+        located.document.object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+    };
     let names: Vec<String> = found.iter().map(name_of).collect();
     match name {
         Some(name) => {
@@ -63,31 +69,16 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none at all".to_owned() } else { names.join(", ") }
 }
 
-/// The documents that are not empty, each after as many empty lines as there are before it, so that errors have the right line.
-fn split(text: &str) -> Vec<String> {
-    let mut documents = vec![String::new()];
-    for (number, line) in text.lines().enumerate() {
-        let is_marker = line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-        if is_marker {
-            documents.push("\n".repeat(number));
-        }
-        if let Some(document) = documents.last_mut() {
-            document.push_str(if is_marker { "" } else { line });
-            document.push('\n');
-        }
-    }
-    let says_something = |document: &String| {
-        document.lines().map(str::trim).any(|line| !line.is_empty() && !line.starts_with('#') && line != "...")
-    };
-    documents.into_iter().filter(says_something).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn object(name: &str) -> String {
         SAMPLE.replace("name: order-worker", &format!("name: {name}"))
+    }
+
+    fn parse(text: &str, name: Option<&str>) -> anyhow::Result<ScaledObject> {
+        choose_object(&documents("web.yaml", text)?, name)
     }
 
     fn error(text: &str, name: Option<&str>) -> String {
@@ -104,15 +95,18 @@ mod tests {
         assert!(error(&two, None).contains("choose one with --name: one, two"));
         assert!(error(&two, Some("three")).contains("there is no ScaledObject three; there is one, two"));
         assert!(error(others, None).contains("there is no ScaledObject in it"));
+        let indented = object("one").lines().map(|line| format!("  {line}\n")).collect::<String>();
+        assert_eq!(found(&format!("kind: List\nitems:\n-{}", &indented[1..]), None), "one");
     }
 
     #[test]
     fn mistakes_are_named_with_their_place() {
         let number = format!("---\n---\n{}", SAMPLE.replace("\"20\"", "[20]"));
         let line = number.lines().position(|line| line.contains("[20]")).unwrap() + 1;
-        assert!(error(&number, None).contains(&format!("line {line}")), "{}", error(&number, None));
+        assert!(error(&number, None).starts_with(&format!("web.yaml:{line}:")), "{}", error(&number, None));
+        assert!(error(&number, None).contains("order-worker: spec.triggers["), "{}", error(&number, None));
         let bounds = SAMPLE.replace("maxReplicaCount: 8", "maxReplicaCount: 8\n  minReplicaCount: 9");
-        assert!(error(&bounds, None).contains("MinReplicaCount=9 must be less than MaxReplicaCount=8"));
+        assert!(error(&bounds, None).contains("minReplicaCount must be less"));
         let formula = SAMPLE
             .replace("  triggers:", "  advanced: {scalingModifiers: {formula: orders, target: \"1\"}}\n  triggers:");
         assert!(error(&formula, None).contains("`advanced.scalingModifiers` is not simulated yet"));

@@ -16,13 +16,16 @@ use kedge_scalers::metadata::convert;
 use kedge_scalers::trigger_type::MetricsOrigin;
 use kedge_scalers::{
     AUTH_MODES, Activity, AuthParams, Connector, Environment, NoCluster, Owner, Registry, Role, Scaler, Settings,
-    TriggerConfig, registry,
+    TriggerConfig, keda, registry,
 };
 
 use super::load::{Moment, Shape};
 
 /// The generated load asks for at most this many replicas at its height, the burst aside, however many are allowed.
 const PEAK_REPLICAS_MAX: i32 = 10;
+
+/// What helps where a trigger cannot be simulated.
+const INSTEAD: &str = "put a prometheus trigger in its place, with the target as `threshold`";
 
 /// Every source of an object.
 pub(super) struct Sources {
@@ -152,11 +155,13 @@ fn build_source(
     if described.and_then(|known| known.class.resource()).is_some() {
         return Ok(Source { label, kind, answers: Answers::LeftOut });
     }
+    if described.is_none() && keda::has_trigger_type(&kind) {
+        bail!("trigger {index} ({kind}): Kedge does not have this trigger type of KEDA yet; {INSTEAD}");
+    }
     let scaler = build_scaler(registry, object, index, trigger)?;
     if described.is_some_and(|known| known.metrics == MetricsOrigin::Source) {
         bail!(
-            "trigger {index} ({kind}): its scaler alone knows the metrics and targets, and is not asked here; \
-             put a prometheus trigger in its place, with the target as `threshold`"
+            "trigger {index} ({kind}): its scaler alone knows the metrics and targets, and is not asked here; {INSTEAD}"
         );
     }
     let metric = describe(scaler.as_ref()).with_context(|| format!("trigger {index} ({kind})"))?;

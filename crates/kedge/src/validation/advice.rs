@@ -1,10 +1,12 @@
 //! Advice: the rules of `kedge lint` for objects that work and could be better.
 
 use kedge_api::ScaledObject;
+use kedge_api::authentication::TriggerAuthenticationSpec;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
 use kedge_core::outbound_policy::OutboundPolicy;
 use kedge_core::trigger_class::TriggerClass;
+use kedge_operator::credentials::resolve::{UNSUPPORTED_REMEDY, unsupported};
 use kedge_scalers::{AUTH_MODES, keda, registry};
 use kedge_webhooks::violation::{FieldPath, Rule, Severity, Violation};
 
@@ -28,6 +30,20 @@ pub(super) static DENIED_DESTINATION: Rule = Rule {
     id: "denied-destination",
     severity: Severity::Warning,
     about: "a trigger queries an address that the operator's outbound policy denies by default",
+    counted_as: None,
+};
+
+pub(super) static UNSUPPORTED_KIND: Rule = Rule {
+    id: "unsupported-kind",
+    severity: Severity::Warning,
+    about: "KEDA has this kind, and Kedge stores it but does nothing with it yet",
+    counted_as: None,
+};
+
+pub(super) static UNSUPPORTED_STORE: Rule = Rule {
+    id: "unsupported-store",
+    severity: Severity::Warning,
+    about: "KEDA reads credentials from this store, Kedge does not yet: triggers that need them will not work",
     counted_as: None,
 };
 
@@ -69,9 +85,25 @@ pub(super) fn scaled_object(object: &ScaledObject) -> Vec<Violation> {
     violations
 }
 
+/// That Kedge does nothing with objects of this kind.
+pub(super) fn unsupported_kind(kind: &str) -> Violation {
+    let problem = format!("Kedge does nothing with a {kind} yet");
+    violation(&UNSUPPORTED_KIND, FieldPath::new("kind"), &problem, "keep KEDA for it, or wait with it")
+}
+
+/// All advice on an authentication object.
+pub(super) fn authentication(spec: &TriggerAuthenticationSpec) -> Vec<Violation> {
+    let stores = unsupported(spec).map(|field| {
+        let path = FieldPath::new("spec").key(field);
+        violation(&UNSUPPORTED_STORE, path, "Kedge does not read from this store yet", UNSUPPORTED_REMEDY)
+    });
+    stores.collect()
+}
+
 /// All advice on a ScaledJob.
 pub(super) fn scaled_job(job: &ScaledJob) -> Vec<Violation> {
-    let mut violations = annotations::check(job.metadata.annotations.as_ref());
+    let mut violations = vec![unsupported_kind("ScaledJob")];
+    violations.extend(annotations::check(job.metadata.annotations.as_ref()));
     violations.extend(triggers(&job.spec.triggers));
     violations
 }

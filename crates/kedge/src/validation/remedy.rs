@@ -5,9 +5,31 @@ use kedge_webhooks::nearest::nearest;
 use kedge_webhooks::violation::{FieldPath, Step};
 use serde_json::Value;
 
+/// How the remedy of an unquoted text begins.
+pub(crate) const QUOTE_IT: &str = "put it in quotes: ";
+
+/// The remedy of an unquoted text.
+pub(crate) fn quote_remedy(written: &str) -> String {
+    format!("{QUOTE_IT}\"{written}\"")
+}
+
+/// What helps against a placeholder that a tool replaces later.
+const PLACEHOLDER: &str = "this looks like a placeholder: replace it first, as in `envsubst < web.yaml | kedge lint -`";
+
+/// What helps where a required field is missing because the file only changes a part of an object.
+const PATCH: &str = "write it; if it is there, check its indentation; if this file is a patch, check what kustomize makes of it: \
+                     `kustomize build . | kedge lint -`";
+
+/// Fields without which an object of this group has no meaning: a file without them is likely a patch.
+const ESSENTIAL: [&str; 3] = ["spec", "spec.scaleTargetRef", "spec.triggers"];
+
 /// The remedy of an error of the API server.
 pub(super) fn for_problem(problem: &FieldError, value: Option<&Value>, kind: &str, path: &FieldPath) -> String {
+    if value.and_then(Value::as_str).is_some_and(is_placeholder) {
+        return PLACEHOLDER.to_owned();
+    }
     match problem.reason {
+        "FieldValueRequired" if ESSENTIAL.contains(&path.to_string().as_str()) => PATCH.to_owned(),
         "FieldValueRequired" => "write it; if it is there, check its indentation".to_owned(),
         "FieldValueNotSupported" => "write one of these, letter by letter".to_owned(),
         "FieldValueDuplicate" => "keep one of them, or name them apart".to_owned(),
@@ -20,12 +42,17 @@ pub(super) fn for_problem(problem: &FieldError, value: Option<&Value>, kind: &st
     }
 }
 
+/// Whether a text holds what `envsubst`, Flux or a template replaces: `${NAME}`.
+fn is_placeholder(text: &str) -> bool {
+    text.split_once("${").is_some_and(|(_, rest)| rest.contains('}'))
+}
+
 /// The remedy of a wrong type: the message ends in `must be of type string: "integer"`.
 fn for_type(message: &str, value: Option<&Value>) -> String {
     let wanted = message.rsplit_once("must be of type ").and_then(|(_, rest)| rest.split([':', ',']).next());
     let remedy = match (wanted.unwrap_or_default(), value) {
         ("string", Some(value @ (Value::Number(_) | Value::Bool(_)))) => {
-            return format!("put it in quotes: \"{value}\"");
+            return quote_remedy(&value.to_string());
         }
         ("string", _) => "write one text",
         ("integer" | "int32" | "int64", Some(Value::String(_))) => {

@@ -10,7 +10,7 @@ use super::{advice, annotations, duplicates, parameters, schema, validator};
 use crate::manifests::stream;
 
 /// The rules that only `kedge lint` has, in the order in which they are checked.
-static LINT_ONLY: [&Rule; 16] = [
+static LINT_ONLY: [&Rule; 18] = [
     &stream::SYNTAX,
     &stream::DUPLICATE_KEY,
     &stream::TOO_LARGE,
@@ -19,6 +19,8 @@ static LINT_ONLY: [&Rule; 16] = [
     &schema::UNKNOWN_FIELD,
     &schema::SCHEMA,
     &duplicates::DUPLICATE_OBJECT,
+    &advice::UNSUPPORTED_KIND,
+    &advice::UNSUPPORTED_STORE,
     &parameters::MISSPELLED_PARAMETER,
     &advice::SECRET_IN_METADATA,
     &advice::CREDENTIALS_WITHOUT_TLS,

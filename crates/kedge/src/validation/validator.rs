@@ -29,6 +29,9 @@ pub(crate) static UNKNOWN_KIND: Rule =
 /// The API group of KEDA 1.
 const OLD_GROUP: &str = "keda.k8s.io";
 
+/// The API group of KEDA's event sources.
+const EVENTING_GROUP: &str = "eventing.keda.sh";
+
 /// What is expensive to build and the same for all objects.
 #[derive(Debug)]
 pub(crate) struct ValidationContext {
@@ -68,6 +71,7 @@ impl<'t> Validator<'t> {
             names::GROUP if version == names::VERSION && is_keda_kind => Some(self.validate_kind(kind, object)),
             names::GROUP if version == names::VERSION => Some(vec![self.unknown_kind(kind)]),
             names::GROUP => Some(vec![unknown_version(api_version)]),
+            EVENTING_GROUP => Some(vec![advice::unsupported_kind(kind)]),
             // Other groups may have kinds of the same name.
             "" | OLD_GROUP if is_keda_kind => Some(vec![unknown_version(api_version)]),
             _ => None,
@@ -124,7 +128,9 @@ impl<'t> Validator<'t> {
 
     fn authentication(&self, object: &Value, scope: Scope) -> Result<Vec<Violation>, Violation> {
         let spec: TriggerAuthenticationSpec = decode(&object["spec"])?;
-        Ok(admission::authentication::check(&spec, scope))
+        let mut violations = admission::authentication::check(&spec, scope);
+        violations.extend(advice::authentication(&spec));
+        Ok(violations)
     }
 }
 

@@ -3,6 +3,7 @@
 // A test ends at the first thing that is not as it must be, helpers included.
 #![allow(clippy::unwrap_used)]
 
+mod conventions;
 mod crds;
 mod lint;
 mod operator;

@@ -83,7 +83,7 @@ impl Server {
     }
 }
 
-async fn keep(server: &Server) -> anyhow::Result<Outcome> {
+async fn keep(server: &Server) -> anyhow::Result<Applied> {
     let change = Change::KeepInRelease { owner: keda(), objects: vec![crd()] };
     apply(&server.client(), &change, Mode::Write).await
 }
@@ -91,7 +91,7 @@ async fn keep(server: &Server) -> anyhow::Result<Outcome> {
 #[tokio::test]
 async fn a_release_changed_by_another_client_is_read_again() {
     let server = Server::new([vec![stored(1, "deployed", "7")], vec![stored(1, "deployed", "8")]], "8");
-    assert!(matches!(keep(&server).await.unwrap(), Outcome::Changed(_)));
+    assert!(matches!(keep(&server).await.unwrap(), Applied::Changed(_)));
     let written = server.written.lock().unwrap().clone();
     let versions: Vec<&Value> = written.iter().map(|secret| &secret["metadata"]["resourceVersion"]).collect();
     assert_eq!(versions, ["7", "8"]);
@@ -101,7 +101,7 @@ async fn a_release_changed_by_another_client_is_read_again() {
 async fn the_newest_revision_counts() {
     let both = vec![stored(10, "deployed", "2"), stored(9, "superseded", "1")];
     let server = Server::new([both], "2");
-    let Outcome::Changed(change) = keep(&server).await.unwrap() else { panic!("nothing was changed") };
+    let Applied::Changed(change) = keep(&server).await.unwrap() else { panic!("nothing was changed") };
     assert!(change.starts_with("release keda in namespace keda, revision 10: `helm uninstall` will keep "), "{change}");
     assert_eq!(server.written.lock().unwrap()[0]["metadata"]["name"], "sh.helm.release.v1.keda.v10");
 }
@@ -119,7 +119,7 @@ async fn a_dry_run_writes_nothing() {
     let server = Server::new([vec![stored(1, "deployed", "1")]], "1");
     let change = Change::KeepInRelease { owner: keda(), objects: vec![crd()] };
     let outcome = apply(&server.client(), &change, Mode::DryRun).await.unwrap();
-    assert!(matches!(outcome, Outcome::Changed(_)));
+    assert!(matches!(outcome, Applied::Changed(_)));
     assert!(server.written.lock().unwrap().is_empty());
 }
 
