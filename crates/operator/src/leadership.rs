@@ -1,7 +1,7 @@
 //! Whether this replica leads or is a standby, and which objects the leader has reconciled.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use kedge_cluster::ObjectKey;
@@ -10,6 +10,8 @@ use kedge_cluster::ObjectKey;
 #[derive(Debug, Default)]
 pub struct Leadership {
     leads: AtomicBool,
+    /// How often this replica became the leader or a standby.
+    term: AtomicU64,
     /// The objects that this leader has reconciled.
     reconciled: Mutex<BTreeSet<ObjectKey>>,
 }
@@ -17,6 +19,11 @@ pub struct Leadership {
 impl Leadership {
     pub fn leads(&self) -> bool {
         self.leads.load(Ordering::Acquire)
+    }
+
+    /// The number of its present term. What was built in another term may lack what only a leader has.
+    pub(crate) fn term(&self) -> u64 {
+        self.term.load(Ordering::Acquire)
     }
 
     /// Whether this replica leads and has reconciled the object. Until then it knows no more of the object than a standby.
@@ -27,10 +34,12 @@ impl Leadership {
     pub(crate) fn become_leader(&self) {
         self.reconciled().clear();
         self.leads.store(true, Ordering::Release);
+        self.term.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn become_standby(&self) {
         self.leads.store(false, Ordering::Release);
+        self.term.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn record_reconciled(&self, key: &ObjectKey) {

@@ -64,6 +64,12 @@ impl Readings {
         self.cache.get(key)
     }
 
+    /// Caches scalers whose build ended late.
+    #[cfg(test)]
+    pub fn put_late(&self, scalers: Arc<ObjectScalers>) {
+        self.cache.put(scalers);
+    }
+
     /// Drops all scalers and readings.
     pub fn clear(&self) {
         self.cache.clear();
@@ -118,6 +124,7 @@ impl Readings {
     /// Whether the scalers were built for the object, and its credentials, as they are now.
     fn is_current(&self, scalers: &ObjectScalers, object: &Scalable<'_>) -> bool {
         scalers.fits(object)
+            && scalers.term == self.leadership.term()
             && scalers.credentials == self.builder.credentials.references.changes(&scalers.key)
             && scalers.refresh_at.is_none_or(|at| at > Instant::now())
             && !scalers.credentials_denied.load(Ordering::Relaxed)

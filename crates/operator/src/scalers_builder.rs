@@ -49,13 +49,23 @@ pub struct Earlier<'a> {
     pub hpa: Option<&'a HorizontalPodAutoscaler>,
 }
 
+/// What scalers are built for, beside a generation of their object.
+#[derive(Clone, Copy)]
+struct BuiltFor {
+    /// The count of changes of the credentials.
+    credentials: u64,
+    term: u64,
+}
+
 impl ScalersBuilder {
     /// Builds the scalers of an object for its present generation and credentials. Unchanged triggers are kept.
     pub async fn build(&self, object: &Scalable<'_>, target: &ScaleTarget, earlier: Earlier<'_>) -> Arc<ObjectScalers> {
         let key = &object.key;
         let references = &self.credentials.references;
         let (changes, began) = (references.changes(key), references.now());
-        let same = earlier.scalers.filter(|scalers| scalers.fits(object));
+        // Before any listener is started: it would be missing from what is built for a later term.
+        let term = self.leadership.term();
+        let same = earlier.scalers.filter(|scalers| scalers.fits(object) && scalers.term == term);
         let mut resolution = self.credentials.begin(object, target);
         let (mut triggers, mut again) = (Vec::new(), None);
         for (index, trigger) in object.triggers.iter().enumerate() {
@@ -77,7 +87,7 @@ impl ScalersBuilder {
         let (used, refresh_in) = resolution.end();
         references.set(key, began, used);
         let refresh_at = again.into_iter().chain(refresh_in).min().map(instant_after);
-        self.object_scalers(object, triggers, changes, refresh_at)
+        self.object_scalers(object, triggers, BuiltFor { credentials: changes, term }, refresh_at)
     }
 
     /// Rebuilds the triggers whose sources did not describe their metrics, or announced other ones. `None` where nothing changed.
@@ -93,7 +103,8 @@ impl ScalersBuilder {
         let is_changed = rebuilt.iter().any(Option::is_some);
         let triggers = scalers.triggers.iter().zip(rebuilt);
         let triggers = triggers.map(|(old, new)| new.map_or_else(|| old.clone(), Arc::new)).collect();
-        is_changed.then(|| self.object_scalers(object, triggers, scalers.credentials, scalers.refresh_at))
+        let built_for = BuiltFor { credentials: scalers.credentials, term: scalers.term };
+        is_changed.then(|| self.object_scalers(object, triggers, built_for, scalers.refresh_at))
     }
 
     /// The rebuilt trigger, if its source describes other metrics than before.
@@ -143,7 +154,7 @@ impl ScalersBuilder {
         &self,
         object: &Scalable<'_>,
         triggers: Vec<Arc<CachedTrigger>>,
-        credentials: u64,
+        built_for: BuiltFor,
         refresh_at: Option<Instant>,
     ) -> Arc<ObjectScalers> {
         Arc::new(ObjectScalers {
@@ -159,7 +170,8 @@ impl ScalersBuilder {
             query_limit: object.polling_interval.max(self.registry.default_timeout()),
             first_answer_limit: self.registry.default_timeout(),
             composite: object.composite(),
-            credentials,
+            credentials: built_for.credentials,
+            term: built_for.term,
             refresh_at,
             credentials_denied: AtomicBool::new(false),
             retired: AtomicBool::new(false),

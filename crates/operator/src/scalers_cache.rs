@@ -66,6 +66,8 @@ pub struct ObjectScalers {
     pub queue: Arc<WorkQueue<ObjectKey>>,
     /// The count of changes of its credentials for which it was built.
     pub credentials: u64,
+    /// The term of this replica in which it was built.
+    pub term: u64,
     /// When credentials expire, or are to be resolved again.
     pub refresh_at: Option<Instant>,
     /// Whether a source did not accept the credentials: those that no watch reports are resolved again.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::operator::Operator;
+use crate::readings::Ensured;
 use crate::test_cluster::TestCluster;
 
 const METRIC: &str = "s0-cron-Etc-UTC-0011x-59233112x";
@@ -42,4 +43,23 @@ async fn what_a_reconcile_did_not_build_is_not_built_on_demand() {
     source.readings.leadership.record_reconciled(&ObjectKey::scaled_object("shop", "web"));
     let denied = request(&operator).await;
     assert!(matches!(&denied, Err(MetricError::Unavailable(why)) if why.contains("are not built")), "{denied:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_standby_built_is_built_again_by_the_leader() {
+    let operator = operator().await;
+    let readings = operator.source().readings;
+    request(&operator).await.unwrap();
+    let key = ObjectKey::scaled_object("shop", "web");
+    let of_standby = readings.get(&key).unwrap();
+    let object = readings.cluster.object(&key).unwrap();
+    let target = crate::test_cluster::deployment("shop", "web");
+    // A request that was on its way when the replica became the leader: its scalers come after all were dropped.
+    readings.clear();
+    readings.leadership.become_leader();
+    readings.put_late(of_standby.clone());
+    let ensured = readings.ensure(&object, &target).await;
+    let Ensured::Built { scalers, .. } = ensured else { panic!("no push source would be listened to") };
+    assert_ne!(scalers.term, of_standby.term);
+    assert!(!std::sync::Arc::ptr_eq(&scalers.triggers[0], &of_standby.triggers[0]));
 }

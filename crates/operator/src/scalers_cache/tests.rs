@@ -110,6 +110,7 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         telemetry: Arc::new(Telemetry::new("test")),
         queue: Arc::default(),
         credentials: 0,
+        term: 0,
         refresh_at: None,
         credentials_denied: AtomicBool::new(false),
         retired: AtomicBool::new(false),
