@@ -107,7 +107,8 @@ impl SpecCache {
 
 fn build(trigger: &TriggerConfig<'_>, shared: &Shared, delivery: Delivery) -> Result<ExternalScaler, BuildError> {
     let config = config::parse(trigger, shared)?;
-    let (client, target_type) = (ExternalClient::new(config.channel, config.reference), config.target_type);
+    let client = ExternalClient::new(config.channel, config.reference, config.limit);
+    let target_type = config.target_type;
     Ok(ExternalScaler { client, index: trigger.index, delivery, target_type, specs: Arc::default() })
 }
 

@@ -230,7 +230,7 @@ fn mistakes_are_named_with_a_remedy() {
     let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let rows: [(&[&str], &[&str]); 6] = [
         (&[&unused], &["cannot be reached: Connection refused", "start the scaler and check the address"]),
-        (&["scaler"], &["`scalerAddress` \"scaler\" has no port; write host:port"]),
+        (&["scaler:"], &["`scalerAddress` \"scaler:\" has no usable port; write host:port"]),
         (&["unix:///run/x"], &["`scalerAddress`", "is a socket on one machine"]),
         (&["a:1", "--metadata", "queue"], &["--metadata", "write KEY=VALUE"]),
         (&["a:1", "--timeout", "0s"], &["--timeout", "must be above zero"]),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -17,11 +18,13 @@ pub struct ExternalClient {
     channel: Arc<Channel>,
     /// May hold what the environment of the target holds.
     reference: ScaledObjectRef,
+    /// How long a call may take.
+    limit: Duration,
 }
 
 impl ExternalClient {
-    pub(super) fn new(channel: Arc<Channel>, reference: ScaledObjectRef) -> Self {
-        Self { channel, reference }
+    pub(super) fn new(channel: Arc<Channel>, reference: ScaledObjectRef, limit: Duration) -> Self {
+        Self { channel, reference, limit }
     }
 
     pub fn endpoint(&self) -> Endpoint {
@@ -29,25 +32,24 @@ impl ExternalClient {
     }
 
     pub async fn is_active(&self) -> Result<bool, ReadError> {
-        let request = request(self.reference.clone(), Some(self.channel.limit()));
+        let request = request(self.reference.clone(), Some(self.limit));
         let call = async |client, origin| ExternalScalerClient::with_origin(client, origin).is_active(request).await;
-        Ok(self.channel.call("IsActive", call).await?.result)
+        Ok(self.channel.call("IsActive", self.limit, call).await?.result)
     }
 
     pub async fn get_metric_spec(&self) -> Result<Vec<MetricSpec>, ReadError> {
-        let request = request(self.reference.clone(), Some(self.channel.limit()));
+        let request = request(self.reference.clone(), Some(self.limit));
         let call =
             async |client, origin| ExternalScalerClient::with_origin(client, origin).get_metric_spec(request).await;
-        Ok(self.channel.call("GetMetricSpec", call).await?.metric_specs)
+        Ok(self.channel.call("GetMetricSpec", self.limit, call).await?.metric_specs)
     }
 
     /// The values of a metric, by the name that the scaler gave it.
     pub async fn get_metrics(&self, metric: &str) -> Result<Vec<MetricValue>, ReadError> {
         let (reference, metric_name) = (Some(self.reference.clone()), metric.to_owned());
-        let request =
-            request(GetMetricsRequest { scaled_object_ref: reference, metric_name }, Some(self.channel.limit()));
+        let request = request(GetMetricsRequest { scaled_object_ref: reference, metric_name }, Some(self.limit));
         let call = async |client, origin| ExternalScalerClient::with_origin(client, origin).get_metrics(request).await;
-        Ok(self.channel.call("GetMetrics", call).await?.metric_values)
+        Ok(self.channel.call("GetMetrics", self.limit, call).await?.metric_values)
     }
 
     /// Listens until the scaler ends the stream. An error is the last item. Opening has no deadline.

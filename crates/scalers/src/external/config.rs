@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kedge_proto::externalscaler::ScaledObjectRef;
 
@@ -15,10 +16,14 @@ use crate::trigger::{BuildError, FieldError, Secret, TriggerConfig};
 
 pub(super) const FIELDS: FieldGroup = FieldGroup {
     title: "Parameters",
-    fields: &[SCALER_ADDRESS, ENABLE_TLS, UNSAFE_SSL, CA_CERT, TLS_CLIENT_CERT, TLS_CLIENT_KEY],
+    fields: &[SCALER_ADDRESS, SCALER_TIMEOUT, ENABLE_TLS, UNSAFE_SSL, CA_CERT, TLS_CLIENT_CERT, TLS_CLIENT_KEY],
 };
 
 pub const SCALER_ADDRESS: Field = Field::required("scalerAddress").help("The address of the gRPC server: `host:port`");
+/// Not `timeout`: all metadata is sent to the server, which may have a parameter of that name.
+const SCALER_TIMEOUT: Field = Field::optional("scalerTimeout")
+    .default_of("the operator's `KEDA_HTTP_DEFAULT_TIMEOUT`")
+    .help("The time limit of a call, as in `10s`. Not in KEDA, which sets no limit");
 pub const ENABLE_TLS: Field =
     Field::optional("enableTLS").default("false").help("`true`: connects with TLS, also without a CA or a certificate");
 pub const UNSAFE_SSL: Field =
@@ -34,17 +39,22 @@ pub(super) struct Config {
     pub(super) channel: Arc<Channel>,
     pub(super) reference: ScaledObjectRef,
     pub(super) target_type: TargetType,
+    /// How long a call may take.
+    pub(super) limit: Duration,
 }
 
 pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Config, BuildError> {
     let mut read = Reader::new(trigger);
     let address = read.required(SCALER_ADDRESS, Address::parse);
+    let timeout = read.optional(SCALER_TIMEOUT, convert::duration);
     let security = parse_security(&mut read);
     let channel = address.and_then(|address| {
         read.make(|| shared.grpc.channel(&Peer { address, security }, &shared.http).map_err(rename))
     });
     let target_type = read.take(TargetType::parse(trigger));
-    let made = (|| Some(Config { channel: channel?, reference: reference(trigger), target_type: target_type? }))();
+    let limit = shared.http.settings().limit(timeout);
+    let made =
+        (|| Some(Config { channel: channel?, reference: reference(trigger), target_type: target_type?, limit }))();
     read.finish(made)
 }
 
@@ -109,6 +119,16 @@ mod tests {
 
     fn sample() -> Sample {
         Sample::new("external").with("scalerAddress", "scaler.queues:9090")
+    }
+
+    #[test]
+    fn a_call_has_the_limit_of_its_trigger_or_of_the_operator() {
+        let limit = |sample: &Sample| parse(&sample.trigger(), &shared()).map(|config| config.limit.as_secs());
+        assert_eq!(limit(&sample()).unwrap(), 3);
+        assert_eq!(limit(&sample().with("scalerTimeout", "20s")).unwrap(), 20);
+        assert_eq!(limit(&sample().with("timeout", "never")).unwrap(), 3, "that is the server's own parameter");
+        let error = limit(&sample().with("scalerTimeout", "soon")).unwrap_err().to_string();
+        assert!(error.contains("`scalerTimeout` \"soon\" is not a duration"), "{error}");
     }
 
     #[test]

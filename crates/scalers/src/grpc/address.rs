@@ -7,6 +7,9 @@ use http::Uri;
 use crate::error::Endpoint;
 use crate::metadata::convert::{ConversionError, Converted};
 
+/// The port where none is given, as in KEDA: gRPC's libraries have this default.
+const PORT_DEFAULT: &str = "443";
+
 const REMEDY: &str = "write host:port, as in scaler.queues:9090";
 
 /// A host, which is looked up for each new connection, and a port.
@@ -39,11 +42,11 @@ impl Address {
         // An IPv6 address without brackets has colons, and still no port.
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if host.starts_with('[') == host.ends_with(']') => (host, port),
-            _ => return Err(error("has no port")),
+            _ => (rest, PORT_DEFAULT),
         };
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         if bare.is_none() && host.contains(':') {
-            return Err(error("has no port, or is an IPv6 address without brackets"));
+            return Err(error("is an IPv6 address without brackets, or has several ports"));
         }
         let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| error("has no usable port"))?;
         let address = Self { host: bare.unwrap_or(host).to_owned(), port };
@@ -102,10 +105,11 @@ mod tests {
             ("dns:scaler:9090", Ok("scaler:9090")),
             ("dns:///[::1]:9090", Ok("[::1]:9090")),
             ("passthrough:///scaler:9090", Ok("scaler:9090")),
-            ("scaler", Err("has no port")),
-            ("dns:///scaler", Err("has no port")),
-            ("[::1]", Err("has no port")),
-            ("::1", Err("has no port, or is an IPv6 address without brackets")),
+            ("scaler", Ok("scaler:443")),
+            ("dns:///scaler", Ok("scaler:443")),
+            ("[::1]", Ok("[::1]:443")),
+            ("::1", Err("is an IPv6 address without brackets, or has several ports")),
+            ("", Err("has no host")),
             ("scaler:", Err("has no usable port")),
             ("scaler:grpc", Err("has no usable port")),
             ("scaler:0", Err("has no usable port")),

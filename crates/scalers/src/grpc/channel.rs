@@ -38,7 +38,8 @@ pub(crate) struct Channel {
     connector: GrpcConnector,
     origin: Origin,
     endpoint: Endpoint,
-    limit: Duration,
+    /// How long connecting may take.
+    connect_limit: Duration,
     connection: watch::Sender<Arc<Connection>>,
 }
 
@@ -49,25 +50,21 @@ pub(super) struct Connection {
 }
 
 impl Channel {
-    pub(super) fn new(peer: &Address, connector: GrpcConnector, limit: Duration) -> Self {
+    pub(super) fn new(peer: &Address, connector: GrpcConnector, connect_limit: Duration) -> Self {
         let origin = peer.uri(connector.scheme()).expect("an address is read only if it is a URI");
         let connection = watch::Sender::new(Arc::new(Connection::new(connector.clone())));
-        Self { connector, origin, endpoint: peer.endpoint(), limit, connection }
+        Self { connector, origin, endpoint: peer.endpoint(), connect_limit, connection }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
     }
 
-    /// How long a call may take.
-    pub(crate) fn limit(&self) -> Duration {
-        self.limit
-    }
-
     /// One call, within the limit, connecting included.
     pub(crate) async fn call<T, F>(
         &self,
         method: &'static str,
+        limit: Duration,
         call: impl FnOnce(Client, Origin) -> F,
     ) -> Result<T, ReadError>
     where
@@ -75,7 +72,7 @@ impl Channel {
     {
         let started_at = Instant::now();
         let (connection, response) = self.start(call);
-        match tokio::time::timeout(self.limit, response).await {
+        match tokio::time::timeout(limit, response).await {
             Ok(Ok(response)) => {
                 connection.record_activity();
                 Ok(response.into_inner())
@@ -83,7 +80,7 @@ impl Channel {
             Ok(Err(status)) => Err(self.failed(&connection, &status, method)),
             Err(_) => {
                 self.reconnect_if_silent(&connection, started_at);
-                Err(ReadError::Timeout { endpoint: self.endpoint(), limit: self.limit })
+                Err(ReadError::Timeout { endpoint: self.endpoint(), limit })
             }
         }
     }
@@ -104,7 +101,7 @@ impl Channel {
         if is_from_server(status) {
             connection.record_activity();
         }
-        explain(status, method, self.endpoint(), self.limit)
+        explain(status, method, self.endpoint(), self.connect_limit)
     }
 
     fn reconnect_if_silent(&self, connection: &Arc<Connection>, since: Instant) {
