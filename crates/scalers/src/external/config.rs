@@ -185,8 +185,8 @@ mod tests {
             ("no address", Sample::new("external"), &["`scalerAddress` is missing; give it in the trigger's metadata"]),
             (
                 "no port",
-                Sample::new("external-push").with("scalerAddress", "scaler"),
-                &["`scalerAddress` \"scaler\" has no port; write host:port"],
+                Sample::new("external-push").with("scalerAddress", "scaler:"),
+                &["`scalerAddress` \"scaler:\" has no usable port; write host:port"],
             ),
             ("not a CA", tls().auth("caCert", "hunter2"), &["`caCert` holds no usable certificate"]),
             (
