@@ -110,7 +110,7 @@ fn metrics_and_their_labels_are_unchanged() {
         let labels = |given: &str| match given.starts_with('[') {
             true => given.to_owned(),
             false => {
-                let constant = Regex::new(&format!(r"const {given}: [^=]* = (?:&)?(\[[^\]]*\])")).unwrap();
+                let constant = Regex::new(&format!(r"const {given}: [^=]* =\s+(?:&)?(\[[^\]]*\])")).unwrap();
                 constant.captures(&text).unwrap_or_else(|| panic!("{}: no {given}", path.display()))[1].to_owned()
             }
         };

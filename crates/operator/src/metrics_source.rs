@@ -83,7 +83,10 @@ impl ReadingsSource {
         match self.readings.fallback_value(object, scalers, metric).await {
             None => Err(failed(error.to_string())),
             Some(Err(why)) => Err(failed(format!("{error}; {why}"))),
-            Some(Ok(substitute)) => Ok(vec![value(Quantity::from_milli(substitute.0).canonical())]),
+            Some(Ok(substitute)) => {
+                scalers.record_fallback(trigger, metric, substitute);
+                Ok(vec![value(Quantity::from_milli(substitute.0).canonical())])
+            }
         }
     }
 
@@ -111,6 +114,7 @@ impl ReadingsSource {
             outcome = composite::evaluate(composite, &read, failures, around);
         }
         if let Some(value) = outcome.served() {
+            scalers.record_composite(value);
             let value = Quantity::from_milli(value.0).canonical();
             return Ok(vec![MetricValue { name: COMPOSITE_METRIC.to_owned(), value, at: readings.clock.now() }]);
         }

@@ -91,7 +91,9 @@ impl Operator {
         let cluster = Arc::new(ClusterCache::new(queue.clone()));
         let scopes = Scope::from_namespaces(&settings.namespaces);
         let publisher = || EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone());
+        let telemetry = Arc::new(Telemetry::new(&settings.version));
         let usage = Arc::new(Usage {
+            telemetry: telemetry.clone(),
             client: client.clone(),
             events: publisher(),
             cluster: cluster.clone(),
@@ -101,7 +103,6 @@ impl Operator {
         });
         let watches = ClusterWatches::start(client.clone(), cluster.clone(), scopes.clone(), settings.selector.clone());
         let watches = Arc::new(watches);
-        let telemetry = Arc::new(Telemetry::new(&settings.version));
         let leadership = Arc::new(Leadership::default());
         let targets = Arc::new(ScaleTargets::new(client.clone()));
         let references = References::start(client.clone(), queue.clone(), &scopes);
@@ -161,6 +162,9 @@ impl Operator {
             () = &mut stop => return Ok(()),
             () = self.watches.listed() => info!("caches synced"),
         }
+        if self.election.is_some() {
+            self.reconciler.telemetry.stand_by();
+        }
         let Some(election) = self.election.clone() else {
             return self.lead(stop, std::future::pending()).await.map(drop);
         };
@@ -198,6 +202,7 @@ impl Operator {
         // What another leader counted is in the status.
         readings.clear();
         readings.leadership.become_leader();
+        self.reconciler.telemetry.lead();
         self.reconciler.cluster.enqueue_all();
         let mut tasks = JoinSet::new();
         tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone(), self.selector.clone()));
@@ -232,6 +237,7 @@ impl Operator {
         workers.running.shutdown().await;
         tasks.shutdown().await;
         readings.leadership.become_standby();
+        self.reconciler.telemetry.stand_by();
         readings.clear();
         Ok(ended)
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use kedge_cluster::ObjectKey;
+use kedge_scalers::observer::{RequestObserver, observed};
 use kedge_scalers::{Activity, PushEvent};
 use tokio::task::JoinHandle;
 use tracing::debug;
@@ -30,10 +31,15 @@ struct PendingEvents {
 
 impl PushListener {
     /// Starts listening for an object.
-    pub fn start(mut events: BoxStream<'static, PushEvent>, key: ObjectKey, queue: Arc<WorkQueue<ObjectKey>>) -> Self {
+    pub fn start(
+        mut events: BoxStream<'static, PushEvent>,
+        observer: Arc<dyn RequestObserver>,
+        key: ObjectKey,
+        queue: Arc<WorkQueue<ObjectKey>>,
+    ) -> Self {
         let pending = Arc::new(PendingEvents::default());
         let received = pending.clone();
-        let task = tokio::spawn(async move {
+        let listening = async move {
             while let Some(event) = events.next().await {
                 match event {
                     PushEvent::Activity(Activity::Active) => received.active.store(true, Ordering::Release),
@@ -47,8 +53,8 @@ impl PushListener {
                 }
                 queue.add_now(key.clone());
             }
-        });
-        Self { pending, task }
+        };
+        Self { pending, task: tokio::spawn(observed(observer, listening)) }
     }
 
     /// Whether the source reported work that no reconcile has acted on.
@@ -84,12 +90,20 @@ mod tests {
     use futures::channel::mpsc;
 
     use super::*;
+    use crate::telemetry::{Telemetry, TriggerObserver};
 
     #[tokio::test(start_paused = true)]
     async fn an_event_makes_the_object_due_and_is_taken_once() {
         let (sender, events) = mpsc::unbounded();
         let (queue, key) = (Arc::new(WorkQueue::new()), ObjectKey::scaled_object("n", "o"));
-        let push = PushListener::start(events.boxed(), key.clone(), queue.clone());
+        let observer = Arc::new(TriggerObserver {
+            telemetry: Arc::new(Telemetry::new("test")),
+            key: key.clone(),
+            trigger_type: "external-push".to_owned(),
+            trigger_name: String::new(),
+            metric: String::new(),
+        });
+        let push = PushListener::start(events.boxed(), observer, key.clone(), queue.clone());
         sender.unbounded_send(PushEvent::Activity(Activity::Inactive)).unwrap();
         sender.unbounded_send(PushEvent::Activity(Activity::Active)).unwrap();
         assert_eq!(queue.next().await, key);

@@ -11,6 +11,7 @@ use kedge_api::trigger::Trigger;
 use kedge_core::credentials::CredentialError;
 use kedge_core::fallback::Failures;
 use kedge_core::trigger_class::TriggerClass;
+use kedge_scalers::observer::observed;
 use kedge_scalers::target::{External, TargetType};
 use kedge_scalers::{Owner, Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name, registry};
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ use crate::push_listener::PushListener;
 use crate::query_limits::QueryLimits;
 use crate::scalable::Scalable;
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, NotBuilt, ObjectScalers, Service};
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Telemetry, TriggerObserver};
 use crate::work_queue::WorkQueue;
 use kedge_cluster::target::ScaleTarget;
 use kedge_cluster::{ObjectKey, instant_after};
@@ -198,7 +199,7 @@ impl ScalersBuilder {
             Err(why) => (Err(why), known_specs(object, index, trigger, earlier)),
         };
         let metrics = describe(object, earlier, &specs);
-        let push = scaler.as_ref().ok().and_then(|scaler| self.listen(object, scaler));
+        let push = scaler.as_ref().ok().and_then(|scaler| self.listen(object, trigger, scaler));
         let service = if trigger.use_cached_metrics == Some(true) { Service::LastPoll } else { Service::Live };
         let (trigger_type, name) = (trigger.r#type.clone(), trigger.name.clone());
         let host = scaler.as_ref().ok().and_then(|scaler| scaler.host());
@@ -207,9 +208,21 @@ impl ScalersBuilder {
     }
 
     /// Listens to a push source. Only the leader does.
-    fn listen(&self, object: &Scalable<'_>, scaler: &Arc<dyn Scaler>) -> Option<Arc<PushListener>> {
+    fn listen(&self, object: &Scalable<'_>, trigger: &Trigger, scaler: &Arc<dyn Scaler>) -> Option<Arc<PushListener>> {
         let events = Some(scaler).filter(|_| self.leadership.leads())?.push()?;
-        Some(Arc::new(PushListener::start(events, object.key.clone(), self.queue.clone())))
+        let observer = self.observer(object, trigger);
+        Some(Arc::new(PushListener::start(events, observer, object.key.clone(), self.queue.clone())))
+    }
+
+    /// Observes requests that read no metric.
+    fn observer(&self, object: &Scalable<'_>, trigger: &Trigger) -> Arc<TriggerObserver> {
+        Arc::new(TriggerObserver {
+            telemetry: self.telemetry.clone(),
+            key: object.key.clone(),
+            trigger_type: trigger.r#type.clone(),
+            trigger_name: trigger.name.clone().unwrap_or_default(),
+            metric: String::new(),
+        })
     }
 
     async fn build_scaler(
@@ -228,7 +241,7 @@ impl ScalersBuilder {
         let config = TriggerConfig::new(owner, index, trigger);
         let config = config.resolved(&resolved.auth, &resolved.environment, resolved.identity.as_ref());
         let scaler = self.registry.build(&config).map_err(|error| NotBuilt::Invalid(error.to_string()))?;
-        let specs = scaler.describe().await;
+        let specs = observed(self.observer(object, trigger), scaler.describe()).await;
         let specs = specs.map_err(|error| NotBuilt::NoAnswer(format!("trigger {index} ({trigger_type}): {error}")))?;
         check(object, index, trigger_type, &specs)?;
         Ok((scaler, specs))

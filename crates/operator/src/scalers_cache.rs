@@ -8,27 +8,30 @@ pub mod composite;
 mod metric;
 mod waiting;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use futures::FutureExt;
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use kedge_api::names::COMPOSITE_METRIC;
 use kedge_api::scaled_object::Fallback;
 use kedge_cluster::{Clock, ObjectKey};
 use kedge_core::conditions::FallbackState;
 use kedge_core::fallback::MetricHealth;
 use kedge_core::formula::settings::Composite;
-use kedge_scalers::{ReadError, Scaler};
-use tokio::time::{Instant, timeout};
+use kedge_core::milli::Milli;
+use kedge_scalers::observer::observed;
+use kedge_scalers::{Known, ReadError, Scaler};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::credentials::Resolved;
 use crate::panics::without_panic;
 use crate::push_listener::PushListener;
 use crate::query_limits::{LastAnswer, QueryLimit};
 use crate::scalable::Scalable;
-use crate::telemetry::{Telemetry, TriggerLabels};
+use crate::telemetry::{Telemetry, TriggerLabels, TriggerObserver};
 use crate::work_queue::WorkQueue;
 pub use metric::{ExternalMetric, Failure, Reading};
 
@@ -148,7 +151,21 @@ fn retire(old: Option<Arc<ObjectScalers>>) -> Option<Arc<ObjectScalers>> {
     old.inspect(|old| old.retired.store(true, Ordering::Relaxed))
 }
 
+/// KEDA: the labels of the series about a formula.
+const COMPOSITE_LABELS: TriggerLabels<'static> =
+    TriggerLabels { index: 0, trigger_type: "", name: Some(COMPOSITE_METRIC), metric: COMPOSITE_METRIC };
+
 impl CachedTrigger {
+    /// The labels of a trigger without a metric of its own: cpu or memory.
+    fn resource_labels(&self) -> Option<TriggerLabels<'_>> {
+        (self.scaler.is_ok() && self.metrics.is_empty()).then(|| TriggerLabels {
+            index: self.index,
+            trigger_type: &self.trigger_type,
+            name: self.name.as_deref(),
+            metric: &self.trigger_type,
+        })
+    }
+
     fn labels<'a>(&'a self, metric: &'a ExternalMetric) -> TriggerLabels<'a> {
         TriggerLabels {
             index: self.index,
@@ -212,8 +229,35 @@ impl ObjectScalers {
 
     /// Drops the series of all its metrics.
     pub fn drop_series(&self) {
-        let labels: Vec<_> = self.metrics().map(|(trigger, metric)| trigger.labels(metric)).collect();
+        let external = self.metrics().map(|(trigger, metric)| trigger.labels(metric));
+        let others = self.triggers.iter().filter_map(|trigger| trigger.resource_labels());
+        let labels: Vec<_> = external.chain(others).chain([COMPOSITE_LABELS]).collect();
         self.telemetry.drop_triggers(&self.key, &labels);
+    }
+
+    /// Records which metrics were active at a poll, by name.
+    pub fn record_active(&self, active: &BTreeMap<String, bool>) {
+        let record = |labels: &TriggerLabels<'_>, is_active| self.telemetry.record_active(&self.key, labels, is_active);
+        // KEDA: the HPA alone reads these, and they count as active.
+        for labels in self.triggers.iter().filter_map(|trigger| trigger.resource_labels()) {
+            record(&labels, true);
+        }
+        if let Some(is_active) = active.get(COMPOSITE_METRIC) {
+            return record(&COMPOSITE_LABELS, *is_active);
+        }
+        for (trigger, metric) in self.metrics() {
+            record(&trigger.labels(metric), active.get(&metric.name).copied().unwrap_or(false));
+        }
+    }
+
+    /// Records the value of the formula.
+    pub fn record_composite(&self, value: Milli) {
+        self.telemetry.record_value(&self.key, &COMPOSITE_LABELS, value.as_f64());
+    }
+
+    /// Records the value of a fallback.
+    pub fn record_fallback(&self, trigger: &CachedTrigger, metric: &ExternalMetric, value: Milli) {
+        self.telemetry.record_value(&self.key, &trigger.labels(metric), value.as_f64());
     }
 
     /// A reading of at most this age, or a new one. The metrics API does not wait for a source that hangs.
@@ -262,11 +306,8 @@ impl ObjectScalers {
                     Some(limit) => Some(limit.acquire(last).await),
                     None => None,
                 };
-                match scaler.read(&metric.name, wall).await {
-                    Err(error) if is_retried(&error, last) => scaler.read(&metric.name, clock.now()).await,
-                    first => first,
-                }
-                .map_err(Failure::Source)
+                let read = query_twice(scaler.as_ref(), &metric.name, &clock, last, started + limit);
+                observed(scalers.observer(&trigger, &metric.name), read).await.map_err(Failure::Source)
             });
             let read = timeout(limit, read).await;
             let answer = read.map_or(Err(Failure::Late { limit }), |read| read.unwrap_or(Err(Failure::Panicked)));
@@ -275,6 +316,16 @@ impl ObjectScalers {
             reading
         });
         query.map(|ended| ended.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()))).boxed()
+    }
+
+    fn observer(&self, trigger: &CachedTrigger, metric: &str) -> Arc<TriggerObserver> {
+        Arc::new(TriggerObserver {
+            telemetry: self.telemetry.clone(),
+            key: self.key.clone(),
+            trigger_type: trigger.trigger_type.clone(),
+            trigger_name: trigger.name.clone().unwrap_or_default(),
+            metric: metric.to_owned(),
+        })
     }
 
     /// Counts a poll of each trigger that is not built as a failure of its metrics.
@@ -310,6 +361,21 @@ impl ObjectScalers {
         let is_read = metric.is_read();
         Some(if is_read { MetricHealth::from_failures(metric.failures(), fallback) } else { MetricHealth::NotRead })
     }
+}
+
+/// Queries a source, and once more if that fails and there is time.
+async fn query_twice(
+    scaler: &dyn Scaler,
+    metric: &str,
+    clock: &Clock,
+    last: LastAnswer,
+    ends_at: Instant,
+) -> Result<Known, ReadError> {
+    let error = match scaler.read(metric, clock.now()).await {
+        Err(error) if is_retried(&error, last) => error,
+        first => return first,
+    };
+    timeout_at(ends_at, scaler.read(metric, clock.now())).await.unwrap_or(Err(error))
 }
 
 /// Whether a failed query is repeated at once, before it counts.

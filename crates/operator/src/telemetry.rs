@@ -1,10 +1,21 @@
-//! The operator's own metrics, under the names that dashboards for KEDA use.
+//! The operator's own metrics, under the names that dashboards for KEDA use. The series about objects are those of the leader alone: a sum
+//! over all replicas counts each object once.
+
+mod requests;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use prometheus::core::Collector;
 use prometheus::{Encoder, GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
 use kedge_cluster::ObjectKey;
 use kedge_scalers::{Known, registry};
+
+use requests::RequestSeries;
+pub use requests::TriggerObserver;
 
 /// The labels of series about one metric of one trigger.
 const METRIC_LABELS: [&str; 6] = ["namespace", "metric", "scaledObject", "scaler", "triggerIndex", "type"];
@@ -33,6 +44,11 @@ pub struct Telemetry {
     objects: IntGaugeVec,
     triggers: IntGaugeVec,
     build: IntGaugeVec,
+    requests: RequestSeries,
+    /// Authentication objects, by the type of the resource and the namespace.
+    authentications: Mutex<BTreeMap<(&'static str, String), i64>>,
+    /// Set on a standby.
+    stands_by: AtomicBool,
 }
 
 impl Telemetry {
@@ -90,6 +106,9 @@ impl Telemetry {
                     &["version", "git_commit", "goversion", "goos", "goarch"],
                 ),
             ),
+            requests: RequestSeries::new(&registry),
+            authentications: Mutex::default(),
+            stands_by: AtomicBool::new(false),
             registry,
         };
         let labels = [version, "", "", std::env::consts::OS, std::env::consts::ARCH];
@@ -107,7 +126,7 @@ impl Telemetry {
 
     /// Every metric, for the reference page.
     pub fn collectors(&self) -> Vec<&dyn Collector> {
-        vec![
+        let of_objects: [&dyn Collector; 10] = [
             &self.value,
             &self.latency,
             &self.active,
@@ -118,54 +137,113 @@ impl Telemetry {
             &self.objects,
             &self.triggers,
             &self.build,
-        ]
+        ];
+        of_objects.into_iter().chain(self.requests.collectors()).collect()
+    }
+
+    /// This replica leads from now on.
+    pub fn lead(&self) {
+        self.stands_by.store(false, Ordering::Release);
+    }
+
+    /// This replica is a standby from now on: it has no series about objects.
+    pub fn stand_by(&self) {
+        self.stands_by.store(true, Ordering::Release);
+        for series in [&self.value, &self.latency, &self.loop_latency] {
+            series.reset();
+        }
+        for series in [&self.active, &self.paused, &self.objects, &self.triggers] {
+            series.reset();
+        }
+        for series in [&self.metric_errors, &self.object_errors] {
+            series.reset();
+        }
+    }
+
+    fn leads(&self) -> bool {
+        !self.stands_by.load(Ordering::Acquire)
     }
 
     /// Records a reading: an answer, or a failed query.
-    pub fn record_reading(
-        &self,
-        key: &ObjectKey,
-        trigger: &TriggerLabels<'_>,
-        answer: Option<&Known>,
-        took: std::time::Duration,
-    ) {
+    pub fn record_reading(&self, key: &ObjectKey, trigger: &TriggerLabels<'_>, answer: Option<&Known>, took: Duration) {
+        if !self.leads() {
+            return;
+        }
         let index = trigger.index.to_string();
         let labels = trigger.values(key, &index);
+        let object_errors = self.object_errors.with_label_values(&[&key.namespace, &key.name]);
         match answer {
             Some(known) => {
                 self.value.with_label_values(&labels).set(known.values.iter().sum());
-                self.latency.with_label_values(&labels).set(took.as_secs_f64());
-                let active = known.activity == kedge_scalers::Activity::Active;
-                self.active.with_label_values(&labels).set(active.into());
-                // The series exists before the first error.
+                // The series exist before the first error.
                 self.metric_errors.with_label_values(&labels).inc_by(0);
+                object_errors.inc_by(0);
             }
             None => {
                 self.metric_errors.with_label_values(&labels).inc();
-                self.object_errors.with_label_values(&[&key.namespace, &key.name]).inc();
+                object_errors.inc();
             }
+        }
+        self.latency.with_label_values(&labels).set(took.as_secs_f64());
+    }
+
+    /// Records the value that is served instead of an answer: of a fallback, or of a formula.
+    pub fn record_value(&self, key: &ObjectKey, trigger: &TriggerLabels<'_>, value: f64) {
+        if self.leads() {
+            let index = trigger.index.to_string();
+            self.value.with_label_values(&trigger.values(key, &index)).set(value);
+        }
+    }
+
+    /// Records whether a metric was active at a poll.
+    pub fn record_active(&self, key: &ObjectKey, trigger: &TriggerLabels<'_>, is_active: bool) {
+        if self.leads() {
+            let index = trigger.index.to_string();
+            self.active.with_label_values(&trigger.values(key, &index)).set(is_active.into());
         }
     }
 
     pub fn record_paused(&self, key: &ObjectKey, is_paused: bool) {
-        self.paused.with_label_values(&[&key.namespace, &key.name]).set(is_paused.into());
+        if self.leads() {
+            self.paused.with_label_values(&[&key.namespace, &key.name]).set(is_paused.into());
+        }
     }
 
     /// Records how late a poll of an object began.
-    pub fn record_delay(&self, key: &ObjectKey, delay: std::time::Duration) {
-        self.loop_latency
-            .with_label_values(&[key.namespace.as_str(), key.kind.metric_type_label(), &key.name])
-            .set(delay.as_secs_f64());
+    pub fn record_delay(&self, key: &ObjectKey, delay: Duration) {
+        if self.leads() {
+            self.loop_latency.with_label_values(&loop_labels(key)).set(delay.as_secs_f64());
+        }
     }
 
     /// Counts all managed objects and their triggers.
     pub fn count(&self, objects: impl Iterator<Item = (ObjectKey, Vec<String>)>) {
         self.objects.reset();
         self.triggers.reset();
+        if !self.leads() {
+            return;
+        }
         for (key, trigger_types) in objects {
             self.objects.with_label_values(&[key.kind.resource_type_label(), &key.namespace]).inc();
             trigger_types.iter().for_each(|trigger_type| self.triggers.with_label_values(&[trigger_type]).inc());
         }
+        for ((resource, namespace), count) in &*self.authentications() {
+            self.objects.with_label_values(&[*resource, namespace.as_str()]).set(*count);
+        }
+    }
+
+    /// Sets the numbers of authentication objects, by the type of the resource and the namespace.
+    pub fn set_authentications(&self, counts: BTreeMap<(&'static str, String), i64>) {
+        *self.authentications() = counts;
+    }
+
+    fn authentications(&self) -> std::sync::MutexGuard<'_, BTreeMap<(&'static str, String), i64>> {
+        self.authentications.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops the series of a poll loop that ended, as during a pause.
+    pub fn drop_loop(&self, key: &ObjectKey) {
+        let _ = self.loop_latency.remove_label_values(&loop_labels(key));
     }
 
     /// Drops the series of triggers that no longer exist, or are rebuilt.
@@ -186,9 +264,13 @@ impl Telemetry {
         let labels = [key.namespace.as_str(), key.name.as_str()];
         let _ = self.paused.remove_label_values(&labels);
         let _ = self.object_errors.remove_label_values(&labels);
-        let of_loop = [key.namespace.as_str(), key.kind.metric_type_label(), key.name.as_str()];
-        let _ = self.loop_latency.remove_label_values(&of_loop);
+        self.drop_loop(key);
+        self.requests.drop_object(key);
     }
+}
+
+fn loop_labels(key: &ObjectKey) -> [&str; 3] {
+    [&key.namespace, key.kind.metric_type_label(), &key.name]
 }
 
 impl TriggerLabels<'_> {
@@ -222,14 +304,44 @@ fn add<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> C {
 
 #[cfg(test)]
 mod tests {
+    use kedge_scalers::observer::{GrpcCall, GrpcEvent, RequestObserver};
+
     use super::*;
+
+    #[test]
+    fn a_standby_has_no_series_about_objects() {
+        let (telemetry, key) = (Telemetry::new("1.2.3"), ObjectKey::scaled_object("shop", "web"));
+        let trigger = TriggerLabels { index: 0, trigger_type: "cron", name: None, metric: "s0-cron" };
+        let record = || {
+            telemetry.record_paused(&key, false);
+            telemetry.record_delay(&key, Duration::ZERO);
+            telemetry.record_reading(&key, &trigger, Some(&Known::above(0.0, 1.0)), Duration::ZERO);
+            telemetry.record_value(&key, &trigger, 2.0);
+            telemetry.record_active(&key, &trigger, true);
+            telemetry.set_authentications([(("trigger_authentication", "shop".to_owned()), 2)].into());
+            telemetry.count([(key.clone(), vec!["cron".to_owned()])].into_iter());
+            String::from_utf8(telemetry.render()).unwrap()
+        };
+        let text = record();
+        for line in [
+            "keda_scaled_object_errors_total{namespace=\"shop\",scaledObject=\"web\"} 0",
+            "keda_resource_registered_total{namespace=\"shop\",type=\"trigger_authentication\"} 2",
+            "keda_scaler_metrics_value{metric=\"s0-cron\",namespace=\"shop\",scaledObject=\"web\",scaler=\"cronScaler\",triggerIndex=\"0\",type=\"scaledobject\"} 2",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        telemetry.stand_by();
+        assert!(!record().contains("shop"));
+        telemetry.lead();
+        assert!(record().contains("shop"));
+    }
 
     #[test]
     fn the_names_are_those_of_kedas_dashboards() {
         let telemetry = Telemetry::new("1.2.3");
         let key = ObjectKey::scaled_object("shop", "web");
         telemetry.record_paused(&key, true);
-        telemetry.record_delay(&key, std::time::Duration::from_millis(1500));
+        telemetry.record_delay(&key, Duration::from_millis(1500));
         telemetry.count([(key.clone(), vec!["cron".to_owned(), "cron".to_owned()])].into_iter());
         let text = String::from_utf8(telemetry.render()).unwrap();
         for line in [
@@ -242,7 +354,33 @@ mod tests {
         }
         assert!(text.contains("keda_build_info{") && text.contains("version=\"1.2.3\""));
         let trigger = TriggerLabels { index: 0, trigger_type: "cron", name: None, metric: "s0-cron" };
-        telemetry.record_reading(&key, &trigger, None, std::time::Duration::ZERO);
+        telemetry.record_reading(&key, &trigger, None, Duration::ZERO);
+        telemetry.record_active(&key, &trigger, true);
+        let observer = TriggerObserver {
+            telemetry: std::sync::Arc::new(Telemetry::new("1.2.3")),
+            key: key.clone(),
+            trigger_type: "prometheus".to_owned(),
+            trigger_name: String::new(),
+            metric: "s0-prometheus".to_owned(),
+        };
+        observer.http(Some(200), Duration::from_millis(20));
+        observer.http(None, Duration::from_secs(3));
+        observer.empty_response(true);
+        observer.grpc(GrpcCall { method: "IsActive", is_stream: false }, GrpcEvent::Started);
+        let ended = GrpcEvent::Ended { code: "OK", took: Duration::from_millis(2) };
+        observer.grpc(GrpcCall { method: "IsActive", is_stream: false }, ended);
+        let text = String::from_utf8(observer.telemetry.render()).unwrap();
+        for line in [
+            "keda_scaler_http_requests_total{metric_name=\"s0-prometheus\",namespace=\"shop\",scaled_resource=\"web\",scaler=\"prometheus\",status_code=\"error\",trigger_name=\"\"} 1",
+            "keda_scaler_http_request_duration_seconds_bucket{scaler=\"prometheus\",status_code=\"200\",le=\"0.025\"} 1",
+            "keda_scaler_empty_upstream_responses_total{ignoreNullValues=\"true\",metricName=\"s0-prometheus\",namespace=\"shop\",resourceType=\"ScaledObject\",scaledResource=\"web\",triggerName=\"\"} 1",
+            "keda_grpc_client_handled_total{grpc_code=\"OK\",grpc_method=\"IsActive\",grpc_service=\"externalscaler.ExternalScaler\",grpc_type=\"unary\",scaler=\"prometheus\"} 1",
+            "keda_grpc_client_msg_sent_total{",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        observer.telemetry.drop_object(&key);
+        assert!(!String::from_utf8(observer.telemetry.render()).unwrap().contains("shop"));
         telemetry.drop_triggers(&key, &[trigger]);
         telemetry.drop_object(&key);
         telemetry.count(std::iter::empty());

@@ -1,11 +1,12 @@
 //! gRPC for every trigger type that speaks it: channels, shared by all triggers with the same address and TLS profile.
 //! `address` parses addresses, `connector` opens connections, `channel` makes calls, `streaming` reads streams, `explain`
-//! turns failures into errors.
+//! turns failures into errors, `observed` reports calls for telemetry.
 
 mod address;
 mod channel;
 mod connector;
 mod explain;
+mod observed;
 mod streaming;
 
 use std::collections::HashMap;

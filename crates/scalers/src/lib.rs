@@ -53,6 +53,7 @@ pub mod metadata;
 pub mod metric_name;
 mod metrics_api;
 mod oauth;
+pub mod observer;
 mod prometheus;
 pub mod registry;
 mod resource;

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::error::ReadError;
 use crate::http::{Address, Call, HttpClient, basic};
 use crate::identity::token::{Expiring, LIFETIME_MAX, Renewing};
+use crate::observer::unobserved;
 use crate::trigger::Secret;
 
 /// The client, and where its tokens are requested.
@@ -56,7 +57,8 @@ impl OAuthToken {
 
     /// The value of the `Authorization` header.
     pub(crate) async fn header(&self, now: DateTime<Utc>) -> Result<HeaderValue, ReadError> {
-        let fetched = self.header.get(now, self.fetch(now)).await;
+        // KEDA: only queries of the source are counted.
+        let fetched = unobserved(self.header.get(now, self.fetch(now))).await;
         fetched.map_err(|problem| ReadError::NoCredentials { identity: "oauth client", problem })
     }
 

@@ -19,12 +19,13 @@ use crate::error::ReadError;
 use crate::http::{Address, Call};
 use crate::identity::{aws, gcp};
 use crate::metric_name;
+use crate::observer;
 use crate::scaler::{BoxFuture, Known, Scaler};
 use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
-use config::Config;
+use config::{Config, EmptyResult};
 use response::Unusable;
 
 pub(crate) static TRIGGER: TriggerType = TriggerType {
@@ -79,7 +80,12 @@ impl PrometheusScaler {
             }
             (fetched, _) => fetched?,
         };
-        let value = response::parse(&body, self.config.empty_result).map_err(|unusable| match unusable {
+        let parsed = response::parse(&body, self.config.empty_result);
+        if parsed.is_empty {
+            let ignored = self.config.empty_result == EmptyResult::IsZero;
+            observer::report(|observer| observer.empty_response(ignored));
+        }
+        let value = parsed.number.map_err(|unusable| match unusable {
             Unusable::Malformed(problem) => ReadError::Malformed { endpoint: call.endpoint(), problem },
             Unusable::NoValue(problem) => ReadError::NoValue { endpoint: call.endpoint(), problem: problem.to_owned() },
         })?;

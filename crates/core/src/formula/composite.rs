@@ -149,7 +149,7 @@ impl Composite {
             (Outcome::Value(value), _) => {
                 // KEDA: cut off, and compared after that. What does not fit is the nearest that does: infinity is all there is.
                 let milli = Milli((value * 1000.0) as i64);
-                let active = milli.0 as f64 / 1000.0 > self.activation;
+                let active = milli.as_f64() > self.activation;
                 let activity = if active { Activity::Active } else { Activity::Inactive };
                 Ok(CompositeOutcome::Value { milli, activity })
             }

@@ -22,6 +22,7 @@ use tracing::warn;
 
 use super::read::path;
 use crate::cluster_cache::ClusterCache;
+use crate::telemetry::Telemetry;
 use kedge_cluster::Scope;
 use kedge_cluster::api_error::is_conflict;
 use kedge_cluster::{EventPublisher, EventType};
@@ -36,6 +37,7 @@ const AGAIN: Duration = Duration::from_secs(15);
 /// Maintains the finalizer and the status of authentication objects.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Usage {
+    pub telemetry: Arc<Telemetry>,
     pub client: Client,
     pub events: EventPublisher,
     pub cluster: Arc<ClusterCache>,
@@ -83,6 +85,20 @@ impl WatchCoverage {
     }
 }
 
+/// The numbers of authentication objects, by the label of their type and their namespace.
+fn counts<'a>(known: impl Iterator<Item = &'a Reference>) -> BTreeMap<(&'static str, String), i64> {
+    let mut counts = BTreeMap::new();
+    for reference in known {
+        let labels = match reference.kind {
+            ReferenceKind::TriggerAuthentication => ("trigger_authentication", reference.namespace.clone()),
+            // KEDA: objects without a namespace count for this one.
+            _ => ("cluster_trigger_authentication", "default".to_owned()),
+        };
+        *counts.entry(labels).or_default() += 1;
+    }
+    counts
+}
+
 impl Usage {
     /// Watches and writes. Never returns.
     pub async fn run(self: Arc<Self>) {
@@ -103,6 +119,7 @@ impl Usage {
                 self.apply_event(&mut known, event).await;
             }
             changes.mark_unchanged();
+            self.telemetry.set_authentications(counts(known.keys()));
             failed = !self.update_all(&mut known).await;
         }
     }

@@ -21,7 +21,10 @@ impl Reconciler {
         policy: &Policy,
         state: &mut ReconcileState,
     ) -> Result<Option<Instant>, ReconcileError> {
-        if self.readings.remove(key).is_some_and(|scalers| scalers.is_any_built()) {
+        self.telemetry.drop_loop(key);
+        let scalers = self.readings.remove(key);
+        scalers.iter().for_each(|scalers| scalers.drop_series());
+        if scalers.is_some_and(|scalers| scalers.is_any_built()) {
             self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
         }
         self.delete_own_hpas(object, None).await?;

@@ -12,7 +12,7 @@ use kedge_core::activity::{Activity, ActivityHistory, Contribution, activity};
 use kedge_core::conditions::TriggerHealth;
 use kedge_core::contribution::{MetricAnswer, TriggerState, metric_contribution, trigger_contribution};
 use kedge_core::decide::{Current, Observation};
-use kedge_core::fallback::NoSubstitute;
+use kedge_core::fallback::{NoSubstitute, substitute};
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
 use kedge_core::formula::settings::Composite;
 use kedge_core::policy::{Activation, Policy, polling_interval};
@@ -79,6 +79,7 @@ impl Reconciler {
         state: &mut ReconcileState,
     ) -> Result<PollFacts, ReconcileError> {
         let Subject { object, policy, scalers, .. } = subject;
+        scalers.record_active(&polled.active);
         let activity = activity(&polled.contributions);
         let history = self.next_history(object, policy, activity, state);
         let observe = |current: Option<i32>| Observation {
@@ -132,6 +133,9 @@ impl Reconciler {
         let mut outcome = evaluate(None);
         if matches!(outcome, CompositeOutcome::Unknown(Unknown::NoSubstitute(NoSubstitute::NoReadyPods))) {
             outcome = evaluate(self.targets.count_ready_pods(target).await.ok());
+        }
+        if let Some(value) = outcome.served() {
+            scalers.record_composite(value);
         }
         let contribution = outcome.contribution();
         let left = scalers.triggers.iter().filter(|trigger| trigger.scaler.is_ok() && trigger.metrics.is_empty());
@@ -202,6 +206,11 @@ pub(super) fn contributions(scalers: &ObjectScalers, readings: &[MetricReading<'
     for (trigger, metric, reading) in readings {
         let (failures, fallback) = (metric.failures(), scalers.fallback.as_ref());
         let contribution = metric_contribution(metric_answer(reading), failures, fallback, current);
+        if let Contribution::FallenBack { replicas } = contribution
+            && let Ok(value) = substitute(replicas, metric.target, metric.metric_type, None)
+        {
+            scalers.record_fallback(trigger, metric, value);
+        }
         active.insert(metric.name.clone(), contribution.is_active());
         by_trigger.entry(trigger.index).or_default().push(contribution);
     }

@@ -209,6 +209,15 @@ async fn a_source_that_hangs_is_not_waited_for_twice_in_a_row() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_second_query_that_does_not_end_in_time_leaves_the_error_of_the_first() {
+    let mut scalers = scalers(Ok(slow(false)));
+    Arc::get_mut(&mut scalers).unwrap().query_limit = SLOW * 3 / 2;
+    let started = Instant::now();
+    let error = read(&scalers).await.answer.unwrap_err().to_string();
+    assert_eq!((error.as_str(), started.elapsed()), ("http://source/ gave no answer within 2s", SLOW * 3 / 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_poll_takes_readings_of_some_age_only_from_the_metrics_api() {
     let (source, clock) = (slow(true), Clock::starting_at(DateTime::UNIX_EPOCH));
     let scalers = scalers(Ok(source.clone()));

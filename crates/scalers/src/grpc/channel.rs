@@ -14,13 +14,15 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
 use super::address::Address;
 use super::connector::GrpcConnector;
 use super::explain::{explain, is_from_server};
+use super::observed::ObservedCall;
 use crate::error::{Endpoint, ReadError};
 use crate::http::connector::HyperConnector;
+use crate::observer::GrpcCall;
 
 /// Above the five minutes that gRPC servers require between pings; pings are sent only while a stream is open.
 const PING_EVERY: Duration = Duration::from_secs(310);
@@ -71,14 +73,21 @@ impl Channel {
         F: Future<Output = Result<Response<T>, Status>>,
     {
         let started_at = Instant::now();
+        let observed = ObservedCall::start(GrpcCall { method, is_stream: false });
         let (connection, response) = self.start(call);
         match tokio::time::timeout(limit, response).await {
             Ok(Ok(response)) => {
                 connection.record_activity();
+                observed.received();
+                observed.end(Code::Ok);
                 Ok(response.into_inner())
             }
-            Ok(Err(status)) => Err(self.failed(&connection, &status, method)),
+            Ok(Err(status)) => {
+                observed.end(status.code());
+                Err(self.failed(&connection, &status, method))
+            }
             Err(_) => {
+                observed.end(Code::DeadlineExceeded);
                 self.reconnect_if_silent(&connection, started_at);
                 Err(ReadError::Timeout { endpoint: self.endpoint(), limit })
             }

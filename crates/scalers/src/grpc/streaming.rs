@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use futures::Stream;
 use tokio::sync::watch;
-use tonic::{Response, Status, Streaming};
+use tonic::{Code, Response, Status, Streaming};
 
 use super::channel::{Channel, Client, Connection, Origin};
+use super::observed::ObservedCall;
 use crate::error::ReadError;
+use crate::observer::GrpcCall;
 
 impl Channel {
     /// The messages of a streaming call. An error is the last of them.
@@ -25,7 +27,7 @@ impl Channel {
     {
         let ((connection, opening), connections) = (self.start(open), self.connections());
         let state = State::Opening(Box::pin(opening));
-        StreamingCall { channel: self, method, connection, connections, state }.messages()
+        StreamingCall { channel: self, method, connection, connections, state, observed: None }.messages()
     }
 }
 
@@ -36,6 +38,8 @@ struct StreamingCall<T, F> {
     connection: Arc<Connection>,
     connections: watch::Receiver<Arc<Connection>>,
     state: State<T, F>,
+    /// From the first poll to the end.
+    observed: Option<ObservedCall>,
 }
 
 enum State<T, F> {
@@ -57,12 +61,15 @@ where
     }
 
     async fn next(&mut self) -> Option<Result<T, ReadError>> {
+        if let State::Opening(_) = &self.state {
+            self.observed = Some(ObservedCall::start(GrpcCall { method: self.method, is_stream: true }));
+        }
         loop {
             let outcome = tokio::select! {
                 biased;
                 outcome = self.state.step() => outcome,
                 () = gone(&mut self.connections, &self.connection) => {
-                    self.state = State::Ended;
+                    self.end(Code::Unavailable);
                     let problem = "nothing is heard on the connection any more".to_owned();
                     return Some(Err(ReadError::Connect { endpoint: self.channel.endpoint(), problem }));
                 }
@@ -71,17 +78,27 @@ where
                 Ok(Step::Opened(messages)) => self.state = State::Open(messages),
                 Ok(Step::Message(message)) => {
                     self.connection.record_activity();
+                    self.observed.iter().for_each(ObservedCall::received);
                     return Some(Ok(message));
                 }
                 Ok(Step::End) => {
-                    self.state = State::Ended;
+                    self.end(Code::Ok);
                     return None;
                 }
                 Err(status) => {
-                    self.state = State::Ended;
+                    self.end(status.code());
                     return Some(Err(self.channel.failed(&self.connection, &status, self.method)));
                 }
             }
+        }
+    }
+}
+
+impl<T, F> StreamingCall<T, F> {
+    fn end(&mut self, code: Code) {
+        self.state = State::Ended;
+        if let Some(observed) = self.observed.take() {
+            observed.end(code);
         }
     }
 }

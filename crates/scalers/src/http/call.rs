@@ -8,12 +8,14 @@ use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use tokio::time::Instant;
 
 use super::address::Address;
 use super::error_chain::{find, innermost};
 use super::proxy::Proxy;
 use super::{HttpClient, KeepAlive, tls};
 use crate::error::{Endpoint, ReadError};
+use crate::observer;
 
 const REDIRECTS_MAX: usize = 10;
 const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
@@ -114,7 +116,7 @@ impl HttpClient {
     async fn follow(&self, call: &Call, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
         let mut call = call.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send(&call).await.map_err(|error| explain(&error, endpoint))?;
+            let response = self.send_observed(&call).await.map_err(|error| explain(&error, endpoint))?;
             // What is posted are credentials: they are for the one that was named.
             let location = location(&response).filter(|_| call.method == Method::GET);
             let Some(location) = location else { return read_body(response, call.accepted, endpoint).await };
@@ -125,6 +127,14 @@ impl HttpClient {
             call = call.redirected(next);
         }
         Err(malformed(endpoint, format!("it redirects more than {REDIRECTS_MAX} times")))
+    }
+
+    /// KEDA: the time until the headers counts, and each redirect is a request of its own.
+    async fn send_observed(&self, call: &Call) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+        let reported = Reported { started: Instant::now(), status: None };
+        let response = self.send(call).await;
+        reported.end(response.as_ref().ok().map(|response| response.status().as_u16()));
+        response
     }
 
     async fn send(&self, call: &Call) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
@@ -148,6 +158,24 @@ impl HttpClient {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, credentials.clone());
         }
         request
+    }
+}
+
+/// A request that is reported when it ends, also where nothing waits for it any more.
+struct Reported {
+    started: Instant,
+    status: Option<u16>,
+}
+
+impl Reported {
+    fn end(mut self, status: Option<u16>) {
+        self.status = status;
+    }
+}
+
+impl Drop for Reported {
+    fn drop(&mut self) {
+        observer::report(|observer| observer.http(self.status, self.started.elapsed()));
     }
 }
 

@@ -13,16 +13,32 @@ pub(super) enum Unusable {
     NoValue(&'static str),
 }
 
+/// What an answer to an instant query holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Parsed {
+    pub(super) number: Result<f64, Unusable>,
+    /// Whether there is no sample in it.
+    pub(super) is_empty: bool,
+}
+
 /// The number in the answer to an instant query.
-pub(super) fn parse(body: &[u8], nothing: EmptyResult) -> Result<f64, Unusable> {
-    let answer: Value = serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
-    match find_sample(&answer)? {
-        Some(sample) => parse_sample(sample, nothing),
-        None if is_incomplete(&answer) => {
-            Err(Unusable::NoValue("the result is empty, and the server reports an error or a warning"))
-        }
-        None => nothing.value("the result is empty"),
+pub(super) fn parse(body: &[u8], nothing: EmptyResult) -> Parsed {
+    match parse_answer(body, nothing) {
+        Ok(parsed) => parsed,
+        Err(unusable) => Parsed { number: Err(unusable), is_empty: false },
     }
+}
+
+fn parse_answer(body: &[u8], nothing: EmptyResult) -> Result<Parsed, Unusable> {
+    let answer: Value = serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
+    let (number, is_empty) = match find_sample(&answer)? {
+        Some(sample) => (parse_sample(sample, nothing), false),
+        None if is_incomplete(&answer) => {
+            (Err(Unusable::NoValue("the result is empty, and the server reports an error or a warning")), true)
+        }
+        None => (nothing.value("the result is empty"), true),
+    };
+    Ok(Parsed { number, is_empty })
 }
 
 /// Whether the server says that something is missing from the result: then an empty one is not zero.
@@ -152,8 +168,8 @@ mod tests {
             ),
         ];
         for (name, body, expected) in rows {
-            let ignored = parse(body.as_bytes(), EmptyResult::IsZero);
-            let strict = parse(body.as_bytes(), EmptyResult::IsAnError);
+            let ignored = parse(body.as_bytes(), EmptyResult::IsZero).number;
+            let strict = parse(body.as_bytes(), EmptyResult::IsAnError).number;
             match expected {
                 Number(number) => assert_eq!((ignored, strict), (Ok(number), Ok(number)), "{name}"),
                 Empty => {
@@ -178,17 +194,17 @@ mod tests {
             (r#"{"status":"success","infos":["a hint"],"data":{"result":[]}}"#, true),
         ];
         for (body, is_zero) in rows {
-            assert_eq!(parse(body.as_bytes(), EmptyResult::IsZero).is_ok(), is_zero, "{body}");
+            assert_eq!(parse(body.as_bytes(), EmptyResult::IsZero).number.is_ok(), is_zero, "{body}");
         }
         let warned = r#"{"status":"success","warnings":["w"],"data":{"result":[{"value":[1,"3"]}]}}"#;
-        assert_eq!(parse(warned.as_bytes(), EmptyResult::IsZero), Ok(3.0));
+        assert_eq!(parse(warned.as_bytes(), EmptyResult::IsZero).number, Ok(3.0));
     }
 
     proptest! {
         #[test]
         fn no_answer_makes_it_panic_or_gives_more_than_a_finite_number(body in ".*", sample in ".*") {
             for body in [body.clone(), with_result(&body), one(&body), one(&format!("[1,{sample:?}]"))] {
-                if let Ok(number) = parse(body.as_bytes(), EmptyResult::IsZero) {
+                if let Ok(number) = parse(body.as_bytes(), EmptyResult::IsZero).number {
                     prop_assert!(number.is_finite());
                 }
             }
@@ -197,7 +213,7 @@ mod tests {
         #[test]
         fn every_number_that_prometheus_can_write_is_read(number: f64) {
             prop_assume!(number.is_finite());
-            prop_assert_eq!(parse(one(&format!("[1,\"{number:e}\"]")).as_bytes(), EmptyResult::IsAnError), Ok(number));
+            prop_assert_eq!(parse(one(&format!("[1,\"{number:e}\"]")).as_bytes(), EmptyResult::IsAnError).number, Ok(number));
         }
     }
 }

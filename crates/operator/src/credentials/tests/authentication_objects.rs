@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::usage::{Usage, WatchCoverage};
 use super::*;
 use crate::cluster_cache::ClusterCache;
+use crate::telemetry::Telemetry;
 use kedge_cluster::Clock;
 use kedge_cluster::EventPublisher;
 use kedge_cluster::ListWatchEvent;
@@ -22,6 +23,7 @@ impl Rig {
         let cluster = TestCluster::new();
         let cache = Arc::new(ClusterCache::new(Arc::new(WorkQueue::new())));
         let usage = Arc::new(Usage {
+            telemetry: Arc::new(Telemetry::new("0")),
             client: cluster.client(),
             events: EventPublisher::new(cluster.client(), Clock::System, "test".to_owned()),
             cluster: cache.clone(),
