@@ -10,11 +10,12 @@
 //! | [`token`] | tokens of service accounts |
 //! | [`vault`] | HashiCorp Vault |
 //! | [`references`] | the users of each reference, and watches of the references in use |
+//! | `watch_groups` | whether objects are watched one by one, or their namespace |
 //! | [`usage`] | the authentication objects themselves: finalizer, users in the status, events |
 //!
 //! Values are read when scalers are built, and stored only in the scalers. What the API server must allow for that:
 //! `get` on the authentication objects, on the Secrets and ConfigMaps that are referred to, and on the target; `list` and `watch`
-//! on the same, by name and as metadata only, to notice changes; `get`, `list`, `watch` on service accounts for AWS roles of
+//! on the same, as metadata only, to notice changes; `get`, `list`, `watch` on service accounts for AWS roles of
 //! workloads; `create` on `serviceaccounts/token` where tokens are requested; `patch` on the authentication objects and
 //! `patch` on their status.
 
@@ -27,6 +28,7 @@ pub mod resolve;
 pub mod token;
 pub mod usage;
 pub mod vault;
+mod watch_groups;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -171,7 +171,7 @@ impl TestCluster {
         answering.now_or_never().expect("nothing has to be waited for")
     }
 
-    /// Lets every request for a path fail from now on.
+    /// Lets every request for a path fail from now on; with `?` at its end, every one that selects no name.
     pub(crate) fn break_path(&self, path: &str, code: u16) {
         self.notes().broken.insert(path.to_owned(), code);
     }
@@ -214,10 +214,13 @@ impl TestCluster {
         if let Some(delay) = delay {
             tokio::time::sleep(delay).await;
         }
-        if let Some(code) = self.notes().broken.get(&path).copied() {
+        let selection = format!("{path}?{}", selected(&query));
+        let broken = |notes: &Notes| notes.broken.get(&path).or_else(|| notes.broken.get(&selection)).copied();
+        let failure = broken(&self.notes());
+        if let Some(code) = failure {
             return status(code);
         }
-        let watched = is_watch.then(|| Watched::begin(&self, format!("{path}?{}", selected(&query))));
+        let watched = is_watch.then(|| Watched::begin(&self, selection));
         let answer = self.plane.serve("operator", request).await;
         let counted = move |frame| {
             let _lasts = &watched;

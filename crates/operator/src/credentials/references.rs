@@ -1,7 +1,7 @@
 //! Which objects use which references, and watches of just those: a change enqueues the objects that use it.
 //!
-//! Secrets, ConfigMaps and the like are watched one by one, by name, and only as metadata, of which the version counts. A watch
-//! begins with the first user of what it watches, also if that does not exist yet, and ends with the last.
+//! Secrets, ConfigMaps and the like are watched only as metadata, of which the version counts, and in groups ([`super::watch_groups`]).
+//! A watch begins with the first user of what it watches, also if that does not exist yet, and ends with the last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,13 +10,14 @@ use kedge_api::names;
 use kedge_core::credentials::{Reference, ReferenceKind};
 use kube::Client;
 use serde::Deserialize;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::read::{Stamp, Version, path};
+use super::watch_groups::{NeededWatch, WatchGroup};
 use crate::work_queue::WorkQueue;
 use kedge_cluster::ObjectKey;
 use kedge_cluster::Scope;
-use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
+use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch, list_watch_reporting};
 
 /// The users of each reference. Runs its watches until it is dropped.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -35,8 +36,8 @@ struct Known {
     used_by: BTreeMap<Reference, BTreeSet<ObjectKey>>,
     observed: BTreeMap<Reference, ObservedVersion>,
     watches: JoinSet<()>,
-    /// Those of a single object.
-    narrow: BTreeMap<Reference, AbortHandle>,
+    /// By the path of the resource.
+    groups: BTreeMap<String, WatchGroup>,
 }
 
 /// One object that uses credentials.
@@ -90,12 +91,7 @@ impl References {
     /// Takes what an object uses, as it was read since that moment.
     pub fn set(self: &Arc<Self>, key: &ObjectKey, began: Epoch, used: BTreeMap<Reference, Version>) {
         let mut known = self.lock();
-        let outdated = used.iter().any(|(reference, read)| {
-            known
-                .observed
-                .get(reference)
-                .is_some_and(|observed| observed.at_epoch > began.0 && observed.version != *read)
-        });
+        let outdated = used.iter().any(|(reference, read)| known.is_outdated(reference, began, read));
         let before = known.users.get(key).map(|user| user.used.clone()).unwrap_or_default();
         for reference in used.keys().filter(|reference| !before.contains_key(*reference)) {
             known.used_by.entry(reference.clone()).or_default().insert(key.clone());
@@ -141,8 +137,8 @@ impl References {
         }
     }
 
-    /// Applies an event of the watch of a kind.
-    fn apply_kind_event(&self, kind: &ReferenceKind, scope: &Scope, event: ListWatchEvent<Marked>) {
+    /// Applies an event of a watch of many objects.
+    fn apply_event(&self, kind: &ReferenceKind, scope: &Scope, event: ListWatchEvent<Marked>) {
         let named = |stamp: &Stamp| Reference::new(kind.clone(), &stamp.namespace, &stamp.name);
         match event {
             ListWatchEvent::Listed(all) => {
@@ -161,33 +157,39 @@ impl References {
 
     fn watch_all(self: &Arc<Self>, kind: ReferenceKind, scope: Scope, path: String) {
         let references = Arc::downgrade(self);
-        let query =
-            ResourceQuery { path, label_selector: None, field_selector: None, projection: Projection::Metadata };
         let on_event = move |event| {
             if let Some(references) = references.upgrade() {
-                references.apply_kind_event(&kind, &scope, event);
+                references.apply_event(&kind, &scope, event);
             }
         };
-        let watch = list_watch::<Marked>(self.client.clone(), query, on_event);
+        let watch = list_watch::<Marked>(self.client.clone(), metadata_of(path, None), on_event);
         self.lock().watches.spawn(watch);
     }
 
-    /// Starts the watch of a reference, if it has none.
+    /// Starts the watch that a reference needs, if any.
     fn begin_watch(self: &Arc<Self>, known: &mut Known, reference: &Reference) {
-        if is_watched_alone(&reference.kind) && reference.can_exist() && !known.narrow.contains_key(reference) {
-            let task = known.watches.spawn(self.narrow_watch(reference.clone()));
-            known.narrow.insert(reference.clone(), task);
+        if !is_watched_in_groups(&reference.kind) || !reference.can_exist() {
+            return;
+        }
+        let path = path(reference);
+        match known.groups.entry(path.clone()).or_default().add(reference) {
+            NeededWatch::None => {}
+            NeededWatch::OfObject => self.watch_object(known, reference),
+            NeededWatch::OfNamespace => {
+                let task = known.watches.spawn(self.namespace_watch(reference, path.clone()));
+                known.groups.entry(path).or_default().set_namespace_watch(task);
+            }
         }
     }
 
-    fn narrow_watch(self: &Arc<Self>, reference: Reference) -> impl Future<Output = ()> + Send + use<> {
+    fn watch_object(self: &Arc<Self>, known: &mut Known, reference: &Reference) {
+        let task = known.watches.spawn(self.object_watch(reference.clone()));
+        known.groups.entry(path(reference)).or_default().set_object_watch(reference, task);
+    }
+
+    fn object_watch(self: &Arc<Self>, reference: Reference) -> impl Future<Output = ()> + Send + use<> {
         let references = Arc::downgrade(self);
-        let query = ResourceQuery {
-            path: path(&reference),
-            label_selector: None,
-            field_selector: Some(format!("metadata.name={}", reference.name)),
-            projection: Projection::Metadata,
-        };
+        let query = metadata_of(path(&reference), Some(format!("metadata.name={}", reference.name)));
         let on_event = move |event: ListWatchEvent<Marked>| {
             let found = match event {
                 ListWatchEvent::Listed(all) => all.first().and_then(|one| one.metadata.version(&reference.kind)),
@@ -201,12 +203,62 @@ impl References {
         list_watch(self.client.clone(), query, on_event)
     }
 
+    fn namespace_watch(self: &Arc<Self>, of: &Reference, path: String) -> impl Future<Output = ()> + Send + use<> {
+        let (kind, scope) = (of.kind.clone(), Scope::Namespace(of.namespace.clone()));
+        let (references, group) = (Arc::downgrade(self), path.clone());
+        let on_event = move |event: ListWatchEvent<Marked>| {
+            let Some(references) = references.upgrade() else { return };
+            let listed = matches!(event, ListWatchEvent::Listed(_));
+            references.apply_event(&kind, &scope, event);
+            if listed {
+                references.lock().group_listed(&group);
+            }
+        };
+        let (references, group) = (Arc::downgrade(self), path.clone());
+        let on_failure = move |error: &kube::Error| {
+            if let (kube::Error::Api(status), Some(references)) = (error, references.upgrade())
+                && status.code == 403
+            {
+                references.watch_each(&group);
+            }
+        };
+        list_watch_reporting(self.client.clone(), metadata_of(path, None), on_event, on_failure)
+    }
+
+    /// Watches the objects of a group one by one, because the operator may not list their namespace.
+    fn watch_each(self: &Arc<Self>, group: &str) {
+        let mut known = self.lock();
+        let alone = known.groups.get_mut(group).map(WatchGroup::denied).unwrap_or_default();
+        alone.iter().for_each(|reference| self.watch_object(&mut known, reference));
+    }
+
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().expect("no holder of the lock panics")
     }
 }
 
 impl Known {
+    /// Whether what an object read since that moment may have changed meanwhile.
+    fn is_outdated(&self, reference: &Reference, began: Epoch, read: &Version) -> bool {
+        let changed = |observed: &ObservedVersion| observed.at_epoch > began.0 && observed.version != *read;
+        // A list reports nothing about what was not in use yet.
+        let listed = || {
+            let is_new = !self.used_by.contains_key(reference);
+            is_new && self.groups.get(&path(reference)).and_then(WatchGroup::listed_at).is_some_and(|at| at > began.0)
+        };
+        self.observed.get(reference).map_or_else(listed, changed)
+    }
+
+    /// Notes that a group was listed. Versions of objects that are not in use are dropped.
+    fn group_listed(&mut self, group: &str) {
+        self.epoch += 1;
+        if let Some(listed) = self.groups.get_mut(group) {
+            listed.listed(self.epoch);
+        }
+        let used_by = &self.used_by;
+        self.observed.retain(|reference, _| used_by.contains_key(reference) || path(reference) != group);
+    }
+
     /// Notes that an object does not use something any more. The watch goes with the last user.
     fn release(&mut self, key: &ObjectKey, reference: &Reference) {
         let Some(users) = self.used_by.get_mut(reference) else { return };
@@ -216,15 +268,23 @@ impl Known {
         }
         self.used_by.remove(reference);
         self.observed.remove(reference);
-        if let Some(watch) = self.narrow.remove(reference) {
-            watch.abort();
+        let path = path(reference);
+        if let Some(group) = self.groups.get_mut(&path) {
+            group.remove(reference);
+            if group.is_empty() {
+                self.groups.remove(&path);
+            }
         }
         // What ended is let go.
         while self.watches.try_join_next().is_some() {}
     }
 }
 
-/// Whether a kind is watched object by object.
-fn is_watched_alone(kind: &ReferenceKind) -> bool {
+/// Authentication objects are all watched: they are few.
+fn is_watched_in_groups(kind: &ReferenceKind) -> bool {
     !matches!(kind, ReferenceKind::TriggerAuthentication | ReferenceKind::ClusterTriggerAuthentication)
+}
+
+fn metadata_of(path: String, field_selector: Option<String>) -> ResourceQuery {
+    ResourceQuery { path, label_selector: None, field_selector, projection: Projection::Metadata }
 }

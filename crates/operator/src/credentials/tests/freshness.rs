@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::watch_groups::WATCHED_ALONE_MAX;
 use super::*;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
 use crate::scalers_cache::ObjectScalers;
@@ -210,4 +211,80 @@ async fn the_watch_of_a_secret_begins_with_its_first_user_and_ends_with_its_last
     assert_eq!(secrets, std::slice::from_ref(&narrow), "by name, and nothing beside it");
     rig.credentials.references.forget(&ObjectKey::scaled_object("shop", "web"));
     rig.wait_for("not watched any more", |cluster| !cluster.watched().contains(&narrow)).await;
+}
+
+/// An object whose triggers use one Secret each, `creds-0` and so on.
+fn with_secrets(rig: &Rig, count: usize) -> ScaledObject {
+    let mut object = bearer();
+    let trigger = object.spec.triggers.remove(0);
+    for at in 0..count {
+        rig.cluster.apply(&format!("{SECRETS}/creds-{at}"), secret("a"));
+        rig.cluster.apply(&format!("{AUTHS}/auth-{at}"), from_secret(&format!("creds-{at}")));
+        let mut trigger = trigger.clone();
+        trigger.authentication_ref.as_mut().unwrap().name = format!("auth-{at}");
+        object.spec.triggers.push(trigger);
+    }
+    object
+}
+
+fn watched_secrets(cluster: &TestCluster) -> Vec<String> {
+    cluster.watched().into_iter().filter(|what| what.contains("secrets")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_secrets_of_a_namespace_share_one_watch() {
+    let rig = Rig::new();
+    let object = with_secrets(&rig, WATCHED_ALONE_MAX);
+    rig.build(&object, None).await;
+    rig.wait_for("each is watched", |cluster| watched_secrets(cluster).len() == WATCHED_ALONE_MAX).await;
+
+    let object = with_secrets(&rig, 40);
+    let scalers = rig.build(&object, None).await;
+    let whole = [format!("{SECRETS}?")];
+    rig.wait_for("the namespace is watched instead", |cluster| watched_secrets(cluster) == whole).await;
+    while tokio::time::timeout(QUIET, rig.queue.next()).await.is_ok() {}
+    let before = rig.changes();
+    rig.cluster.apply(&format!("{SECRETS}/unused"), secret("b"));
+    rig.assert_quiet("it is not used").await;
+    rig.cluster.apply(&format!("{SECRETS}/creds-39"), secret("new"));
+    rig.until_enqueued().await;
+    assert_ne!(rig.changes(), before);
+    let scalers = rig.build(&object, Some(&scalers)).await;
+    assert_eq!(scalers.triggers[39].credentials.auth.get("bearerToken").unwrap().reveal(), "new");
+    rig.assert_quiet("it was read as it is").await;
+    rig.cluster.delete(&format!("{SECRETS}/creds-2"));
+    rig.until_enqueued().await;
+
+    rig.credentials.references.forget(&ObjectKey::scaled_object("shop", "web"));
+    rig.wait_for("not watched any more", |cluster| watched_secrets(cluster).is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_are_watched_one_by_one_where_their_namespace_may_not_be_listed() {
+    let rig = Rig::new();
+    rig.cluster.break_path(&format!("{SECRETS}?"), 403);
+    let object = with_secrets(&rig, 6);
+    rig.build(&object, None).await;
+    rig.wait_for("each is watched", |cluster| watched_secrets(cluster).len() == 6).await;
+    rig.build(&with_secrets(&rig, 7), None).await;
+    rig.wait_for("also a later one", |cluster| watched_secrets(cluster).len() == 7).await;
+    while tokio::time::timeout(QUIET, rig.queue.next()).await.is_ok() {}
+    rig.cluster.apply(&format!("{SECRETS}/creds-6"), secret("new"));
+    rig.until_enqueued().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_between_the_read_and_its_registration_is_not_trusted() {
+    let rig = Rig::new();
+    rig.build(&with_secrets(&rig, 6), None).await;
+    rig.wait_for("watched", |cluster| watched_secrets(cluster) == [format!("{SECRETS}?")]).await;
+    while tokio::time::timeout(QUIET, rig.queue.next()).await.is_ok() {}
+    let references = &rig.credentials.references;
+    let late = kedge_core::credentials::Reference::new(kedge_core::credentials::ReferenceKind::Secret, "shop", "late");
+    let key = ObjectKey::scaled_object("shop", "late");
+    let began = references.now();
+    // The namespace is listed again within this time.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    references.set(&key, began, [(late, Some("old".to_owned()))].into_iter().collect());
+    assert_eq!(rig.queue.next().await, key, "the list may have had another version");
 }
