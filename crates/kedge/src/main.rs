@@ -35,6 +35,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use outcome::exit_code;
 
+/// Returns freed memory to the system: glibc's does not, and a replica grew with each re-list.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Event-driven autoscaling for Kubernetes, for the manifests that KEDA users have today.
 #[derive(Parser)]
 #[command(name = "kedge", version, arg_required_else_help = true)]
