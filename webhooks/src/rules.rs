@@ -82,8 +82,7 @@ pub fn scaled_object(
     run: Run,
 ) -> Vec<Violation> {
     let spec = &object.spec;
-    let role = if modifiers::are_used(spec) { Role::FormulaInput } else { Role::Metric };
-    let owner = owner(&object.metadata, role);
+    let owner = owner(object);
     let mut violations = target::check(spec, neighbours);
     violations.extend(duplicates::check(object, neighbours));
     violations.extend(modifiers::check(spec));
@@ -105,14 +104,20 @@ pub fn scaled_object(
 /// All violations of a ScaledJob. `before` are the triggers that are stored already.
 // KEDA: validates only its triggers.
 pub fn scaled_job(registry: &Registry, job: &ScaledJob, before: &[Trigger]) -> Vec<Violation> {
-    let owner = owner(&job.metadata, Role::Metric);
+    let owner = owner_of(&job.metadata, Role::Metric);
     let mut violations = triggers::check(&job.spec.triggers);
     violations.extend(parameters::check(registry, owner, &job.spec.triggers, before));
     violations.extend(trigger_types::check(&job.spec.triggers));
     violations
 }
 
-fn owner(metadata: &kube::core::ObjectMeta, role: Role) -> Owner<'_> {
+/// The owner of a ScaledObject's triggers.
+pub fn owner(object: &ScaledObject) -> Owner<'_> {
+    let role = if modifiers::are_used(&object.spec) { Role::FormulaInput } else { Role::Metric };
+    owner_of(&object.metadata, role)
+}
+
+fn owner_of(metadata: &kube::core::ObjectMeta, role: Role) -> Owner<'_> {
     Owner {
         namespace: metadata.namespace.as_deref().unwrap_or_default(),
         name: metadata.name.as_deref().unwrap_or_default(),

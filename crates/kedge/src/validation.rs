@@ -6,12 +6,14 @@
 //! | `validator` | the validator of objects |
 //! | `schema`, `path`, `remedy` | what the API server itself would deny or drop, and the remedy |
 //! | `decode` | objects as typed values |
+//! | `credentials` | what authentication objects of the same files give |
 //! | `duplicates` | objects that are twice in one file |
 //! | `advice`, `annotations`, `parameters` | the rules that only `kedge lint` has |
 //! | `rules` | all rules by id |
 
 mod advice;
 mod annotations;
+mod credentials;
 mod decode;
 pub(crate) mod duplicates;
 mod parameters;

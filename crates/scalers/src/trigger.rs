@@ -47,7 +47,7 @@ pub enum Resolution {
     /// Authentication and environment are resolved: a scaler can be built.
     #[default]
     Complete,
-    /// Only the manifest is known, and it refers to no authentication.
+    /// Only manifests are known, and no authentication gives more than they do.
     ManifestWithoutAuthentication,
     /// Only the manifest is known. It refers to an authentication, which may give any parameter.
     ManifestWithAuthentication,
@@ -76,6 +76,11 @@ impl<'a> TriggerConfig<'a> {
                 None => Resolution::ManifestWithoutAuthentication,
             },
         }
+    }
+
+    /// The same trigger with its authentication; the environment of the target is not known.
+    pub fn authenticated(self, auth: &'a AuthParams, pod_identity: Option<&'a PodIdentity>) -> Self {
+        Self { auth, pod_identity, resolution: Resolution::ManifestWithoutAuthentication, ..self }
     }
 
     /// The same trigger with everything that it refers to.

@@ -28,13 +28,17 @@ pub fn check(registry: &Registry, owner: Owner<'_>, triggers: &[Trigger], before
 }
 
 fn check_one(registry: &Registry, owner: Owner<'_>, index: usize, trigger: &Trigger) -> Vec<Violation> {
-    let config = TriggerConfig::new(owner, index, trigger);
-    registry.check(&config).into_iter().map(|problem| explain(index, trigger, problem)).collect()
+    check_config(registry, &TriggerConfig::new(owner, index, trigger))
 }
 
-fn explain(index: usize, trigger: &Trigger, FieldError { field, problem, remedy }: FieldError) -> Violation {
-    let problem = format!("trigger {index} ({}): `{field}` {problem}", trigger.r#type);
-    Violation::new(&INVALID_TRIGGER, parameter_path(index, field), problem, remedy)
+/// Validates a trigger as it is given.
+pub fn check_config(registry: &Registry, trigger: &TriggerConfig<'_>) -> Vec<Violation> {
+    registry.check(trigger).into_iter().map(|problem| explain(trigger, problem)).collect()
+}
+
+fn explain(trigger: &TriggerConfig<'_>, FieldError { field, problem, remedy }: FieldError) -> Violation {
+    let problem = format!("trigger {} ({}): `{field}` {problem}", trigger.index, trigger.trigger_type);
+    Violation::new(&INVALID_TRIGGER, parameter_path(trigger.index, field), problem, remedy)
 }
 
 fn parameter_path(index: usize, field: String) -> FieldPath {

@@ -4,7 +4,7 @@ use kedge_api::authentication::TriggerAuthenticationSpec;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::{ScaledObject, names};
 use kedge_scalers::http::connector::Connector;
-use kedge_scalers::{NoCluster, Registry, Settings};
+use kedge_scalers::{NoCluster, Registry, Settings, TriggerConfig, registry};
 use kedge_webhooks::index::Index;
 use kedge_webhooks::nearest::nearest;
 use kedge_webhooks::rules::authentication::Scope;
@@ -14,6 +14,7 @@ use kedge_webhooks::violation::{FieldPath, Rule, Severity, Violation};
 use serde_json::Value;
 
 use super::advice;
+use super::credentials::KnownCredentials;
 use super::schema::{KindSchemas, SCHEMA, SchemaCheck};
 
 pub(crate) static UNKNOWN_API_VERSION: Rule = Rule {
@@ -51,14 +52,18 @@ impl ValidationContext {
 pub(crate) struct Validator<'t> {
     context: &'t ValidationContext,
     index: Index,
+    credentials: KnownCredentials,
 }
 
 impl<'t> Validator<'t> {
     /// A validator that has these objects as neighbours.
     pub(crate) fn with_objects<'o>(context: &'t ValidationContext, objects: impl Iterator<Item = &'o Value>) -> Self {
-        let index = Index::default();
-        objects.for_each(|object| index.add(object));
-        Self { context, index }
+        let (index, mut credentials) = (Index::default(), KnownCredentials::default());
+        objects.for_each(|object| {
+            index.add(object);
+            credentials.add(object);
+        });
+        Self { context, index, credentials }
     }
 
     /// All violations of an object; none for a kind that is not of KEDA.
@@ -102,6 +107,7 @@ impl<'t> Validator<'t> {
                 let neighbours = self.index.neighbours(&object);
                 let mut violations =
                     admission::scaled_object(&self.context.registry, &object, &[], &neighbours, Run::Real);
+                violations.extend(self.authenticated_triggers(&object, &violations));
                 violations.extend(advice::scaled_object(&object));
                 Ok(violations)
             }
@@ -115,6 +121,20 @@ impl<'t> Validator<'t> {
             "ClusterTriggerAuthentication" => self.authentication(object, Scope::Cluster),
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// What admission cannot know: violations by triggers whose authentication is among the objects, beyond those that were found.
+    fn authenticated_triggers(&self, object: &ScaledObject, found: &[Violation]) -> Vec<Violation> {
+        let owner = admission::owner(object);
+        let mut violations = Vec::new();
+        for (index, trigger) in object.spec.triggers.iter().enumerate() {
+            let known = registry::find(&trigger.r#type).and_then(|_| self.credentials.of(owner.namespace, trigger));
+            let Some((auth, identity)) = known else { continue };
+            let config = TriggerConfig::new(owner, index, trigger).authenticated(&auth, identity);
+            violations.extend(admission::parameters::check_config(&self.context.registry, &config));
+        }
+        violations.retain(|violation| !found.iter().any(|other| other.path == violation.path));
+        violations
     }
 
     fn unknown_kind(&self, kind: &str) -> Violation {
