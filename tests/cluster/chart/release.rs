@@ -85,7 +85,14 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     let kept = get(&cluster, &["scaledobject", "web", "--namespace=default"]);
     assert_eq!(kept["spec"]["scaleTargetRef"]["name"], "web", "objects outlive a release");
 
-    // A values file for KEDA's chart, with CRDs that exist already.
+    // A values file for KEDA's chart, with CRDs and objects that exist already.
+    for (name, version, kind) in [("a", "apps/v1", "ReplicaSet"), ("b", "apps/v1", "ReplicaSet"), ("c", "v1", "Queue")]
+    {
+        let mut object = scaled_object(name, [cron_open(1)], json!({}));
+        object["metadata"]["namespace"] = json!("default");
+        object["spec"]["scaleTargetRef"] = json!({ "name": name, "apiVersion": version, "kind": kind });
+        cluster.apply(&object).unwrap();
+    }
     let values = files::workspace().join("tests/golden/helm/values-of-keda/values.yaml");
     let values = format!("--values={}", values.display());
     let no_monitor = "--set=prometheus.operator.serviceMonitor.enabled=false";
@@ -96,6 +103,13 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
         assert!(output.contains(line), "{output}");
     }
     assert!(!output.contains("opentelemetry.operator"), "values that are off are not reported: {output}");
+
+    // What KEDA's default rules cover and ours do not is listed for the objects at hand.
+    let expected = "rbac.scaledRefKinds:\n  Queue of v1: default/c\n  ReplicaSet of apps/v1: default/a and 1 more\n\n";
+    assert!(output.contains(expected), "{output}");
+    let kinds = r#"--set-json=rbac.scaledRefKinds=[{"apiGroup":"apps","kind":"replicasets"}]"#;
+    let output = helm_on(&cluster, &["upgrade", "keda", &chart, QUICK, &values, no_monitor, kinds]);
+    assert!(output.contains("rbac.scaledRefKinds:\n  Queue of v1: default/c\n\n"), "{output}");
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list]
-# Read for TriggerAuthentications and environment variables; those in use are watched individually, by name.
+# Read for TriggerAuthentications and environment variables; those in use are watched, as metadata only.
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts]
   verbs: [get, list, watch]
@@ -103,4 +103,35 @@
   resources: [secrets]
   resourceNames: [{{ .Values.certificates.secretName }}]
   verbs: [get, list, watch]
+{{- end }}
+
+{{/* What objects of the cluster need and no rule covers, although KEDA's default rules do: a line for each kind of target. Empty without a cluster. */}}
+{{- define "kedge.uncoveredTargets" -}}
+{{- $kinds := .Values.rbac.enabledCustomScaledRefKinds | ternary .Values.rbac.scaledRefKinds list }}
+{{- $kinds = concat (list (dict "apiGroup" "apps" "kind" "deployments") (dict "apiGroup" "apps" "kind" "statefulsets")) $kinds }}
+{{- $namespaces := splitList "," .Values.watchNamespace }}
+{{- $found := dict }}
+{{- if and .Values.rbac.create (.Capabilities.APIVersions.Has "keda.sh/v1alpha1/ScaledObject") }}
+{{- range (lookup "keda.sh/v1alpha1" "ScaledObject" "" "").items }}
+{{- if or (not $.Values.watchNamespace) (has .metadata.namespace $namespaces) }}
+{{- $kind := .spec.scaleTargetRef.kind | default "Deployment" }}
+{{- $version := .spec.scaleTargetRef.apiVersion | default "apps/v1" }}
+{{- $group := contains "/" $version | ternary (splitList "/" $version | first) "" }}
+{{- $covered := false }}
+{{- range $kinds }}
+{{- /* The plural of a kind begins as the kind does: rollouts, policies. */ -}}
+{{- if and (has .apiGroup (list "*" $group)) (or (eq .kind "*") (hasPrefix (lower $kind | trimSuffix "y") .kind)) }}
+{{- $covered = true }}
+{{- end }}
+{{- end }}
+{{- if not $covered }}
+{{- $what := printf "%s of %s" $kind $version }}
+{{- $_ := set $found $what (append (get $found $what | default list) (printf "%s/%s" .metadata.namespace .metadata.name)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $what, $objects := $found }}
+  {{ $what }}: {{ $objects | sortAlpha | initial | len | eq 0 | ternary (first $objects) (printf "%s and %d more" (sortAlpha $objects | first) (sub (len $objects) 1)) }}
+{{- end }}
 {{- end }}

@@ -1,5 +1,7 @@
 //! `kedge migrate check`: reports what would not work with Kedge, before anything changes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::Context;
 use clap::ValueEnum;
 use http::Request;
@@ -71,7 +73,31 @@ async fn fetch_snapshot(client: &Client) -> anyhow::Result<Snapshot> {
     for path in snapshot::PATHS {
         objects.extend(list(client, path).await?);
     }
-    Ok(Snapshot { live, releases, objects })
+    let resources = fetch_resources(client, survey::target_versions(&objects)).await?;
+    Ok(Snapshot { live, releases, objects, resources })
+}
+
+/// The resources of these API versions; none for one that is not served.
+async fn fetch_resources(
+    client: &Client,
+    versions: BTreeSet<String>,
+) -> anyhow::Result<BTreeMap<(String, String), String>> {
+    let mut resources = BTreeMap::new();
+    for version in versions {
+        let prefix = if version.contains('/') { "apis" } else { "api" };
+        let Ok(request) = Request::get(format!("/{prefix}/{version}")).body(Vec::new()) else { continue };
+        let listed = match client.request::<Value>(request).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => continue,
+            listed => listed.with_context(|| format!("cannot list the resources of {version}"))?,
+        };
+        for resource in listed["resources"].as_array().into_iter().flatten() {
+            let (name, kind) = (resource["name"].as_str(), resource["kind"].as_str());
+            if let (Some(name), Some(kind)) = (name.filter(|name| !name.contains('/')), kind) {
+                resources.insert((version.clone(), kind.to_owned()), name.to_owned());
+            }
+        }
+    }
+    Ok(resources)
 }
 
 /// All objects of a kind; none where the kind is not served.

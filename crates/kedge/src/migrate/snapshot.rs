@@ -1,5 +1,7 @@
 //! The part of a cluster that matters for the migration.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::plan::{LiveObject, Owner};
@@ -47,4 +49,6 @@ pub(super) struct Snapshot {
     /// The releases that own any of them; none where the release is gone, or stored outside of Secrets.
     pub(super) releases: Vec<(Owner, Option<StoredRelease>)>,
     pub(super) objects: Vec<Value>,
+    /// The resource of each kind that is served beside those of targets, by version and kind.
+    pub(super) resources: BTreeMap<(String, String), String>,
 }

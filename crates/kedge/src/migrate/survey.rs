@@ -2,6 +2,8 @@
 
 mod installation;
 
+use std::collections::BTreeSet;
+
 use kedge_api::ScaledObject;
 use kedge_api::authentication::TriggerAuthenticationSpec;
 use kedge_operator::credentials::resolve;
@@ -39,7 +41,7 @@ fn assess_object(validator: &Validator<'_>, object: &Value, snapshot: &Snapshot,
         .map(|found| about.issue(&found.path.to_string(), found.problem, found.remedy))
         .collect();
     match object["kind"].as_str().unwrap_or_default() {
-        "ScaledObject" => issues.extend(custom_target(object)),
+        "ScaledObject" => issues.extend(custom_target(object, snapshot)),
         "ScaledJob" => {
             let (problem, remedy) = kedge_operator::scaled_job::MESSAGE.split_once("; ").unwrap_or_default();
             issues.push(about.issue("", problem, remedy));
@@ -66,17 +68,25 @@ fn is_blocking(issue: &kedge_webhooks::violation::Violation) -> bool {
     issue.rule.severity == Severity::Error || lacking.contains(&issue.rule.id)
 }
 
+/// The API versions of all targets.
+pub(super) fn target_versions(objects: &[Value]) -> BTreeSet<String> {
+    let scaled = objects.iter().filter(|object| object["kind"] == "ScaledObject");
+    scaled
+        .filter_map(decode::<ScaledObject>)
+        .map(|object| object.spec.scale_target_ref.api_version_and_kind().0)
+        .collect()
+}
+
 /// Target kinds for which the chart has no RBAC rules by default.
-fn custom_target(object: &Value) -> Option<Issue> {
-    let target = decode::<ScaledObject>(object)?.spec.scale_target_ref;
-    let kind = target.kind.filter(|kind| !kind.is_empty()).unwrap_or_else(|| "Deployment".to_owned());
-    let version = target.api_version.filter(|version| !version.is_empty()).unwrap_or_else(|| "apps/v1".to_owned());
+fn custom_target(object: &Value, snapshot: &Snapshot) -> Option<Issue> {
+    let (version, kind) = decode::<ScaledObject>(object)?.spec.scale_target_ref.api_version_and_kind();
     let group = version.split_once('/').map_or("", |(group, _)| group);
     if group == "apps" && (kind == "Deployment" || kind == "StatefulSet") {
         return None;
     }
-    let plural = format!("{}s", kind.to_lowercase());
-    let remedy = format!("set rbac.scaledRefKinds to [{{apiGroup: {group:?}, kind: {plural}}}] when you install Kedge");
+    let guess = || format!("{}s", kind.to_lowercase());
+    let plural = snapshot.resources.get(&(version.clone(), kind.clone())).cloned().unwrap_or_else(guess);
+    let remedy = format!("add {{apiGroup: {group:?}, kind: {plural}}} to rbac.scaledRefKinds when you install Kedge");
     let problem = format!("scales a {kind} of {version}, for which the chart of Kedge has no RBAC rule");
     Some(Subject { verdict: Verdict::ToDo, object }.issue("spec.scaleTargetRef", problem, remedy))
 }
@@ -87,13 +97,17 @@ fn authentication(object: &Value) -> Vec<Issue> {
     let lacking = resolve::unsupported(&spec)
         .map(|field| lacking.issue(&format!("spec.{field}"), "is not supported yet", resolve::UNSUPPORTED_REMEDY));
     let mut issues: Vec<Issue> = lacking.collect();
-    for token in spec.bound_service_account_token.iter().flatten() {
-        let problem =
-            format!("needs the permission to create tokens of the service account {}", token.service_account_name);
+    let tokens = spec.bound_service_account_token.iter().flatten();
+    let tokens = tokens.map(|token| ("boundServiceAccountToken", &token.service_account_name));
+    let vault = spec.hashi_corp_vault.as_ref().and_then(|vault| vault.credential.as_ref());
+    let vault = vault.and_then(|credential| credential.service_account_name.as_ref());
+    for (field, account) in tokens.chain(vault.map(|account| ("hashiCorpVault.credential.serviceAccountName", account)))
+    {
+        let problem = format!("needs the permission to create tokens of the service account {account}");
         let remedy = "name it in permissions.operator.restrict.serviceAccountTokenCreationRoles, and with its audience in \
                       serviceAccountTokens.audiences, when you install Kedge";
         let about = Subject { verdict: Verdict::ToDo, object };
-        issues.push(about.issue("spec.boundServiceAccountToken", problem, remedy));
+        issues.push(about.issue(&format!("spec.{field}"), problem, remedy));
     }
     issues
 }

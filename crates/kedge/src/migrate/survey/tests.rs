@@ -94,6 +94,11 @@ fn what_is_to_be_done_first_is_named() {
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": { "name": "keda-admission" }, "webhooks": [{ "failurePolicy": "Ignore" }, { "failurePolicy": "Fail" }],
     });
+    let vault = json!({
+        "address": "https://vault.example", "authentication": "kubernetes", "role": "keda", "mount": "kubernetes",
+        "credential": { "serviceAccountName": "reader" },
+        "secrets": [{ "parameter": "password", "path": "secret/data/broker", "key": "password" }],
+    });
     let token = json!({ "boundServiceAccountToken": [{ "parameter": "bearerToken", "serviceAccountName": "reader" }] });
     let rows = [
         (scaled_object("web", rollout, cron()), "ScaledObject shop/web", "spec.scaleTargetRef"),
@@ -104,10 +109,28 @@ fn what_is_to_be_done_first_is_named() {
             "TriggerAuthentication shop/token",
             "spec.boundServiceAccountToken",
         ),
+        (
+            of_keda("TriggerAuthentication", "vault", json!({ "hashiCorpVault": vault })),
+            "TriggerAuthentication shop/vault",
+            "spec.hashiCorpVault.credential.serviceAccountName",
+        ),
     ];
     for (object, name, field) in rows {
         assert_eq!(issues(&snapshot([object])), [(Verdict::ToDo, name.to_owned(), field.to_owned())], "{name}");
     }
+}
+
+#[test]
+fn the_kind_of_a_target_is_named_as_the_cluster_serves_it() {
+    let target = json!({ "name": "web", "apiVersion": "example.com/v1", "kind": "Policy" });
+    let mut snapshot = snapshot([scaled_object("web", target, cron())]);
+    assert_eq!(target_versions(&snapshot.objects), ["example.com/v1".to_owned()].into());
+    snapshot.resources = [(("example.com/v1".to_owned(), "Policy".to_owned()), "policies".to_owned())].into();
+    let report = assess(&snapshot, &owner("kedge"));
+    assert_eq!(
+        report.issues[0].remedy,
+        "add {apiGroup: \"example.com\", kind: policies} to rbac.scaledRefKinds when you install Kedge"
+    );
 }
 
 #[test]
