@@ -28,6 +28,7 @@ fn table(title: &str, collectors: &[&dyn Collector]) -> String {
         let metric_type = collector.collect().first().map_or("", |family| match family.get_field_type() {
             MetricType::COUNTER => "counter",
             MetricType::GAUGE => "gauge",
+            MetricType::HISTOGRAM => "histogram",
             _ => "other",
         });
         for description in collector.desc() {
