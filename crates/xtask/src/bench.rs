@@ -4,6 +4,7 @@ mod admission;
 mod hung;
 mod memory;
 mod objects;
+mod secrets;
 mod soak;
 mod times;
 mod writer;
@@ -15,6 +16,8 @@ pub(crate) enum Bench {
     Admission(admission::Args),
     /// How late 100 ScaledObjects are polled while the sources of 900 others hang
     Hung(hung::Args),
+    /// How many connections to the API server the operator has, and what it weighs, with 1,000 ScaledObjects that refer to a Secret each
+    Secrets(secrets::Args),
     /// Run two replicas of the operator for an hour while objects, sources and leaders change, and draw what the processes weigh
     Soak(soak::Args),
 }
@@ -23,6 +26,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Admission(args) => admission::run(args),
         Bench::Hung(args) => hung::run(args),
+        Bench::Secrets(args) => secrets::run(args),
         Bench::Soak(args) => soak::run(args),
     }
 }

@@ -103,7 +103,7 @@ fn on_clusters(args: &Args) -> Vec<Step<'_>> {
     let mut needs = vec![BUILD, TOOLS];
     if args.filter.is_none() {
         // A test would build it as well, while other tests wait for the processor.
-        steps.push(step(IMAGE, &[], vec![Invocation::new("config/image/build", ["target/image/kedge"])]));
+        steps.push(step(IMAGE, &[], vec![Invocation::new("config/image/build", ["target/image/kedge-dev", "dev"])]));
         needs.push(IMAGE);
     }
     let at_once = at_once(args);
@@ -200,7 +200,7 @@ mod tests {
             "cargo test --no-fail-fast --workspace --exclude kedge-tests",
             "cargo test --no-fail-fast --workspace --test cluster -- --test-threads 4",
             "KEDGE_TEST_PLANE=embedded cargo test --workspace --test cluster -- --test-threads 4 scaling::",
-            "config/image/build target/image/kedge",
+            "config/image/build target/image/kedge-dev dev",
         ] {
             assert!(repeats.iter().any(|repeat| repeat == expected), "{expected} is not in {repeats:#?}");
         }
