@@ -55,7 +55,12 @@ pub(super) async fn replay(record: &Record) -> anyhow::Result<Vec<Difference>> {
             replay.apply_action(*at, &done.action).await?;
         }
         let read = record.status_read_by(number);
-        replay.restore_status(read).await?;
+        if !replay.restore_status(read).await? {
+            // The real controller still had an HPA in its cache that was deleted.
+            let (real, plane) = (Value::Bool(true), Value::Bool(false));
+            differences.push(Difference { timeline: record.timeline.name, sync: number, what: "exists", real, plane });
+            break;
+        }
         let unchanged = read.and_then(|number| record.syncs[number].status.as_ref());
         let status = sync.status.as_ref().or(unchanged).cloned().map_or(Value::Null, without_times);
         let pairs = replay.run_sync(sync, status).await?;
@@ -103,17 +108,17 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Gives the HPA the status that it had after a sync: the one that the real controller read.
-    async fn restore_status(&mut self, sync: Option<usize>) -> anyhow::Result<()> {
+    /// Gives the HPA the status that it had after a sync: the one that the real controller read. Returns whether there is an HPA.
+    async fn restore_status(&mut self, sync: Option<usize>) -> anyhow::Result<bool> {
         if self.stored == sync {
-            return Ok(());
+            return Ok(true);
         }
         let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let mut hpa = hpas.get(self.timeline.name).await?;
+        let Some(mut hpa) = hpas.get_opt(self.timeline.name).await? else { return Ok(false) };
         hpa.status = sync.map(|number| self.statuses[number].clone());
         hpas.replace_status(self.timeline.name, &PostParams::default(), &hpa).await?;
         self.stored = sync;
-        Ok(())
+        Ok(true)
     }
 
     /// Runs a sync with the recorded input. Returns the values to compare: those of the real controller, and those of this one.

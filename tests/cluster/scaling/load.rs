@@ -85,15 +85,24 @@ fn groups(server: &str, guarded: &str) -> Vec<ObjectGroup> {
     ]
 }
 
-/// The number of events of each object, by reason. A source that a busy machine keeps from answering in time is not counted.
+/// The number of events of each object, by reason. A source that a busy machine keeps from answering in time is not counted, nor that its
+/// object is ready again after that.
 fn events_by_object(namespace: &TestNamespace<'_>) -> BTreeMap<(String, String), usize> {
     let all = namespace.list("event");
-    let mut counts = BTreeMap::new();
+    let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut late: BTreeMap<String, usize> = BTreeMap::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for event in all["items"].as_array().into_iter().flatten() {
-        let is_late = event["note"].as_str().is_some_and(|note| note.contains("gave no answer within"));
-        if event["regarding"]["kind"] == "ScaledObject" && !is_late {
-            *counts.entry((text(&event["regarding"]["name"]), text(&event["reason"]))).or_default() += 1;
+        let name = text(&event["regarding"]["name"]);
+        match &event["regarding"]["kind"] {
+            kind if kind != "ScaledObject" => {}
+            _ if text(&event["note"]).contains("gave no answer within") => *late.entry(name).or_default() += 1,
+            _ => *counts.entry((name, text(&event["reason"]))).or_default() += 1,
+        }
+    }
+    for (name, times) in late {
+        if let Some(ready) = counts.get_mut(&(name, "ScaledObjectReady".to_owned())) {
+            *ready = ready.saturating_sub(times).max(1);
         }
     }
     counts
