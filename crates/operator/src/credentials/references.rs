@@ -1,6 +1,6 @@
 //! Which objects use which references, and watches of just those: a change enqueues the objects that use it.
 //!
-//! Secrets, ConfigMaps and the like are watched only as metadata, of which the version counts, and in groups ([`super::watch_groups`]).
+//! Secrets, ConfigMaps and the like are watched only as metadata, of which the version counts, and in groups (`watch_groups`).
 //! A watch begins with the first user of what it watches, also if that does not exist yet, and ends with the last.
 
 use std::collections::{BTreeMap, BTreeSet};
