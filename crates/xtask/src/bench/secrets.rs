@@ -44,14 +44,12 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     ensure!(args.objects > 0, "--objects must be above 0");
     println!("building as for the image, in release mode");
     let program = image::build()?;
-    println!("starting a cluster");
-    let cluster = Cluster::builder("bench-secrets").start().await?;
-    cluster.install_crds(&workspace().join("crds"))?;
     let mut rows = Vec::new();
     for permission in [Permission::EachByName, Permission::Namespace] {
-        let row = measure(&cluster, &program, permission, args.objects).await?;
-        println!("{row}");
-        rows.push(row);
+        println!("starting a cluster");
+        let cluster = Cluster::builder("bench-secrets").start().await?;
+        cluster.install_crds(&workspace().join("crds"))?;
+        rows.push(measure(&cluster, &program, permission, args.objects).await?);
     }
     println!("| Secrets in use | watches | connections to the API server | resident memory |");
     println!("|---|---|---|---|");
@@ -90,10 +88,6 @@ async fn measure(cluster: &Cluster, program: &Path, permission: Permission, obje
     let process = operator.process_id().context("the operator does not run")?;
     let connections = connections_to(process, cluster.apiserver_port())?;
     let memory = resident_bytes(process)? as f64 / (1024.0 * 1024.0);
-    operator.terminate().await?;
-    cluster.kubectl(["delete", "scaledobjects", "--all", "--namespace", NAMESPACE, "--wait=false"])?;
-    remove_finalizers(&writer, &numbers).await?;
-    cluster.kubectl(["delete", "namespace", NAMESPACE])?;
     Ok(format!("| {objects} | {} | {connections} | {memory:.1} MiB |", permission.name()))
 }
 
@@ -141,18 +135,6 @@ fn objects_of(number: usize, url: &str) -> Vec<(String, Value)> {
             }),
         ),
     ]
-}
-
-/// No operator runs any more that would remove them.
-async fn remove_finalizers(writer: &Writer, numbers: &[usize]) -> anyhow::Result<()> {
-    let remove = async |number: usize| {
-        for resource in ["scaledobjects", "triggerauthentications"] {
-            let path = format!("/apis/keda.sh/v1alpha1/namespaces/{NAMESPACE}/{resource}/{}", name_of(number));
-            writer.send(Method::PATCH, &path, &json!({ "metadata": { "finalizers": null } })).await?;
-        }
-        Ok(())
-    };
-    writer.for_each(numbers, remove).await
 }
 
 /// Takes the rights of the administrator from the operator, and lets it read these Secrets only by name.
