@@ -20,6 +20,7 @@ pub mod triggers;
 use kedge_api::ScaledObject;
 use kedge_api::scaled_job::ScaledJob;
 use kedge_api::trigger::Trigger;
+use kedge_core::formula::settings::has_modifiers;
 use kedge_scalers::{Owner, Registry, Role};
 
 use crate::neighbours::Neighbours;
@@ -113,7 +114,7 @@ pub fn scaled_job(registry: &Registry, job: &ScaledJob, before: &[Trigger]) -> V
 
 /// The owner of a ScaledObject's triggers.
 pub fn owner(object: &ScaledObject) -> Owner<'_> {
-    let role = if modifiers::are_used(&object.spec) { Role::FormulaInput } else { Role::Metric };
+    let role = if has_modifiers(&object.spec) { Role::FormulaInput } else { Role::Metric };
     owner_of(&object.metadata, role)
 }
 

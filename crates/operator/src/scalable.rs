@@ -52,7 +52,6 @@ impl Scalable<'_> {
 impl<'a> From<&'a ScaledObject> for Scalable<'a> {
     fn from(object: &'a ScaledObject) -> Self {
         let (meta, spec) = (&object.metadata, &object.spec);
-        let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
         Self {
             key: ObjectKey::from(object),
             uid: meta.uid.as_deref(),
@@ -61,7 +60,7 @@ impl<'a> From<&'a ScaledObject> for Scalable<'a> {
             triggers: &spec.triggers,
             fallback: usable_fallback(spec),
             declares_fallback: spec.fallback.is_some(),
-            formula: modifiers.is_some_and(settings::is_used).then_some(spec),
+            formula: settings::has_modifiers(spec).then_some(spec),
             env_source_container: spec.scale_target_ref.env_source_container_name.as_deref(),
             health: object.status.as_ref().and_then(|status| status.health.as_ref()),
         }

@@ -4,6 +4,7 @@ mod admission;
 mod hung;
 mod memory;
 mod objects;
+mod polls;
 mod secrets;
 mod soak;
 mod times;

@@ -1,8 +1,8 @@
 //! The fallback of a ScaledObject.
 
 use kedge_api::scaled_object::ScaledObjectSpec;
+use kedge_core::formula::settings::has_modifiers;
 
-use super::modifiers;
 use super::trigger::resource_of;
 use crate::violation::{FieldPath, Rule, Severity, Violation};
 
@@ -35,7 +35,7 @@ pub fn check(spec: &ScaledObjectSpec) -> Vec<Violation> {
     }
     let only_resources = spec.triggers.iter().all(|trigger| resource_of(trigger).is_some());
     // KEDA: does not check the metric type that the message mentions.
-    if only_resources && !modifiers::are_used(spec) {
+    if only_resources && !has_modifiers(spec) {
         violations.push(Violation::new(
             &FALLBACK_WITHOUT_SOURCE,
             FieldPath::new("spec.fallback"),

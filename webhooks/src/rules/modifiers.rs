@@ -50,12 +50,6 @@ pub static FALLBACK_WITHOUT_FORMULA: Rule = Rule {
     counted_as: Some("scaling-modifiers-fallback"),
 };
 
-/// Whether any of its fields is set.
-pub(super) fn are_used(spec: &ScaledObjectSpec) -> bool {
-    let modifiers = spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());
-    modifiers.is_some_and(settings::is_used)
-}
-
 pub fn check(spec: &ScaledObjectSpec) -> Vec<Violation> {
     settings::parse(spec, registry::class_of).err().unwrap_or_default().iter().map(explain).collect()
 }

@@ -1,10 +1,12 @@
 //! `kedge migrate check`: reports what would not work with Kedge, before anything changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Context;
 use clap::ValueEnum;
 use http::Request;
+use kedge_api::scaled_object::ScaleTargetRef;
+use kedge_cluster::target::{ScaleTargets, TargetError};
 use kube::Client;
 use serde_json::Value;
 
@@ -73,28 +75,22 @@ async fn fetch_snapshot(client: &Client) -> anyhow::Result<Snapshot> {
     for path in snapshot::PATHS {
         objects.extend(list(client, path).await?);
     }
-    let resources = fetch_resources(client, survey::target_versions(&objects)).await?;
+    let resources = fetch_resources(client, survey::targets(&objects)).await?;
     Ok(Snapshot { live, releases, objects, resources })
 }
 
-/// The resources of these API versions; none for one that is not served.
+/// The resource of each kind that targets have, by version and kind; none for a kind that is not served.
 async fn fetch_resources(
     client: &Client,
-    versions: BTreeSet<String>,
+    targets: impl Iterator<Item = ScaleTargetRef>,
 ) -> anyhow::Result<BTreeMap<(String, String), String>> {
+    let discovery = ScaleTargets::new(client.clone());
     let mut resources = BTreeMap::new();
-    for version in versions {
-        let prefix = if version.contains('/') { "apis" } else { "api" };
-        let Ok(request) = Request::get(format!("/{prefix}/{version}")).body(Vec::new()) else { continue };
-        let listed = match client.request::<Value>(request).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => continue,
-            listed => listed.with_context(|| format!("cannot list the resources of {version}"))?,
-        };
-        for resource in listed["resources"].as_array().into_iter().flatten() {
-            let (name, kind) = (resource["name"].as_str(), resource["kind"].as_str());
-            if let (Some(name), Some(kind)) = (name.filter(|name| !name.contains('/')), kind) {
-                resources.insert((version.clone(), kind.to_owned()), name.to_owned());
-            }
+    for target in targets {
+        match discovery.resolve_kind(&target).await {
+            Ok(kind) => drop(resources.insert(target.api_version_and_kind(), kind.resource)),
+            Err(TargetError::UnknownKind { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(resources)

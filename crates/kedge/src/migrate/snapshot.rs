@@ -49,6 +49,6 @@ pub(super) struct Snapshot {
     /// The releases that own any of them; none where the release is gone, or stored outside of Secrets.
     pub(super) releases: Vec<(Owner, Option<StoredRelease>)>,
     pub(super) objects: Vec<Value>,
-    /// The resource of each kind that is served beside those of targets, by version and kind.
+    /// The resource of each kind that targets have, by version and kind.
     pub(super) resources: BTreeMap<(String, String), String>,
 }

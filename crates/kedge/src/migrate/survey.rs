@@ -2,10 +2,9 @@
 
 mod installation;
 
-use std::collections::BTreeSet;
-
 use kedge_api::ScaledObject;
 use kedge_api::authentication::TriggerAuthenticationSpec;
+use kedge_api::scaled_object::ScaleTargetRef;
 use kedge_operator::credentials::resolve;
 use kedge_webhooks::rules::trigger_types;
 use kedge_webhooks::violation::Severity;
@@ -68,13 +67,10 @@ fn is_blocking(issue: &kedge_webhooks::violation::Violation) -> bool {
     issue.rule.severity == Severity::Error || lacking.contains(&issue.rule.id)
 }
 
-/// The API versions of all targets.
-pub(super) fn target_versions(objects: &[Value]) -> BTreeSet<String> {
+/// The targets of all ScaledObjects.
+pub(super) fn targets(objects: &[Value]) -> impl Iterator<Item = ScaleTargetRef> {
     let scaled = objects.iter().filter(|object| object["kind"] == "ScaledObject");
-    scaled
-        .filter_map(decode::<ScaledObject>)
-        .map(|object| object.spec.scale_target_ref.api_version_and_kind().0)
-        .collect()
+    scaled.filter_map(decode::<ScaledObject>).map(|object| object.spec.scale_target_ref)
 }
 
 /// Target kinds for which the chart has no RBAC rules by default.

@@ -145,8 +145,9 @@ impl References {
                 let all: BTreeMap<_, _> =
                     all.iter().map(|one| (named(&one.metadata), one.metadata.version(kind))).collect();
                 // Only what is used counts, be it there or not.
-                let used: Vec<Reference> = self.lock().used_by.keys().cloned().collect();
-                for reference in used.iter().filter(|one| one.kind == *kind && scope.includes(&one.namespace)) {
+                let is_covered = |one: &&Reference| one.kind == *kind && scope.includes(&one.namespace);
+                let used: Vec<Reference> = self.lock().used_by.keys().filter(is_covered).cloned().collect();
+                for reference in &used {
                     self.record_version(reference, all.get(reference).cloned().flatten());
                 }
             }

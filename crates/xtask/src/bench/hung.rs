@@ -7,19 +7,16 @@ use anyhow::ensure;
 use http::Method;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
-use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, RunningOperator, silent_server};
 use serde_json::{Value, json};
 
+use super::polls::until_polled;
 use super::times::Times;
 use super::writer::Writer;
 use crate::image;
 
 /// The polling interval of every object.
 const INTERVAL: Duration = Duration::from_secs(10);
-
-/// How long until every healthy object was polled.
-const POLLED_WITHIN: Duration = Duration::from_secs(600);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -64,14 +61,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         writer.send(Method::POST, &path, &object.scaled_object()).await
     };
     writer.for_each(&numbers, create).await?;
-    let healthy = args.objects - args.hung;
-    let mut polled = BTreeMap::new();
-    wait_for("every healthy object was polled", POLLED_WITHIN, async || {
-        operator.check().map_err(|error| error.to_string())?;
-        polled.extend(source.take_received());
-        if polled.len() == healthy { Ok(()) } else { Err(format!("{} of {healthy}", polled.len())) }
-    })
-    .await?;
+    until_polled(&mut operator, &source, args.objects - args.hung).await?;
     println!("measuring for {} minutes", args.minutes);
     let started = Instant::now();
     tokio::time::sleep(Duration::from_secs(args.minutes * 60)).await;

@@ -10,18 +10,16 @@ use anyhow::{Context, ensure};
 use http::Method;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
-use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use serde_json::{Value, json};
 
 use super::memory::resident_bytes;
 use super::objects::deployment;
+use super::polls::until_polled;
 use super::writer::Writer;
 use crate::image;
 
 const NAMESPACE: &str = "shop";
-/// How long the operator may take to poll every object.
-const POLLED_WITHIN: Duration = Duration::from_secs(600);
 /// How long it is left alone before it is weighed.
 const SETTLES_FOR: Duration = Duration::from_secs(60);
 
@@ -77,13 +75,7 @@ async fn measure(cluster: &Cluster, program: &Path, permission: Permission, obje
         Ok(())
     };
     writer.for_each(&numbers, create).await?;
-    let mut polled = BTreeSet::new();
-    wait_for("every object was polled", POLLED_WITHIN, async || {
-        operator.check().map_err(|error| error.to_string())?;
-        polled.extend(source.take_received().into_iter().map(|(query, _)| query));
-        if polled.len() == objects { Ok(()) } else { Err(format!("{} of {objects}", polled.len())) }
-    })
-    .await?;
+    until_polled(&mut operator, &source, objects).await?;
     tokio::time::sleep(SETTLES_FOR).await;
     let process = operator.process_id().context("the operator does not run")?;
     let connections = connections_to(process, cluster.apiserver_port())?;

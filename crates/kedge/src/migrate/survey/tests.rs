@@ -124,8 +124,10 @@ fn what_is_to_be_done_first_is_named() {
 fn the_kind_of_a_target_is_named_as_the_cluster_serves_it() {
     let target = json!({ "name": "web", "apiVersion": "example.com/v1", "kind": "Policy" });
     let mut snapshot = snapshot([scaled_object("web", target, cron())]);
-    assert_eq!(target_versions(&snapshot.objects), ["example.com/v1".to_owned()].into());
-    snapshot.resources = [(("example.com/v1".to_owned(), "Policy".to_owned()), "policies".to_owned())].into();
+    let policy = ("example.com/v1".to_owned(), "Policy".to_owned());
+    let targets: Vec<_> = targets(&snapshot.objects).map(|target| target.api_version_and_kind()).collect();
+    assert_eq!(targets, std::slice::from_ref(&policy));
+    snapshot.resources = [(policy, "policies".to_owned())].into();
     let report = assess(&snapshot, &owner("kedge"));
     assert_eq!(
         report.issues[0].remedy,
