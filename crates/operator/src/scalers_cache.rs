@@ -235,7 +235,7 @@ impl ObjectScalers {
         self.telemetry.drop_triggers(&self.key, &labels);
     }
 
-    /// Records which metrics were active at a poll, by name.
+    /// Records which metrics were active at a poll, by name. KEDA: a metric whose activity is not known keeps its last one.
     pub fn record_active(&self, active: &BTreeMap<String, bool>) {
         let record = |labels: &TriggerLabels<'_>, is_active| self.telemetry.record_active(&self.key, labels, is_active);
         // KEDA: the HPA alone reads these, and they count as active.
@@ -246,7 +246,9 @@ impl ObjectScalers {
             return record(&COMPOSITE_LABELS, *is_active);
         }
         for (trigger, metric) in self.metrics() {
-            record(&trigger.labels(metric), active.get(&metric.name).copied().unwrap_or(false));
+            if let Some(is_active) = active.get(&metric.name) {
+                record(&trigger.labels(metric), *is_active);
+            }
         }
     }
 

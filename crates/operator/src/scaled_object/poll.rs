@@ -31,7 +31,7 @@ use crate::slots::Slot;
 #[derive(Default)]
 pub(super) struct Polled {
     pub(super) contributions: Vec<Contribution>,
-    /// Whether each metric is active, by name.
+    /// Whether each metric is active, by name, where it is known.
     pub(super) active: BTreeMap<String, bool>,
     /// Why the formula has no value, where a source is not the cause.
     pub(super) formula_error: Option<String>,
@@ -143,7 +143,10 @@ impl Reconciler {
         let error = outcome.why().filter(|why| !matches!(why, Unknown::NoAnswer { .. }));
         Polled {
             contributions: left.map(|_| Contribution::LeftToHpa).chain([contribution]).collect(),
-            active: [(COMPOSITE_METRIC.to_owned(), contribution.is_active())].into(),
+            active: known_activity(contribution)
+                .map(|active| (COMPOSITE_METRIC.to_owned(), active))
+                .into_iter()
+                .collect(),
             formula_error: error.map(ToString::to_string),
         }
     }
@@ -211,7 +214,7 @@ pub(super) fn contributions(scalers: &ObjectScalers, readings: &[MetricReading<'
         {
             scalers.record_fallback(trigger, metric, value);
         }
-        active.insert(metric.name.clone(), contribution.is_active());
+        active.extend(known_activity(contribution).map(|active| (metric.name.clone(), active)));
         by_trigger.entry(trigger.index).or_default().push(contribution);
     }
     let contribution = |trigger: &Arc<CachedTrigger>| {
@@ -220,6 +223,11 @@ pub(super) fn contributions(scalers: &ObjectScalers, readings: &[MetricReading<'
     };
     let contributions = scalers.triggers.iter().map(contribution).collect();
     Polled { contributions, active, formula_error: None }
+}
+
+/// Whether a metric is active, unless its source did not answer.
+fn known_activity(contribution: Contribution) -> Option<bool> {
+    (contribution != Contribution::Unknown).then(|| contribution.is_active())
 }
 
 fn metric_answer(reading: &Reading) -> MetricAnswer {
