@@ -7,6 +7,8 @@
 mod chart;
 #[path = "cluster/crd_parity.rs"]
 mod crd_parity;
+#[path = "cluster/dashboards.rs"]
+mod dashboards;
 #[path = "cluster/hpa_timelines.rs"]
 mod hpa_timelines;
 #[path = "cluster/image.rs"]

@@ -2,8 +2,9 @@
 //!
 //! `parity/keda/cases/NAME.yaml` is a case, `parity/keda/golden/NAME.json` what KEDA did at each step. Every difference of
 //! Kedge must be listed in `docs/differences-from-keda.md`, and every listed difference must occur.
-//! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the responses.
-//! `KEDGE_PARITY_ONLY='fallback-*,admission/*'` selects cases.
+//! The same for the admission webhooks: `parity/keda/admission/NAME.yaml` holds requests, `parity/keda/golden/admission/NAME.json` the responses;
+//! and for the metrics about the operators themselves: `parity/keda/golden/telemetry/metrics.txt` is what KEDA exported in the cases
+//! `telemetry-*`. `KEDGE_PARITY_ONLY='fallback-*,admission/*'` selects cases. `cargo xtask peer record` records KEDA.
 
 // Tests and their helpers panic at the first failure.
 #![allow(clippy::unwrap_used)]
@@ -24,21 +25,28 @@ mod expectations;
 mod known_differences;
 #[path = "parity/normal.rs"]
 mod normal;
+#[path = "parity/operator.rs"]
+mod operator;
 #[path = "parity/play.rs"]
 mod play;
+#[path = "parity/record.rs"]
+mod record;
 #[path = "parity/sources.rs"]
 mod sources;
 #[path = "parity/steps.rs"]
 mod steps;
+#[path = "parity/telemetry.rs"]
+mod telemetry;
 #[path = "parity/verdict.rs"]
 mod verdict;
 
+use std::fs;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
 use kedge_test_cluster::ports::Port;
-use kedge_test_cluster::{Cluster, Launch, RunningOperator};
+use kedge_test_cluster::{Cluster, Launch, RunningKeda, RunningOperator, keda};
 use kedge_tests::page::print_line;
 use kedge_tests::pattern::is_chosen;
 use kedge_tests::{files, programs};
@@ -47,23 +55,24 @@ use crate::admission::AdmissionCase;
 use crate::api::Kube;
 use crate::case::Case;
 use crate::known_differences::KnownDifferences;
+use crate::operator::Operator;
 use crate::play::Environment;
 use crate::sources::Sources;
-use crate::verdict::Tally;
+use crate::telemetry::Collected;
+use crate::verdict::{Outcome, Tally, Verdict};
+
+/// The variable that selects cases by their names.
+const ONLY: &str = "KEDGE_PARITY_ONLY";
 
 /// How many cases are played at once.
 const AT_ONCE: usize = 16;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kedge_does_what_is_recorded_of_keda() {
-    let listed = KnownDifferences::load(&files::workspace().join("docs/differences-from-keda.md"));
-    let mut cases = Case::read_all();
-    cases.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
+    let cases = chosen_cases();
     let mut admissions = AdmissionCase::read_all();
-    admissions.retain(|case| is_chosen(&case.name, "KEDGE_PARITY_ONLY"));
+    admissions.retain(|case| is_chosen(&case.name, ONLY));
     assert!(cases.len() + admissions.len() > 0, "no case has this name: see tests/parity/keda");
-    // The longest first, so that none of them is the last to run.
-    cases.sort_by_key(|case| std::cmp::Reverse(case.steps.len()));
 
     let cluster = Cluster::builder("parity").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
@@ -72,16 +81,68 @@ async fn kedge_does_what_is_recorded_of_keda() {
     let flags = vec![format!("--webhooks-bind-address=127.0.0.1:{}", port.number)];
     let launch = Launch { flags, ..Launch::default() };
     let operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
-    let kube = Kube::connect(&cluster.kubeconfig()).await.unwrap();
-    let environment = Environment { kube, sources: Sources::start().await.unwrap(), listed };
+    let authority = operator.ca_pem();
+    let environment = environment(&cluster, Operator::Kedge(operator)).await;
 
     let mut tally = play_all(&environment, &cases).await;
+    if is_chosen("telemetry", ONLY) {
+        tally.add(compare_telemetry(&environment).await);
+    }
     if !admissions.is_empty() {
-        admission::register(&environment.kube, port.number, &operator.ca_pem()).await.unwrap();
+        admission::register(&environment.kube, port.number, &authority).await.unwrap();
         play_admissions(&environment, &admissions, &mut tally).await;
     }
     print_line(&tally.to_string());
     assert!(tally.is_as_listed(), "{} differs from what is recorded of KEDA:\n{}", tally.names(), tally.details());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes the recordings: run `cargo xtask peer record`"]
+async fn record_keda() {
+    let cases = chosen_cases();
+    assert!(!cases.is_empty(), "no case has this name: see tests/parity/keda/cases");
+    let crds = tempfile::tempdir().unwrap();
+    keda::write_crds(crds.path()).unwrap();
+
+    let cluster = Cluster::builder("record").nodes(2).hpa_sync_period(Duration::from_secs(1)).start().await.unwrap();
+    cluster.install_crds(crds.path()).unwrap();
+    cluster.install_crds(&files::workspace().join("tests/parity/kinds")).unwrap();
+    let keda = RunningKeda::start(&cluster).await.unwrap();
+    let environment = environment(&cluster, Operator::Keda(keda)).await;
+
+    let failed = record::record_all(&environment, &cases).await;
+    if is_chosen("telemetry", ONLY) {
+        fs::write(record::telemetry_file(), environment.telemetry.lock().await.to_string()).unwrap();
+    }
+    assert!(failed.is_empty(), "not recorded:\n{}", failed.join("\n"));
+}
+
+/// The chosen cases, the longest first, so that none of them is the last to run.
+fn chosen_cases() -> Vec<Case> {
+    let mut cases = Case::read_all();
+    cases.retain(|case| is_chosen(&case.name, ONLY));
+    cases.sort_by_key(|case| std::cmp::Reverse(case.steps.len()));
+    cases
+}
+
+async fn environment(cluster: &Cluster, operator: Operator) -> Environment {
+    Environment {
+        kube: Kube::connect(&cluster.kubeconfig()).await.unwrap(),
+        operator,
+        telemetry: Default::default(),
+        sources: Sources::start().await.unwrap(),
+        listed: KnownDifferences::load(&files::workspace().join("docs/differences-from-keda.md")),
+    }
+}
+
+/// Compares which metrics both operators export, with their types and labels.
+async fn compare_telemetry(environment: &Environment) -> Verdict {
+    let mut keda = Collected::default();
+    keda.add(&files::read(&record::telemetry_file()), "");
+    let found = compare::differences(&keda.metrics(), &environment.telemetry.lock().await.metrics());
+    let listed = environment.listed.for_step("telemetry", "metrics");
+    let outcome = Outcome::from_steps(&[("metrics".to_owned(), found, listed)]);
+    Verdict { case: "telemetry".to_owned(), took: Duration::ZERO, outcome }
 }
 
 /// Plays the cases, several at once, and prints each verdict.

@@ -1,7 +1,7 @@
 //! A case as it is written, and its short forms spelled out.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kedge_tests::files;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(crate) struct Case {
     /// The name of its file.
     #[serde(skip)]
     pub(crate) name: String,
-    /// What KEDA did: a capture for each step, by the name of the step.
+    /// What KEDA did: a capture for each step, by the name of the step. Empty before the case is recorded.
     #[serde(skip)]
     pub(crate) golden: BTreeMap<String, Value>,
     /// One sentence for the reader.
@@ -33,6 +33,9 @@ pub(crate) struct Case {
     /// Texts that may be worded otherwise.
     #[serde(default)]
     pub(crate) free: Free,
+    /// The operator's own metrics about the namespace are captured too.
+    #[serde(default)]
+    pub(crate) telemetry: bool,
     /// The targets may be Widgets.
     #[serde(default)]
     pub(crate) widgets: bool,
@@ -52,6 +55,8 @@ pub(crate) struct Step {
     pub(crate) delete: Vec<Named>,
     /// Seconds to let pass after all that.
     pub(crate) hold: u64,
+    /// Capture how often each source was asked from the beginning of the step to the end of the hold.
+    pub(crate) counted: bool,
     pub(crate) until: BTreeMap<String, Value>,
     /// Seconds without a change before the capture.
     pub(crate) settle: Option<u64>,
@@ -104,22 +109,28 @@ pub(crate) struct Free {
 impl Case {
     /// All cases, by name, with what KEDA did in each.
     pub(crate) fn read_all() -> Vec<Self> {
-        let folder = files::workspace().join("tests/parity/keda");
-        let paths = files::list(&folder.join("cases"), "yaml");
-        paths.iter().map(|path| Self::load(path, &folder.join("golden"))).collect()
+        let paths = files::list(&files::workspace().join("tests/parity/keda/cases"), "yaml");
+        paths.iter().map(|path| Self::load(path)).collect()
     }
 
-    fn load(path: &Path, golden: &Path) -> Self {
+    fn load(path: &Path) -> Self {
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a file with a name").to_owned();
         // `n` is a letter here.
         let options = serde_saphyr::options! { strict_booleans: true };
         let mut case: Self = serde_saphyr::from_str_with_options(&files::read(path), options)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let golden = golden.join(&name).with_extension("json");
-        case.golden =
-            serde_json::from_str(&files::read(&golden)).unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
         case.name = name;
+        let golden = case.golden_file();
+        if golden.exists() {
+            case.golden = serde_json::from_str(&files::read(&golden))
+                .unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
+        }
         case
+    }
+
+    /// Where its recording is.
+    pub(crate) fn golden_file(&self) -> PathBuf {
+        files::workspace().join("tests/parity/keda/golden").join(&self.name).with_extension("json")
     }
 }
 
@@ -236,10 +247,11 @@ mod tests {
     #[test]
     fn every_case_can_be_read_and_has_a_capture_of_each_step() {
         let cases = Case::read_all();
-        assert_eq!(cases.len(), 73);
+        assert_eq!(cases.len(), 85);
         for case in cases {
             let steps: std::collections::BTreeSet<_> = case.steps.iter().map(|step| &step.name).collect();
-            assert_eq!(steps, case.golden.keys().collect(), "{}", case.name);
+            let remedy = "record it with `cargo xtask peer record`";
+            assert_eq!(steps, case.golden.keys().collect(), "{}: {remedy}", case.name);
         }
     }
 

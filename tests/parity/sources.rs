@@ -1,7 +1,7 @@
 //! The sources of events that the cases scale on: Prometheus and JSON over HTTP, and a gRPC external scaler.
 //!
 //! A source has the namespace of its case and a name. A case sets its response, and may change it at any step. Both servers
-//! record the last request to each source.
+//! record the last request to each source, and count them.
 
 #[path = "sources/grpc.rs"]
 mod grpc;
@@ -11,6 +11,7 @@ mod web;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -31,6 +32,8 @@ pub(crate) struct Source {
     json: Option<Value>,
     /// HTTP: respond with this status instead.
     status: Option<u16>,
+    /// HTTP: respond with 503 to the first request after a pause of this many milliseconds.
+    fails_after_pause: Option<u64>,
     /// HTTP: respond with 401 to a request without these headers.
     require: BTreeMap<String, String>,
     /// gRPC: the result of IsActive.
@@ -39,6 +42,14 @@ pub(crate) struct Source {
     specs: Vec<Value>,
     /// gRPC: methods that fail, with their messages.
     fail: BTreeMap<String, String>,
+}
+
+impl Source {
+    /// Its response to a request after this pause.
+    fn after(self, pause: Duration) -> Self {
+        let fails = self.fails_after_pause.is_some_and(|limit| pause >= Duration::from_millis(limit));
+        Self { status: if fails { Some(503) } else { self.status }, ..self }
+    }
 }
 
 /// The running servers. They end when this value is dropped.
@@ -59,7 +70,16 @@ struct Table(Arc<Mutex<Entries>>);
 struct Entries {
     /// By namespace and name.
     sources: BTreeMap<(String, String), Source>,
-    last_requests: BTreeMap<(String, String), Value>,
+    requests: BTreeMap<(String, String), Requests>,
+}
+
+/// The requests to one source.
+#[derive(Debug)]
+struct Requests {
+    last: Value,
+    last_at: Instant,
+    /// Since the counts were last taken.
+    count: u64,
 }
 
 impl Sources {
@@ -90,15 +110,24 @@ impl Sources {
     /// The last request to each source of a namespace.
     pub(crate) fn last_requests(&self, namespace: &str) -> Value {
         let entries = self.table.entries();
-        let own = entries.last_requests.iter().filter(|((of, _), _)| of == namespace);
-        Value::Object(own.map(|((_, name), request)| (name.clone(), request.clone())).collect::<Map<_, _>>())
+        let own = entries.requests.iter().filter(|((of, _), _)| of == namespace);
+        Value::Object(own.map(|((_, name), requests)| (name.clone(), requests.last.clone())).collect::<Map<_, _>>())
+    }
+
+    /// The number of requests to each source of a namespace since the last call.
+    pub(crate) fn take_counts(&self, namespace: &str) -> Value {
+        let mut entries = self.table.entries();
+        let Entries { sources, requests } = &mut *entries;
+        let own = sources.keys().filter(|(of, _)| of == namespace);
+        let mut count = |key| requests.get_mut(key).map(|requests| std::mem::take(&mut requests.count));
+        Value::Object(own.map(|key| (key.1.clone(), count(key).unwrap_or_default().into())).collect::<Map<_, _>>())
     }
 
     /// Removes the sources of a namespace.
     pub(crate) fn remove(&self, namespace: &str) {
         let mut entries = self.table.entries();
         entries.sources.retain(|(of, _), _| of != namespace);
-        entries.last_requests.retain(|(of, _), _| of != namespace);
+        entries.requests.retain(|(of, _), _| of != namespace);
     }
 }
 
@@ -116,10 +145,19 @@ impl Table {
     /// Records a request, and returns its source, if there is one.
     fn record_request(&self, namespace: &str, name: &str, request: Value) -> Option<Source> {
         let key = (namespace.to_owned(), name.to_owned());
+        let now = Instant::now();
         let mut entries = self.entries();
         let source = entries.sources.get(&key).cloned();
-        entries.last_requests.insert(key, request);
-        source
+        let before = entries.requests.get(&key);
+        let pause = before.map_or(Duration::MAX, |requests| now - requests.last_at);
+        let count = before.map_or(0, |requests| requests.count) + 1;
+        entries.requests.insert(key, Requests { last: request, last_at: now, count });
+        source.map(|source| source.after(pause))
+    }
+
+    /// The source as it is now, without a request.
+    fn source(&self, namespace: &str, name: &str) -> Option<Source> {
+        self.entries().sources.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 }
 
@@ -138,11 +176,25 @@ mod tests {
         assert!(sources.table.record_request("one", "a", json!("first")).unwrap().active);
         assert!(sources.table.record_request("one", "absent", json!("lost")).is_none());
         assert!(!sources.table.record_request("two", "a", json!("other")).unwrap().active);
+        assert_eq!(sources.take_counts("one"), json!({ "a": 1 }));
         sources.table.record_request("one", "a", json!("second"));
+        sources.table.record_request("one", "a", json!("second"));
+        assert_eq!(sources.take_counts("one"), json!({ "a": 2 }));
+        assert_eq!(sources.take_counts("one"), json!({ "a": 0 }));
         assert_eq!(sources.last_requests("one"), json!({ "a": "second", "absent": "lost" }));
         sources.remove("one");
         assert_eq!(sources.last_requests("one"), json!({}));
         assert_eq!(sources.last_requests("two"), json!({ "a": "other" }));
         assert!(sources.table.record_request("one", "a", json!("again")).is_none());
+    }
+
+    #[test]
+    fn a_source_may_fail_after_a_pause() {
+        let source = Source { fails_after_pause: Some(300), ..Source::default() };
+        let rows = [(299, None), (300, Some(503))];
+        for (pause, expected) in rows {
+            assert_eq!(source.clone().after(Duration::from_millis(pause)).status, expected, "{pause} ms");
+        }
+        assert_eq!(Source::default().after(Duration::MAX).status, None);
     }
 }

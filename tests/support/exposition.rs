@@ -20,6 +20,11 @@ pub struct Exposition {
 impl Exposition {
     /// Starts on a free port of the loopback address.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(String::new()).await
+    }
+
+    /// Starts with this text beside the gauges.
+    pub async fn start_with(text: String) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let gauges = Arc::<Mutex<BTreeMap<String, f64>>>::default();
@@ -27,7 +32,7 @@ impl Exposition {
         let server = tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 // A scraper that closes its connection early loses its response.
-                let _ = answer(connection, &render(&shown)).await;
+                let _ = answer(connection, &(text.clone() + &render(&shown))).await;
             }
         });
         Ok(Self { address, gauges, server })

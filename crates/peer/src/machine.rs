@@ -1,5 +1,6 @@
 //! The versions of the software, and the size of the machine; nothing that identifies the machine.
 
+use std::fmt;
 use std::fs;
 use std::process::Command;
 
@@ -7,16 +8,22 @@ use kedge_test_cluster::Cluster;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::tools::KEDA_VERSION;
 
-use crate::results::Profile;
+use crate::operators::Profile;
 
-pub(super) struct Machine {
-    pub(super) date: String,
-    pub(super) versions: String,
-    pub(super) size: String,
+pub(crate) struct Machine {
+    date: String,
+    versions: String,
+    size: String,
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}; {}, shared with other work.", self.date, self.versions, self.size)
+    }
 }
 
 impl Machine {
-    pub(super) async fn read(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
+    pub(crate) async fn read(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
         let kubernetes = cluster.client().await?.apiserver_version().await?.git_version;
         let build = match profile {
             Profile::Dev => "without optimisation",

@@ -3,6 +3,8 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`load`] | the requests that both send to sources, for the same ScaledObjects |
+//! | [`record`] | KEDA recorded for the parity tests |
 //! | [`takeover`] | the steps of a takeover from KEDA to Kedge and back |
 //! | [`results`] | what a takeover measures, as plain values |
 //! | [`fleet`] | the ScaledObjects that are handed over |
@@ -11,15 +13,21 @@
 //! | [`prober`] | requests external metrics ten times a second |
 //! | [`audit`] | counts writes by user, from the audit log |
 //! | [`helm`] | the Helm releases of KEDA and Kedge |
-//! | [`report`] | prints the result as tables, and writes them to a document |
+//! | [`report`] | prints the result of a takeover as tables |
+//! | [`result_document`] | a document with the result of a measurement |
+//! | [`machine`] | the versions of the software, and the size of the machine |
 
 mod audit;
 mod fleet;
 mod helm;
+mod load;
+mod machine;
 mod operators;
 mod prober;
+mod record;
 mod recorder;
 mod report;
+mod result_document;
 mod results;
 mod takeover;
 
@@ -31,13 +39,23 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask peer", bin_name = "cargo xtask peer", arg_required_else_help = true)]
 enum Command {
+    /// Count the requests that KEDA and Kedge send to sources for the same ScaledObjects, and fail if Kedge sends more
+    Load(load::Args),
+
+    /// Play cases of the parity tests with KEDA, and write what it does into tests/parity/keda/golden
+    Record(record::Args),
+
     /// Hand 50 ScaledObjects over from KEDA to Kedge and back, and fail if anything changes
     Takeover(takeover::Args),
 }
 
 fn main() -> ExitCode {
-    let Command::Takeover(args) = Command::parse();
-    match takeover::run(&args) {
+    let done = match Command::parse() {
+        Command::Load(args) => load::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Takeover(args) => takeover::run(&args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::Context;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use kedge_test_cluster::cargo::workspace;
+use kedge_test_cluster::cargo::{self, workspace};
 use kedge_test_cluster::external_metrics::{Certificate, METRICS_API};
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::running_keda::NAMESPACE;
+use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, Launch, RunningKeda, RunningOperator, operator};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -40,6 +41,19 @@ impl fmt::Display for Peer {
     }
 }
 
+/// The Cargo profile that builds Kedge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    Dev,
+    Release,
+}
+
+impl From<bool> for Profile {
+    fn from(release: bool) -> Self {
+        if release { Profile::Release } else { Profile::Dev }
+    }
+}
+
 /// What both operators need to start.
 pub(crate) struct Environment<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -59,6 +73,25 @@ pub(crate) struct OperatorProcess {
 enum Processes {
     Keda(RunningKeda),
     Kedge { operator: RunningOperator, webhooks: Port },
+}
+
+/// Builds KEDA and Kedge; returns the path of Kedge's binary.
+pub(crate) fn build(profile: Profile) -> anyhow::Result<PathBuf> {
+    tokio::task::block_in_place(|| {
+        tools::build(&Tool::KEDA)?;
+        let own_binary = std::env::current_exe()?;
+        let folder = match profile {
+            Profile::Dev => "debug",
+            Profile::Release => "release",
+        };
+        let flags: &[&str] = match profile {
+            Profile::Dev => &[],
+            Profile::Release => &["--release"],
+        };
+        cargo::run(&[&["build", "--quiet", "--package", "kedge"], flags].concat())?;
+        let target = own_binary.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
+        Ok(target.join(folder).join("kedge"))
+    })
 }
 
 impl<'a> Environment<'a> {

@@ -1,7 +1,6 @@
 //! Prints the progress of a takeover, renders its results as tables, and writes them to a document.
 
 mod document;
-mod machine;
 mod verdict;
 
 use std::path::Path;
@@ -11,11 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use kedge_test_cluster::Cluster;
 
-use self::machine::Machine;
 use self::verdict::Verdict;
-use crate::operators::Peer;
+use crate::machine::Machine;
+use crate::operators::{Peer, Profile};
 use crate::recorder::Change;
-use crate::results::{Handover, Profile, ScalingTimes};
+use crate::result_document;
+use crate::results::{Handover, ScalingTimes};
 
 /// The results of all steps.
 pub(crate) struct Report {
@@ -96,7 +96,7 @@ impl Report {
         let text = self.render();
         println!("\n{text}");
         if let Some(path) = document {
-            document::write(path, &text)?;
+            result_document::write(path, "takeover", &text)?;
         }
         match self.violations.len() {
             0 => Ok(()),

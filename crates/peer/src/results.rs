@@ -11,19 +11,6 @@ use crate::recorder::Change;
 /// The prefix of the process names that handovers use. Kedge's identity in a Lease starts with its process name.
 pub(crate) const PROCESS_NAME_PREFIX: &str = "handover";
 
-/// The Cargo profile that builds Kedge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Profile {
-    Dev,
-    Release,
-}
-
-impl From<bool> for Profile {
-    fn from(release: bool) -> Self {
-        if release { Profile::Release } else { Profile::Dev }
-    }
-}
-
 /// How long replicas took to follow the load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalingTimes {

@@ -9,15 +9,13 @@ mod steps;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kedge_test_cluster::cargo;
-use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane};
 
 use self::handover::run_handover;
 use self::setup::Setup;
-use crate::operators::Peer;
+use crate::operators::{self, Peer};
 use crate::report::{Report, print_progress};
-use crate::results::{HandoverMode, Profile};
+use crate::results::HandoverMode;
 
 /// The sync period of the HPA controller.
 const SYNC_PERIOD: Duration = Duration::from_secs(5);
@@ -36,7 +34,7 @@ pub(crate) struct Args {
 #[tokio::main]
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     print_progress("building KEDA and Kedge, and starting a cluster");
-    let kedge_binary = build_operators(args.release.into())?;
+    let kedge_binary = operators::build(args.release.into())?;
     let cluster = Cluster::builder("takeover").nodes(4).hpa_sync_period(SYNC_PERIOD).control_plane(ControlPlane::Real);
     let cluster = cluster.start().await?;
     let mut report = Report::start(&cluster, args.release.into()).await?;
@@ -44,25 +42,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         report.add_error(&error);
     }
     report.finish(args.write.as_deref())
-}
-
-/// Builds KEDA and Kedge; returns the path of Kedge's binary.
-fn build_operators(profile: Profile) -> anyhow::Result<PathBuf> {
-    tokio::task::block_in_place(|| {
-        tools::build(&Tool::KEDA)?;
-        let own_binary = std::env::current_exe()?;
-        let folder = match profile {
-            Profile::Dev => "debug",
-            Profile::Release => "release",
-        };
-        let flags: &[&str] = match profile {
-            Profile::Dev => &[],
-            Profile::Release => &["--release"],
-        };
-        cargo::run(&[&["build", "--quiet", "--package", "kedge"], flags].concat())?;
-        let target = own_binary.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
-        Ok(target.join(folder).join("kedge"))
-    })
 }
 
 /// Runs every step in order, and adds its result to the report.

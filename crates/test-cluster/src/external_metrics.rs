@@ -10,6 +10,10 @@ use crate::wait::{DEADLINE, wait_for};
 /// The name of the API, as an `APIService`.
 pub const METRICS_API: &str = "v1beta1.external.metrics.k8s.io";
 
+/// The Service through which the API server reaches the process, and its namespace.
+const SERVICE: &str = "kedge-metrics";
+const NAMESPACE: &str = "kedge";
+
 /// A serving certificate that signs itself, PEM.
 #[derive(Clone)]
 pub struct Certificate {
@@ -24,6 +28,11 @@ impl std::fmt::Debug for Certificate {
 }
 
 impl Certificate {
+    /// The one of a process that is registered by [`register`].
+    pub fn for_metrics_api() -> anyhow::Result<Self> {
+        Self::generate(SERVICE, NAMESPACE)
+    }
+
     /// One for `localhost`, and for the Service by which the API server finds it.
     pub fn generate(service: &str, namespace: &str) -> anyhow::Result<Self> {
         let names = [format!("{service}.{namespace}.svc"), "localhost".to_owned()];
@@ -37,14 +46,12 @@ impl Certificate {
     }
 }
 
-/// Tells the API server that external metrics are read from this port of the loopback address, and makes the certificate
-/// that is to be shown there.
-pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let certificate = Certificate::generate("kedge-metrics", "kedge")?;
+/// Tells the API server that external metrics are read from this port of the loopback address, where this certificate is shown.
+pub fn register(cluster: &Cluster, port: u16, certificate: &Certificate) -> anyhow::Result<()> {
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
-        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kedge" } },
+        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } },
         {
-            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "kedge-metrics", "namespace": "kedge" },
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": NAMESPACE },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
         },
         {
@@ -52,13 +59,12 @@ pub fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
             "metadata": { "name": METRICS_API },
             "spec": {
                 "group": "external.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-                "service": { "namespace": "kedge", "name": "kedge-metrics", "port": port },
+                "service": { "namespace": NAMESPACE, "name": SERVICE, "port": port },
                 "caBundle": certificate.ca_bundle(),
             },
         },
     ]});
-    cluster.apply(&objects)?;
-    Ok(certificate)
+    cluster.apply(&objects)
 }
 
 /// Returns when the API server reads metrics from the registered address; fails when `check` does.

@@ -30,6 +30,19 @@ fn released_crd(group: &str, plural: &str) -> anyhow::Result<Value> {
     Ok(crd)
 }
 
+/// Writes the CRDs that KEDA's operator watches, as files for kubectl.
+pub fn write_crds(folder: &Path) -> anyhow::Result<()> {
+    for (group, plural) in all_crds() {
+        fs::write(folder.join(format!("{plural}.{group}.json")), released_crd(group, plural)?.to_string())?;
+    }
+    Ok(())
+}
+
+/// The CRDs by group and plural.
+fn all_crds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SHARED.map(|plural| ("keda.sh", plural)).into_iter().chain(THEIRS.map(|plural| ("eventing.keda.sh", plural)))
+}
+
 /// Puts a chart into a new folder that replaces KEDA's where names, owners and CRDs matter, and nothing runs: the templates
 /// in `charts/keda-like`, and the CRDs from KEDA's source. KEDA publishes its chart elsewhere than its source.
 pub fn write_chart(folder: &Path) -> anyhow::Result<PathBuf> {
@@ -37,9 +50,7 @@ pub fn write_chart(folder: &Path) -> anyhow::Result<PathBuf> {
     copy(&templates, folder)?;
     let crds = folder.join("files/crds");
     fs::create_dir_all(&crds).with_context(|| format!("cannot create {}", crds.display()))?;
-    let all =
-        SHARED.map(|plural| ("keda.sh", plural)).into_iter().chain(THEIRS.map(|plural| ("eventing.keda.sh", plural)));
-    for (group, plural) in all {
+    for (group, plural) in all_crds() {
         let spec = serde_json::json!({ "spec": released_crd(group, plural)?["spec"] });
         fs::write(crds.join(format!("{plural}.{group}.yaml")), serde_saphyr::to_string(&spec)?)?;
     }

@@ -181,7 +181,8 @@ impl RunningOperator {
 
 /// Registers the metrics API, and creates the operator's account.
 fn register(cluster: &Cluster, port: u16) -> anyhow::Result<Certificate> {
-    let certificate = external_metrics::register(cluster, port)?;
+    let certificate = Certificate::for_metrics_api()?;
+    external_metrics::register(cluster, port, &certificate)?;
     create_account(cluster)?;
     Ok(certificate)
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use kube::Client;
+use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::external_metrics::Certificate;
+use crate::external_metrics::{self, Certificate};
 use crate::http::get;
 use crate::ports::Port;
 use crate::process::Group;
@@ -41,8 +42,29 @@ struct Ports {
 }
 
 impl RunningKeda {
+    /// Starts all three on a cluster that has KEDA's CRDs, and returns when the API server reads metrics from it. Its webhooks
+    /// are not registered. It elects no leader: on a busy machine it would lose the election, and end.
+    pub async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+        cluster.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }))?;
+        let certificate = Certificate::for_metrics_api()?;
+        let mut keda = Self::spawn(cluster, "", &certificate, &[])?;
+        external_metrics::register(cluster, keda.metrics_api_port(), &certificate)?;
+        keda.until_ready().await?;
+        external_metrics::until_available(cluster, || keda.group.check()).await?;
+        Ok(keda)
+    }
+
     /// Starts all three, with this certificate, and does not wait. The name sets the logs apart from those of an earlier one.
     pub fn launch(cluster: &Cluster, name: &str, certificate: &Certificate) -> anyhow::Result<Self> {
+        Self::spawn(cluster, name, certificate, &["--leader-elect"])
+    }
+
+    fn spawn(
+        cluster: &Cluster,
+        name: &str,
+        certificate: &Certificate,
+        operator_flags: &[&str],
+    ) -> anyhow::Result<Self> {
         let folder = cluster.folder().join("keda").join(name);
         let certificates = folder.join("certificates");
         write_certificates(&certificates, certificate)?;
@@ -53,7 +75,8 @@ impl RunningKeda {
         let mut start = |tool: Tool, flags: Vec<String>| {
             group.spawn_in(tool.name(), &tools::path(tool)?, flags, &environment).context("KEDA cannot be started")
         };
-        start(Tool::KedaOperator, ports.operator_flags(&certificates))?;
+        let operator_flags = operator_flags.iter().map(|flag| (*flag).to_owned());
+        start(Tool::KedaOperator, ports.operator_flags(&certificates).into_iter().chain(operator_flags).collect())?;
         start(Tool::KedaAdapter, ports.adapter_flags(&certificates, &kubeconfig))?;
         start(Tool::KedaWebhooks, ports.webhooks_flags(&certificates))?;
         Ok(Self { group, ports })
@@ -93,10 +116,14 @@ impl RunningKeda {
         self.ports.webhooks.number
     }
 
-    /// What the operator tells of itself: its own metrics.
+    /// The operator's own metrics.
     pub async fn metrics(&self) -> anyhow::Result<String> {
-        let address = SocketAddr::from(([127, 0, 0, 1], self.ports.operator_metrics.number));
-        Ok(get(address, "/metrics").await?)
+        metrics_at(&self.ports.operator_metrics).await
+    }
+
+    /// The adapter's own metrics.
+    pub async fn adapter_metrics(&self) -> anyhow::Result<String> {
+        metrics_at(&self.ports.adapter_metrics).await
     }
 }
 
@@ -114,7 +141,6 @@ impl Ports {
 
     fn operator_flags(&self, certificates: &Path) -> Vec<String> {
         let flags = [
-            "--leader-elect".to_owned(),
             format!("--cert-dir={}", certificates.display()),
             format!("--metrics-service-bind-address={}", local(&self.metrics_service)),
             format!("--metrics-bind-address={}", local(&self.operator_metrics)),
@@ -148,6 +174,10 @@ impl Ports {
             format!("--health-probe-bind-address={}", local(&self.unused[2])),
         ]
     }
+}
+
+async fn metrics_at(port: &Port) -> anyhow::Result<String> {
+    Ok(get(SocketAddr::from(([127, 0, 0, 1], port.number)), "/metrics").await?)
 }
 
 /// At its default limits KEDA throttles itself; what is measured is to be its work.

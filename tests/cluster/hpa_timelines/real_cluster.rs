@@ -13,6 +13,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Pod;
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
 use kedge_serving::ServingCertificate;
+use kedge_test_cluster::external_metrics::Certificate;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, external_metrics};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
@@ -113,7 +114,8 @@ impl RealCluster {
 
     async fn serve(&self, metrics: Arc<ScriptedMetrics>) -> anyhow::Result<JoinHandle<()>> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let certificate = external_metrics::register(&self.cluster, listener.local_addr()?.port())?;
+        let certificate = Certificate::for_metrics_api()?;
+        external_metrics::register(&self.cluster, listener.local_addr()?.port(), &certificate)?;
         let readiness = Readiness::new();
         readiness.mark_ready();
         let parts = Parts {

@@ -33,13 +33,27 @@ impl Scaler {
     /// Records a request, and returns its source, unless this method fails there.
     fn source(&self, about: &ScaledObjectRef, method: &str) -> Result<Source, Status> {
         let metadata = &about.scaler_metadata;
-        let name = metadata.get("source").or_else(|| metadata.get("sourceFromEnv")).map_or("", String::as_str);
         let request = json!({ "name": about.name, "namespace": about.namespace, "scalerMetadata": metadata });
-        let source = self.0.record_request(&about.namespace, name, request).unwrap_or_default();
-        match source.fail.get(method) {
-            Some(message) => Err(Status::unknown(message)),
-            None => Ok(source),
-        }
+        let source = self.0.record_request(&about.namespace, source_name(about), request);
+        unless_failing(source.unwrap_or_default(), method)
+    }
+
+    /// The activity that a stream reports.
+    fn activity(&self, about: &ScaledObjectRef) -> Result<bool, Status> {
+        let source = self.0.source(&about.namespace, source_name(about));
+        unless_failing(source.unwrap_or_default(), "StreamIsActive").map(|source| source.active)
+    }
+}
+
+fn source_name(about: &ScaledObjectRef) -> &str {
+    let metadata = &about.scaler_metadata;
+    metadata.get("source").or_else(|| metadata.get("sourceFromEnv")).map_or("", String::as_str)
+}
+
+fn unless_failing(source: Source, method: &str) -> Result<Source, Status> {
+    match source.fail.get(method) {
+        Some(message) => Err(Status::unknown(message)),
+        None => Ok(source),
     }
 }
 
@@ -58,9 +72,11 @@ impl ExternalScaler for Scaler {
         request: Request<ScaledObjectRef>,
     ) -> Result<Response<Self::StreamIsActiveStream>, Status> {
         let (scaler, about) = (Self(self.0.clone()), request.into_inner());
+        // A method that fails does so in the stream, as it would later.
+        drop(self.source(&about, "StreamIsActive"));
         let changes = stream::unfold((scaler, about, None), async |(scaler, about, sent)| {
             loop {
-                let now = scaler.source(&about, "StreamIsActive").map(|source| source.active);
+                let now = scaler.activity(&about);
                 if now.as_ref().ok() != sent.as_ref() || now.is_err() {
                     let sent = now.as_ref().ok().copied();
                     return Some((now.map(|result| IsActiveResponse { result }), (scaler, about, sent)));

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -19,25 +19,33 @@ pub(super) async fn serve(listener: TcpListener, table: Table) {
     while let Ok((connection, _)) = listener.accept().await {
         let table = table.clone();
         let service = service_fn(move |request: Request<Incoming>| {
-            let (status, body) = answer(&table, &request);
-            let response = Response::builder().status(status).header("content-type", "application/json");
-            let response = response.body(Full::new(Bytes::from(body))).expect("a status and a fixed header");
-            async { Ok::<_, Infallible>(response) }
+            let table = table.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                // A client that breaks off its request gets no response anyway.
+                let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                let (status, body) = answer(&table, &Request::from_parts(head, body));
+                let response = Response::builder().status(status).header("content-type", "application/json");
+                let response = response.body(Full::new(Bytes::from(body))).expect("a status and a fixed header");
+                Ok::<_, Infallible>(response)
+            }
         });
         // A client that closes its connection is no error.
         tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service));
     }
 }
 
-fn answer<B>(table: &Table, request: &Request<B>) -> (u16, String) {
+fn answer(table: &Table, request: &Request<Bytes>) -> (u16, String) {
     let mut parts = request.uri().path().splitn(5, '/').skip(1);
     let [kind, namespace, name, rest] = [(); 4].map(|()| parts.next().unwrap_or_default());
-    let query: BTreeMap<_, _> =
-        form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
-    let recorded = json!({
+    let form = |text: &[u8]| form_urlencoded::parse(text).into_owned().collect::<BTreeMap<_, _>>();
+    let mut recorded = json!({
         "method": request.method().as_str(), "path": rest.trim_end_matches('/'),
-        "query": query, "headers": identifying(request.headers()),
+        "query": form(request.uri().query().unwrap_or_default().as_bytes()), "headers": identifying(request.headers()),
     });
+    if !request.body().is_empty() {
+        recorded["form"] = json!(form(request.body()));
+    }
     let Some(source) = table.record_request(namespace, name, recorded) else { return (404, "no such source".into()) };
     let has = |(name, value): (&String, &String)| request.headers().get(name).is_some_and(|found| found == value);
     if !source.require.iter().all(has) {
@@ -94,12 +102,12 @@ mod tests {
         table
     }
 
-    fn get(path: &str) -> Request<()> {
+    fn get(path: &str) -> Request<Bytes> {
         Request::get(path)
             .header("authorization", "Bearer t")
             .header("x-scope-orgid", "o")
             .header("accept", "*")
-            .body(())
+            .body(Bytes::new())
             .unwrap()
     }
 
@@ -140,6 +148,15 @@ mod tests {
             "method": "GET", "path": "api/v1/query", "query": { "query": "sum(x) + 1", "time": "t" },
             "headers": { "Authorization": "Bearer t", "X-Scope-Orgid": "o" },
         });
-        assert_eq!(table.entries().last_requests[&("n".into(), "a".into())], expected);
+        assert_eq!(table.entries().requests[&("n".into(), "a".into())].last, expected);
+    }
+
+    #[test]
+    fn a_form_is_recorded() {
+        let table = table(json!({ "json": {} }));
+        let request = Request::post("/j/n/a").body(Bytes::from("grant_type=client_credentials&scope=a+b")).unwrap();
+        answer(&table, &request);
+        let recorded = &table.entries().requests[&("n".into(), "a".into())].last;
+        assert_eq!(recorded["form"], json!({ "grant_type": "client_credentials", "scope": "a b" }));
     }
 }

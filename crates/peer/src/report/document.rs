@@ -1,18 +1,11 @@
-//! Renders the result as Markdown, and writes it into a document.
+//! Renders the result as Markdown.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
-
-use anyhow::Context;
 
 use super::Report;
 use super::verdict::{self, Verdict};
 use crate::fleet::FLEET_SIZE;
 use crate::results::{Handover, HandoverMode};
-
-const BEGIN: &str = "<!-- The result: written by `cargo xtask peer takeover --write`. -->";
-const END: &str = "<!-- The end of the result. -->";
 
 type Entry = (Handover, Verdict);
 
@@ -46,10 +39,7 @@ const ROWS: [Row; 17] = [
 impl Report {
     /// Renders all results as Markdown.
     pub(super) fn render(&self) -> String {
-        let mut lines = vec![
-            format!("{}; {}; {}, shared with other work.", self.machine.date, self.machine.versions, self.machine.size),
-            String::new(),
-        ];
+        let mut lines = vec![self.machine.to_string(), String::new()];
         for is_selected in [|mode: HandoverMode| !mode.overlaps(), HandoverMode::overlaps] {
             lines.extend(self.render_table(is_selected));
             lines.push(String::new());
@@ -130,31 +120,4 @@ fn seconds(duration: Option<Duration>) -> String {
 fn row(title: &str, cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<String> = std::iter::once(title.to_owned()).chain(cells).collect();
     format!("| {} |", cells.join(" | "))
-}
-
-/// Writes the result into a document, in place of the previous one, or at its end.
-pub(super) fn write(path: &Path, result: &str) -> anyhow::Result<()> {
-    let old = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    fs::write(path, replace_result(&old, result)).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn replace_result(old: &str, result: &str) -> String {
-    let (before, after) = match (old.split_once(BEGIN), old.split_once(END)) {
-        (Some((before, _)), Some((_, after))) => (before.to_owned(), after),
-        _ => (format!("{}\n\n", old.trim_end()), "\n"),
-    };
-    format!("{before}{BEGIN}\n\n{result}\n\n{END}{after}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_replaces_the_previous_one() {
-        let first = replace_result("# Title\n\nText.\n", "one");
-        assert_eq!(first, format!("# Title\n\nText.\n\n{BEGIN}\n\none\n\n{END}\n"));
-        let second = replace_result(&first.replace("Text.", "Other."), "two");
-        assert_eq!(second, format!("# Title\n\nOther.\n\n{BEGIN}\n\ntwo\n\n{END}\n"));
-    }
 }
