@@ -119,13 +119,20 @@ pub enum Service {
     LastPoll,
 }
 
-/// Who starts a query.
+/// Who asks for a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requester {
     /// A reconcile, which writes the status itself.
     ScaleLoop,
     /// The metrics API: a change that the status shows must be enqueued.
     MetricsApi,
+}
+
+impl Requester {
+    /// Who asked, after another took the same reading.
+    fn joined_by(self, other: Self) -> Self {
+        if other == Requester::MetricsApi { other } else { self }
+    }
 }
 
 impl ScalersCache {

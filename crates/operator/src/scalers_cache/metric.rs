@@ -38,6 +38,7 @@ struct State {
 #[derive(Debug)]
 struct InFlight {
     started: Instant,
+    asked_by: Requester,
     reading: Shared<BoxFuture<'static, Reading>>,
 }
 
@@ -127,7 +128,8 @@ impl ExternalMetric {
         self.state().last.clone()
     }
 
-    /// The newest reading if it is of at most this age; else the result of the query in flight, or of a new one.
+    /// The newest reading if it is of at most this age; else the result of the query in flight, or of a new one. What the metrics API
+    /// takes counts as asked for by it, whoever began the query.
     pub(super) async fn cached_or_queried(
         &self,
         age_max: Duration,
@@ -136,11 +138,14 @@ impl ExternalMetric {
     ) -> Reading {
         let in_flight = {
             let mut state = self.state();
-            if let Some(reading) = state.last.as_ref().filter(|reading| reading.serves(requester, age_max)) {
+            if let Some(reading) = state.last.as_mut().filter(|reading| reading.serves(requester, age_max)) {
+                reading.asked_by = reading.asked_by.joined_by(requester);
                 return reading.clone();
             }
-            let start = || InFlight { started: Instant::now(), reading: query().shared() };
-            state.in_flight.get_or_insert_with(start).reading.clone()
+            let start = || InFlight { started: Instant::now(), asked_by: requester, reading: query().shared() };
+            let in_flight = state.in_flight.get_or_insert_with(start);
+            in_flight.asked_by = in_flight.asked_by.joined_by(requester);
+            in_flight.reading.clone()
         };
         in_flight.await
     }
@@ -168,8 +173,8 @@ impl ExternalMetric {
         let outcome = if reading.answer.is_ok() { QueryOutcome::Answered } else { QueryOutcome::Failed };
         let mut state = self.state();
         state.failures = state.failures.after(outcome, threshold);
-        state.last = Some(reading.clone());
-        state.in_flight = None;
+        let asked_by = state.in_flight.take().map_or(reading.asked_by, |in_flight| in_flight.asked_by);
+        state.last = Some(Reading { asked_by, ..reading.clone() });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

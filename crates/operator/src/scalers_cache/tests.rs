@@ -228,6 +228,8 @@ async fn a_poll_takes_readings_of_some_age_only_from_the_metrics_api() {
         ("a poll takes it", Requester::ScaleLoop, 30, 1),
         ("until it is too old", Requester::ScaleLoop, 31, 2),
         ("a poll queries where the last query was a poll", Requester::ScaleLoop, 30, 3),
+        ("the metrics API takes the reading of a poll", Requester::MetricsApi, 0, 3),
+        ("which a poll then takes from the metrics API", Requester::ScaleLoop, 30, 3),
     ];
     for (name, requester, later, queries) in rows {
         tokio::time::sleep(Duration::from_secs(later)).await;
@@ -235,6 +237,18 @@ async fn a_poll_takes_readings_of_some_age_only_from_the_metrics_api() {
         scalers.read(trigger, metric, age_max, requester, &clock).await;
         assert_eq!(source.queried.load(Ordering::Relaxed), queries, "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_the_metrics_api_waits_for_too_counts_as_its_own() {
+    let (source, clock) = (slow(true), Clock::starting_at(DateTime::UNIX_EPOCH));
+    let scalers = scalers(Ok(source.clone()));
+    let (trigger, metric) = scalers.metrics().next().unwrap();
+    let read = |requester| scalers.read(trigger, metric, ASKED_BY_HPA, requester, &clock);
+    tokio::join!(read(Requester::ScaleLoop), read(Requester::MetricsApi));
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    read(Requester::ScaleLoop).await;
+    assert_eq!(source.queried.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(start_paused = true)]
