@@ -45,7 +45,7 @@ pub struct Telemetry {
     triggers: IntGaugeVec,
     build: IntGaugeVec,
     requests: RequestSeries,
-    /// Authentication objects, by the type of the resource and the namespace.
+    /// Authentication objects, by the type of the resource and the namespace. Locked while objects are counted.
     authentications: Mutex<BTreeMap<(&'static str, String), i64>>,
     /// Set on a standby.
     stands_by: AtomicBool,
@@ -118,9 +118,14 @@ impl Telemetry {
 
     /// All metrics in Prometheus' text form.
     pub fn render(&self) -> Vec<u8> {
+        let families = {
+            // While objects are counted, their gauges are incomplete.
+            let _counted = self.authentications();
+            self.registry.gather()
+        };
         let mut text = Vec::new();
         // Writing into memory does not fail.
-        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
+        let _ = TextEncoder::new().encode(&families, &mut text);
         text
     }
 
@@ -218,6 +223,7 @@ impl Telemetry {
 
     /// Counts all managed objects and their triggers.
     pub fn count(&self, objects: impl Iterator<Item = (ObjectKey, Vec<String>)>) {
+        let authentications = self.authentications();
         self.objects.reset();
         self.triggers.reset();
         if !self.leads() {
@@ -227,7 +233,7 @@ impl Telemetry {
             self.objects.with_label_values(&[key.kind.resource_type_label(), &key.namespace]).inc();
             trigger_types.iter().for_each(|trigger_type| self.triggers.with_label_values(&[trigger_type]).inc());
         }
-        for ((resource, namespace), count) in &*self.authentications() {
+        for ((resource, namespace), count) in &*authentications {
             self.objects.with_label_values(&[*resource, namespace.as_str()]).set(*count);
         }
     }
@@ -307,6 +313,20 @@ mod tests {
     use kedge_scalers::observer::{GrpcCall, GrpcEvent, RequestObserver};
 
     use super::*;
+
+    #[test]
+    fn no_scrape_sees_objects_that_are_being_counted() {
+        let telemetry = Telemetry::new("1.2.3");
+        let objects = || (0..50).map(|number| (ObjectKey::scaled_object("shop", &format!("web-{number}")), vec![]));
+        telemetry.count(objects());
+        std::thread::scope(|scope| {
+            let counts = scope.spawn(|| (0..500).for_each(|_| telemetry.count(objects())));
+            while !counts.is_finished() {
+                let text = String::from_utf8(telemetry.render()).unwrap();
+                assert!(text.contains("keda_resource_registered_total{namespace=\"shop\",type=\"scaled_object\"} 50"));
+            }
+        });
+    }
 
     #[test]
     fn a_standby_has_no_series_about_objects() {
