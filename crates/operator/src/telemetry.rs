@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn no_scrape_sees_objects_that_are_being_counted() {
         let telemetry = Telemetry::new("1.2.3");
-        let objects = || (0..50).map(|number| (ObjectKey::scaled_object("shop", &format!("web-{number}")), vec![]));
+        let objects = || (0..50).map(|number| (ObjectKey::scaled_object("shop", format!("web-{number}")), vec![]));
         telemetry.count(objects());
         std::thread::scope(|scope| {
             let counts = scope.spawn(|| (0..500).for_each(|_| telemetry.count(objects())));
