@@ -15,7 +15,7 @@ async fn every_panel_has_data_with_the_metrics_of_keda() {
     assert!(expressions.len() > 5, "{expressions:?}");
     for expression in expressions {
         wait_for(&format!("data for {expression}"), DEADLINE, async || {
-            let answer = query(&prometheus, &expression).await;
+            let answer = prometheus.query(&expression).await.unwrap();
             match answer["data"]["result"].as_array() {
                 Some(result) if !result.is_empty() => Ok(()),
                 _ => Err(answer),
@@ -47,10 +47,4 @@ fn expressions() -> Vec<String> {
 fn values_of(query: &str) -> Option<String> {
     let (series, _) = query.strip_prefix("label_values(")?.rsplit_once(',')?;
     Some(series.to_owned())
-}
-
-async fn query(prometheus: &Prometheus, expression: &str) -> Value {
-    let parameters = form_urlencoded::Serializer::new(String::new()).append_pair("query", expression).finish();
-    let answer = prometheus.get(&format!("/api/v1/query?{parameters}")).await.unwrap();
-    serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }

@@ -1,21 +1,9 @@
 //! KEDA's own CRDs and contracts, from the source it publishes, compared with ours.
 
-use std::fs;
-use std::path::Path;
-
 use kedge_api::crd;
 use kedge_test_cluster::keda::released_crds;
 use kedge_test_cluster::tools;
 use kedge_tests::{descriptors, schema};
-
-/// Writes KEDA's CRDs as files for kubectl.
-pub(crate) fn write_released_crds(folder: &Path) -> anyhow::Result<()> {
-    for crd in released_crds()? {
-        let name = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
-        fs::write(folder.join(name).with_extension("json"), crd.to_string())?;
-    }
-    Ok(())
-}
 
 #[test]
 fn our_crds_equal_kedas_in_all_but_descriptions() {

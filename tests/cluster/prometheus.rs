@@ -3,7 +3,6 @@
 use kedge_test_cluster::Prometheus;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::exposition::Exposition;
-use serde_json::Value;
 
 #[tokio::test]
 async fn a_scraped_value_is_answered_by_a_query() {
@@ -11,7 +10,7 @@ async fn a_scraped_value_is_answered_by_a_query() {
     source.set("orders_waiting", 42.5);
     let prometheus = Prometheus::start("prometheus", &[source.address()]).await.unwrap();
     let value = wait_for("the value is scraped", DEADLINE, async || {
-        let answer = query(&prometheus, "sum(orders_waiting)").await;
+        let answer = prometheus.query("sum(orders_waiting)").await.unwrap();
         let value = answer["data"]["result"][0]["value"][1].as_str().map(str::to_owned);
         value.ok_or(answer)
     });
@@ -19,14 +18,9 @@ async fn a_scraped_value_is_answered_by_a_query() {
 
     source.set("orders_waiting", 0.0);
     wait_for("the new value is scraped", DEADLINE, async || {
-        let answer = query(&prometheus, "sum(orders_waiting)").await;
+        let answer = prometheus.query("sum(orders_waiting)").await.unwrap();
         if answer["data"]["result"][0]["value"][1] == "0" { Ok(()) } else { Err(answer) }
     })
     .await
     .unwrap();
-}
-
-async fn query(prometheus: &Prometheus, expression: &str) -> Value {
-    let answer = prometheus.get(&format!("/api/v1/query?query={expression}")).await.unwrap();
-    serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }

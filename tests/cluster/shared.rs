@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use kedge_test_cluster::Cluster;
+use kedge_test_cluster::{Cluster, keda};
 use kedge_tests::files;
 use tokio::sync::OnceCell;
-
-use crate::keda;
 
 static OURS: OnceCell<Cluster> = OnceCell::const_new();
 static KEDAS: OnceCell<Cluster> = OnceCell::const_new();
@@ -21,7 +19,7 @@ pub(crate) async fn kedas() -> &'static Cluster {
     KEDAS
         .get_or_init(async || {
             let folder = tempfile::tempdir().unwrap();
-            keda::write_released_crds(folder.path()).unwrap();
+            keda::write_crds(folder.path()).unwrap();
             start("crds-kedas", folder.path()).await.unwrap()
         })
         .await

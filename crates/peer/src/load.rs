@@ -4,10 +4,10 @@
 mod objects;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::wait::wait_for;
@@ -132,16 +132,12 @@ fn finish(machine: &Machine, counts: &BTreeMap<String, Requests>, args: &Args) -
     let result = render(machine, counts, args.minutes);
     println!("\n{result}");
     if let Some(path) = &args.write {
-        write(path, &result)?;
+        result_document::write(path, "load", &result)?;
     }
     let exceeded: Vec<&String> =
         counts.iter().filter(|(_, requests)| requests.exceed()).map(|(query, _)| query).collect();
     ensure!(exceeded.is_empty(), "Kedge sends more requests than KEDA for {exceeded:?}");
     Ok(())
-}
-
-fn write(path: &Path, result: &str) -> anyhow::Result<()> {
-    result_document::write(path, "load", result).context("the result was not written")
 }
 
 impl Requests {

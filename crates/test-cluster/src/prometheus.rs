@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::{get, is_ok};
 use crate::ports::Port;
@@ -68,6 +68,13 @@ impl Prometheus {
         let answer = get(SocketAddr::from(([127, 0, 0, 1], self.port.number)), path).await?;
         let (_, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
         Ok(body.to_owned())
+    }
+
+    /// The answer to a query of an expression at this moment.
+    pub async fn query(&self, expression: &str) -> anyhow::Result<Value> {
+        let parameters = form_urlencoded::Serializer::new(String::new()).append_pair("query", expression).finish();
+        let answer = self.get(&format!("/api/v1/query?{parameters}")).await?;
+        serde_json::from_str(&answer).with_context(|| format!("not JSON: {answer}"))
     }
 
     /// The folder with data and logs.
