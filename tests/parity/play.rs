@@ -56,10 +56,17 @@ pub(crate) struct CaseRun<'a> {
     grpc: String,
 }
 
+/// Which time a case is played. Each has a namespace of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    First,
+    Second,
+}
+
 /// Plays a case with Kedge. A case that fails counts as different, with its error.
-pub(crate) async fn play(environment: &Environment, case: &Case) -> Verdict {
+pub(crate) async fn play(environment: &Environment, case: &Case, attempt: Attempt) -> Verdict {
     let began = Instant::now();
-    let outcome = match CaseRun::new(environment, case).compare().await {
+    let outcome = match CaseRun::new(environment, case, attempt).compare().await {
         Ok(steps) => Outcome::from_steps(&steps),
         Err(error) => Outcome::Different(vec![format!("broken: {error:#}")]),
     };
@@ -68,7 +75,7 @@ pub(crate) async fn play(environment: &Environment, case: &Case) -> Verdict {
 
 /// Plays a case with KEDA, and returns a capture for each step, by the name of the step.
 pub(crate) async fn record(environment: &Environment, case: &Case) -> anyhow::Result<BTreeMap<String, Value>> {
-    let run = CaseRun::new(environment, case);
+    let run = CaseRun::new(environment, case, Attempt::First);
     let is_final = |step: &Step, seen: &Value| expectations::missing(&step.until, seen).is_empty();
     let captures = run.play(is_final).await?;
     for (step, capture) in &captures {
@@ -79,11 +86,12 @@ pub(crate) async fn record(environment: &Environment, case: &Case) -> anyhow::Re
 }
 
 impl<'a> CaseRun<'a> {
-    fn new(environment: &'a Environment, case: &'a Case) -> Self {
+    fn new(environment: &'a Environment, case: &'a Case, attempt: Attempt) -> Self {
+        let suffix = if attempt == Attempt::Second { "-again" } else { "" };
         Self {
             environment,
             case,
-            namespace: format!("{NAMESPACES}{}", case.name),
+            namespace: format!("{NAMESPACES}{}{suffix}", case.name),
             http: environment.sources.http.to_string(),
             grpc: environment.sources.grpc.to_string(),
         }

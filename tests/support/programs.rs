@@ -63,5 +63,5 @@ fn once(name: &'static str, build: impl FnOnce(&Path)) -> PathBuf {
 }
 
 fn cargo_build(program: &str) {
-    cargo::run(&cargo::build_arguments(program)).expect("the program builds");
+    cargo::build(program, cargo::DEV).expect("the program builds");
 }
