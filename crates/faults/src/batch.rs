@@ -45,6 +45,14 @@ pub struct Limits {
     pub threads: usize,
     /// Stops after this many failures.
     pub failures_max: usize,
+    /// Starts no run after this time.
+    pub until: Option<Instant>,
+}
+
+impl Limits {
+    fn is_time_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
 }
 
 /// Executes all runs of a range, and reports progress every thousand runs.
@@ -60,8 +68,11 @@ pub fn run_batch(
     let work = || {
         let mut own = Summary::default();
         loop {
+            if limits.is_time_over() || failed.load(Ordering::Relaxed) >= limits.failures_max {
+                break;
+            }
             let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= range.end || failed.load(Ordering::Relaxed) >= limits.failures_max {
+            if number >= range.end {
                 break;
             }
             if run_one(suite, number, &mut own) == Verdict::Failed {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -13,6 +14,9 @@ use kedge_faults::{mutants, scenario};
 /// A sixth quicker than glibc's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A year: more minutes than this are no limit.
+const MINUTES_MAX: u64 = 525_600;
 
 /// Run the operator on an in-memory Kubernetes API, in virtual time, and inject faults.
 #[derive(Parser)]
@@ -41,6 +45,9 @@ enum Command {
         /// Stop after this many failures.
         #[arg(long, default_value_t = 20)]
         failures_max: usize,
+        /// Stop after this many minutes, and print how many runs there were.
+        #[arg(long)]
+        minutes_max: Option<u64>,
     },
     /// Execute one run, and print every request and response.
     One { number: u64 },
@@ -65,9 +72,9 @@ enum Command {
 
 fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
-        Command::Run { runs, from, threads, resume, failures_max } => {
-            let limits = Limits { threads: threads.unwrap_or_else(cores), failures_max };
-            run(runs, from, limits, resume)
+        Command::Run { runs, from, threads, resume, failures_max, minutes_max } => {
+            let until = minutes_max.map(|minutes| Instant::now() + Duration::from_secs(minutes.min(MINUTES_MAX) * 60));
+            run(runs, from, Limits { threads: threads.unwrap_or_else(cores), failures_max, until }, resume)
         }
         Command::One { number } => Ok(one(number)),
         Command::FindViolation { scenario, runs } => find_violation(&scenario, runs),
@@ -95,9 +102,13 @@ fn run(runs: u64, from: u64, limits: Limits, resume: Option<PathBuf>) -> anyhow:
             eprintln!("{} of {end}, {rate:.0} a second", part.start + finished);
         });
         summary.failures.iter().for_each(print_failure);
-        print_progress(part.end, end, &summary);
+        print_progress(part.start + summary.runs, end, &summary);
         failures += summary.failures.len();
         ok &= summary.failures.is_empty();
+        if part.start + summary.runs < part.end {
+            println!("stopped before run {end}: the time or the failures are at their limit");
+            break;
+        }
         done = part.end;
         if let (Some(file), true) = (&resume, summary.failures.is_empty()) {
             std::fs::write(file, done.to_string()).with_context(|| format!("cannot write {}", file.display()))?;
@@ -159,7 +170,7 @@ fn cores() -> usize {
 fn find_violation(name: &str, runs: u64) -> anyhow::Result<ExitCode> {
     let scenario = scenario::all().into_iter().find(|scenario| scenario.name == name);
     let suite = SuitePlan::for_scenarios(vec![scenario.with_context(|| format!("scenario {name} does not exist"))?]);
-    let limits = Limits { threads: cores(), failures_max: 1 };
+    let limits = Limits { threads: cores(), failures_max: 1, until: None };
     let summary = run_batch(&suite, 0..runs, limits, |_, _| {});
     let Some(failure) = summary.failures.first() else { return Ok(ExitCode::FAILURE) };
     let violation = failure.violations.first().map_or("", String::as_str);

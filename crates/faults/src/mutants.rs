@@ -87,7 +87,8 @@ fn build(copy: &Path, folder: &Path) -> anyhow::Result<()> {
     let target = folder.parent().context("this program lies in no target folder")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--profile", profile, "--package", "kedge-faults", "--bin", PROGRAM]);
+    // The same features as those of every other build of the workspace.
+    command.args(["build", "--quiet", "--profile", profile, "--workspace", "--bin", PROGRAM, "--example", "scaler"]);
     command.current_dir(copy).env("CARGO_TARGET_DIR", target);
     // What `cargo run` sets for this package would make build scripts run again.
     let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");

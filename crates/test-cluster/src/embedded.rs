@@ -1,11 +1,9 @@
 //! The API in memory, as a process of its own: one program in place of the six of a real control plane.
 
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Mutex;
 
-use anyhow::{Context, bail};
-use serde_json::Value;
+use anyhow::bail;
 
 use crate::cargo;
 use crate::cluster::Cluster;
@@ -34,41 +32,7 @@ fn program() -> anyhow::Result<PathBuf> {
     if let Some(path) = &*built {
         return Ok(path.clone());
     }
-    let path = build()?;
+    let path = cargo::build(PROGRAM, cargo::DEV)?;
     *built = Some(path.clone());
     Ok(path)
-}
-
-fn build() -> anyhow::Result<PathBuf> {
-    let mut cargo = cargo::command(&cargo::build_arguments(PROGRAM));
-    cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
-    let output = cargo.output().context("cannot start cargo")?;
-    if !output.status.success() {
-        bail!("{PROGRAM} does not build ({})", output.status);
-    }
-    executable(&String::from_utf8(output.stdout)?).with_context(|| format!("cargo does not say where {PROGRAM} is"))
-}
-
-/// Where cargo put the program, from its messages in JSON lines.
-fn executable(messages: &str) -> Option<PathBuf> {
-    let of = |line: &str| -> Option<PathBuf> {
-        let message: Value = serde_json::from_str(line).ok()?;
-        let is_it = message["reason"] == "compiler-artifact" && message["target"]["name"] == PROGRAM;
-        is_it.then(|| message["executable"].as_str().map(PathBuf::from))?
-    };
-    messages.lines().find_map(of)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_program_is_where_cargo_says_and_its_library_is_not_it() {
-        let messages = r#"{"reason":"compiler-artifact","target":{"name":"kedge_plane"},"executable":null}
-            {"reason":"compiler-artifact","target":{"name":"kedge-plane"},"executable":"/here/kedge-plane"}
-            {"reason":"build-finished","success":true}"#;
-        assert_eq!(executable(messages), Some(PathBuf::from("/here/kedge-plane")));
-        assert_eq!(executable(""), None);
-    }
 }

@@ -1,14 +1,21 @@
 //! `cargo xtask faults`: the fault suite, built so that it is quick.
 
 use std::path::PathBuf;
+use std::process::Command;
 
+use anyhow::{Context, bail};
 use kedge_test_cluster::cargo;
+
+const PROGRAM: &str = "kedge-faults";
 
 /// How many runs CI plays.
 pub(crate) const RUNS: u64 = 20_000;
 
+/// For how many minutes CI plays runs on a machine that is too slow for all of them.
+pub(crate) const MINUTES_MAX: u64 = 20;
+
 /// The profile that is built sooner than it costs time to run.
-pub(crate) const QUICKLY_BUILT: &str = "faults";
+const QUICKLY_BUILT: &str = "faults";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -24,16 +31,20 @@ pub(crate) struct Args {
     #[arg(long)]
     resume: Option<PathBuf>,
 
+    /// Stop after this many minutes, and print how many runs there were
+    #[arg(long, value_name = "MINUTES")]
+    minutes_max: Option<u64>,
+
     /// Build in release mode, for long series: the build takes minutes, and each run is a little quicker
     #[arg(long)]
     release: bool,
 
     /// Build a copy of the operator with deliberate defects, and check that the suite detects each of them
-    #[arg(long, conflicts_with_all = ["runs", "from", "resume", "one"])]
+    #[arg(long, conflicts_with_all = ["runs", "from", "resume", "minutes_max", "one"])]
     mutants: bool,
 
     /// Run only the run with this number, and print every request and response
-    #[arg(long, conflicts_with_all = ["runs", "from", "resume"])]
+    #[arg(long, conflicts_with_all = ["runs", "from", "resume", "minutes_max"])]
     one: Option<u64>,
 }
 
@@ -49,15 +60,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let (runs, from) = (text(args.runs), text(args.from));
     let resume = args.resume.as_ref().map(|file| file.display().to_string());
     let mut arguments = vec!["run", "--runs", &runs, "--from", &from];
+    let minutes = args.minutes_max.map(text);
+    arguments.extend(minutes.iter().flat_map(|minutes| ["--minutes-max", minutes.as_str()]));
     arguments.extend(resume.iter().flat_map(|file| ["--resume", file.as_str()]));
     suite(profile, &arguments)
 }
 
-fn suite(profile: &str, command: &[&str]) -> anyhow::Result<()> {
-    cargo::run(&arguments(profile, command))
+/// The arguments of the cargo that builds the suite for the test command.
+pub(crate) fn build_arguments() -> [&'static str; 9] {
+    cargo::build_arguments(PROGRAM, QUICKLY_BUILT)
 }
 
-/// The arguments of the cargo that builds the suite and runs a command of it.
-pub(crate) fn arguments<'a>(profile: &'a str, command: &[&'a str]) -> Vec<&'a str> {
-    [&["run", "--quiet", "--profile", profile, "--package", "kedge-faults", "--"], command].concat()
+/// Builds the suite and runs a command of it.
+fn suite(profile: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let program = cargo::build(PROGRAM, profile)?;
+    let status = Command::new(program).args(arguments).status().context("cannot start the fault suite")?;
+    if !status.success() {
+        bail!("the fault suite failed ({status})");
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ mod command;
 mod steps;
 mod summary;
 
+use std::iter;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -85,15 +86,13 @@ fn plan(args: &Args) -> Vec<Step<'_>> {
 
 /// The fault suite is built and run beside the cluster tests, which leave the processor idle for much of their time.
 fn fault_suite() -> [Step<'static>; 3] {
-    let suite = |arguments: &[&str]| Invocation::cargo(faults::arguments(faults::QUICKLY_BUILT, arguments));
-    let runs = faults::RUNS.to_string();
-    let build =
-        Invocation::cargo(["build", "--quiet", "--profile", faults::QUICKLY_BUILT, "--package", "kedge-faults"]);
+    let (runs, minutes) = (faults::RUNS.to_string(), faults::MINUTES_MAX.to_string());
+    let suite = |arguments: &[&str]| vec![Invocation::xtask(iter::once("faults").chain(arguments.iter().copied()))];
     let in_background = |step| Step { lane: Lane::Back, ..step };
     [
-        in_background(step(FAULTS_BUILD, &[], vec![build])),
-        in_background(step("fault suite", &[FAULTS_BUILD], vec![suite(&["run", "--runs", &runs])])),
-        in_background(step("mutants in the fault suite", &[FAULTS_BUILD], vec![suite(&["mutants"])])),
+        in_background(step(FAULTS_BUILD, &[], vec![Invocation::cargo(faults::build_arguments())])),
+        in_background(step("fault suite", &[FAULTS_BUILD], suite(&["--runs", &runs, "--minutes-max", &minutes]))),
+        in_background(step("mutants in the fault suite", &[FAULTS_BUILD], suite(&["--mutants"]))),
     ]
 }
 
@@ -201,6 +200,7 @@ mod tests {
             "cargo test --no-fail-fast --workspace --test cluster -- --test-threads 4",
             "KEDGE_TEST_PLANE=embedded cargo test --workspace --test cluster -- --test-threads 4 scaling::",
             "config/image/build target/image/kedge-dev dev",
+            "cargo xtask faults --mutants",
         ] {
             assert!(repeats.iter().any(|repeat| repeat == expected), "{expected} is not in {repeats:#?}");
         }

@@ -104,15 +104,16 @@ fn with(mut steps: Vec<Step>, more: impl IntoIterator<Item = Step>) -> Vec<Step>
     steps
 }
 
-/// Of forty objects thirty have sources that hang, far more than the operator reconciles at once. Lists have several pages.
+/// Of sixteen objects twelve have sources that hang, more than twice as many as the operator of the suite reconciles at once. Lists have
+/// several pages.
 fn hung_neighbours() -> Scenario {
-    let query = |number| if number < 30 { HUNG_QUERY } else { "steady" };
+    let query = |number| if number < 12 { HUNG_QUERY } else { "steady" };
     let apply = |number| neighbour(number, query(number)).map(|object| at(1, Action::Apply(object)));
-    let steps = with((0..39).flat_map(apply).collect(), simple(0, 0.0, json!({})));
+    let steps = with((0..15).flat_map(apply).collect(), simple(0, 0.0, json!({})));
     let mut scenario = scenario("hung-neighbours", with(steps, [at(300, Action::SetValue("load", 50.0))]));
     scenario.steps.sort_by_key(|step| step.at);
     scenario.expects.polled_every = Some(("load", Duration::from_secs(30)));
-    scenario.page_size = Some(7);
+    scenario.page_size = Some(3);
     scenario
 }
 

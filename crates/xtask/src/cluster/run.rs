@@ -1,7 +1,6 @@
 //! `cluster run`: owns one cluster until it is asked to end.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -40,7 +39,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         let state = StateFolder::for_cluster(&args.choices.name)?;
         cluster.install_crds(&workspace().join("crds"))?;
         let mut operator = match args.choices.with_operator {
-            true => Some(RunningOperator::start(&cluster, &kedge()?).await?),
+            true => Some(RunningOperator::start(&cluster, &cargo::build("kedge", cargo::DEV)?).await?),
             false => None,
         };
         fs::write(ready_file(&state), "")?;
@@ -55,10 +54,4 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         () = stop => Ok(()),
         ended = own => ended,
     }
-}
-
-/// The operator's program, built and lying beside this one.
-fn kedge() -> anyhow::Result<PathBuf> {
-    cargo::run(&cargo::build_arguments("kedge"))?;
-    Ok(std::env::current_exe()?.with_file_name("kedge"))
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
     tools::build(&Tool::CLUSTER)?;
     if choices.with_operator {
         eprintln!("building the operator");
-        cargo::run(&cargo::build_arguments("kedge"))?;
+        cargo::build("kedge", cargo::DEV)?;
     }
     let started = Instant::now();
     eprintln!("starting cluster `{}`", choices.name);
