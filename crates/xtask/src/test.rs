@@ -84,13 +84,14 @@ fn plan(args: &Args) -> Vec<Step<'_>> {
     steps
 }
 
-/// The fault suite is built and run beside the cluster tests, which leave the processor idle for much of their time.
+/// The fault suite runs beside the cluster tests, which leave the processor idle for much of their time. Built beside them, it would begin
+/// when they are over.
 fn fault_suite() -> [Step<'static>; 3] {
     let (runs, minutes) = (faults::RUNS.to_string(), faults::MINUTES_MAX.to_string());
     let suite = |arguments: &[&str]| vec![Invocation::xtask(iter::once("faults").chain(arguments.iter().copied()))];
     let in_background = |step| Step { lane: Lane::Back, ..step };
     [
-        in_background(step(FAULTS_BUILD, &[], vec![Invocation::cargo(faults::build_arguments())])),
+        step(FAULTS_BUILD, &[], vec![Invocation::cargo(faults::build_arguments())]),
         in_background(step("fault suite", &[FAULTS_BUILD], suite(&["--runs", &runs, "--minutes-max", &minutes]))),
         in_background(step("mutants in the fault suite", &[FAULTS_BUILD], suite(&["--mutants"]))),
     ]
