@@ -89,7 +89,7 @@ impl Invocation {
     fn background_command(&self) -> Command {
         let plain = self.command();
         let mut command = Command::new(NICE);
-        command.arg("-n5").arg(plain.get_program()).args(plain.get_args());
+        command.arg("-n10").arg(plain.get_program()).args(plain.get_args());
         for (name, value) in plain.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
