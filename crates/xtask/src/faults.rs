@@ -12,7 +12,7 @@ const PROGRAM: &str = "kedge-faults";
 pub(crate) const RUNS: u64 = 20_000;
 
 /// For how many minutes CI plays runs on a machine that is too slow for all of them.
-pub(crate) const MINUTES_MAX: u64 = 20;
+pub(crate) const MINUTES_MAX: u32 = 20;
 
 /// The profile that is built sooner than it costs time to run.
 const QUICKLY_BUILT: &str = "faults";
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
     /// Stop after this many minutes, and print how many runs there were
     #[arg(long, value_name = "MINUTES")]
-    minutes_max: Option<u64>,
+    minutes_max: Option<u32>,
 
     /// Build in release mode, for long series: the build takes minutes, and each run is a little quicker
     #[arg(long)]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let (runs, from) = (text(args.runs), text(args.from));
     let resume = args.resume.as_ref().map(|file| file.display().to_string());
     let mut arguments = vec!["run", "--runs", &runs, "--from", &from];
-    let minutes = args.minutes_max.map(text);
+    let minutes = args.minutes_max.map(|minutes| minutes.to_string());
     arguments.extend(minutes.iter().flat_map(|minutes| ["--minutes-max", minutes.as_str()]));
     arguments.extend(resume.iter().flat_map(|file| ["--resume", file.as_str()]));
     suite(profile, &arguments)
