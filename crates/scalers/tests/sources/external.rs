@@ -1,12 +1,14 @@
 //! External scalers: real gRPC servers, the requests they get, their valid and invalid responses, and timeouts.
 
 mod fake;
+mod network;
 mod push;
 
 use std::time::Duration;
 
 use fake::{Answers, Fake, spec, value};
 use k8s_openapi::api::autoscaling::v2::MetricSpec;
+use network::{Network, State};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tonic::Status;
@@ -66,14 +68,6 @@ impl ExternalTrigger {
     async fn read(&self) -> Result<Known, ReadError> {
         self.build(&registry()).read("s1-jobs", now()).await
     }
-}
-
-fn quick() -> Registry {
-    Registry::new(
-        Settings { http_timeout: Duration::from_millis(300), ..Settings::default() },
-        Connector::tcp(),
-        Arc::new(kedge_scalers::NoCluster),
-    )
 }
 
 /// Names and targets.
@@ -175,10 +169,10 @@ async fn a_failing_call_is_reported_with_the_call_and_the_scalers_message() {
     assert_eq!(error.to_string(), format!("{address} answered GetMetricSpec with NOT_FOUND: queue gone"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_scaler_that_fails_keeps_its_last_metrics() {
     let fake = Fake::new(Answers::default());
-    let scaler = ExternalTrigger::at(fake.listen().await).build(&quick());
+    let scaler = Network::to(&fake, State::Up).scaler();
     let failing = || Answers { specs: Err(Status::unavailable("x")), ..Answers::default() };
     fake.respond_with(failing());
     assert!(scaler.describe().await.is_err(), "there are none to keep");
@@ -193,15 +187,14 @@ async fn a_scaler_that_fails_keeps_its_last_metrics() {
     assert!(scaler.describe().await.is_err(), "what it says counts, also if it is wrong");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_scaler_that_hangs_costs_its_limit_and_works_again_afterwards() {
     let fake = Fake::new(Answers { delay: Duration::from_secs(60), ..Answers::default() });
-    let address = fake.listen().await;
-    let scaler = ExternalTrigger::at(&address).build(&quick());
-    let started = std::time::Instant::now();
+    let scaler = Network::to(&fake, State::Up).scaler();
+    let started = tokio::time::Instant::now();
     let error = scaler.read("s1-jobs", now()).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("{address} gave no answer within 300ms"));
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!(error.to_string(), "scaler:9090 gave no answer within 3s");
+    assert_eq!(started.elapsed(), Duration::from_secs(3));
     fake.respond_with(Answers::default());
     assert_eq!(scaler.read("s1-jobs", now()).await, Ok(known(35.0, Activity::Active)));
 }
@@ -239,7 +232,7 @@ async fn a_peer_that_is_no_scaler_is_distinguished_from_an_absent_one() {
         ),
     ];
     for (name, trigger, expected) in rows {
-        let error = trigger.build(&quick()).read("s1-jobs", now()).await.unwrap_err();
+        let error = trigger.build(&registry()).read("s1-jobs", now()).await.unwrap_err();
         assert!(expected.contains(&error.reason()), "{name}: {error}");
         assert!(error.to_string().contains("127.0.0.1:"), "{name}: {error}");
     }

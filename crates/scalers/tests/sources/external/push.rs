@@ -1,19 +1,19 @@
 //! What a scaler pushes: how soon it is received, and what happens when it stops.
 
-use std::io;
-use std::sync::Mutex;
-
 use futures::StreamExt;
-use futures::stream::{self, BoxStream};
-use kedge_scalers::http::connector::BoxStream as Bytes;
-use kedge_scalers::{BoxFuture, PushEvent};
-use tokio::io::DuplexStream;
-use tokio::sync::{mpsc, watch};
+use futures::stream::BoxStream;
+use kedge_scalers::PushEvent;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use super::network::{Network, State};
 use super::*;
 
+/// Of paused time.
 const SOON: Duration = Duration::from_secs(1);
+
+/// Of real time, on a busy machine.
+const IN_TIME: Duration = Duration::from_secs(30);
 
 async fn next(events: &mut BoxStream<'static, PushEvent>, limit: Duration) -> PushEvent {
     timeout(limit, events.next()).await.expect("a message comes in time").expect("the stream does not end")
@@ -21,68 +21,12 @@ async fn next(events: &mut BoxStream<'static, PushEvent>, limit: Duration) -> Pu
 
 /// Polls the events until something holds.
 async fn until(events: &mut BoxStream<'static, PushEvent>, holds: impl Fn() -> bool) {
-    let waited = timeout(Duration::from_secs(10), async {
+    let waited = timeout(IN_TIME, async {
         while !holds() {
             let _ = timeout(Duration::from_millis(10), events.next()).await;
         }
     });
     waited.await.expect("it holds in time");
-}
-
-/// A network in memory that leads to one scaler, as long as it is up.
-#[derive(Clone)]
-struct Network {
-    state: Arc<Mutex<State>>,
-    dialled: Arc<Mutex<Vec<Instant>>>,
-    registry: Registry,
-}
-
-enum State {
-    Up,
-    Down,
-    /// The next connection leads nowhere, as when a machine vanishes; later ones lead to the scaler.
-    Void,
-    /// That connection, which is never read.
-    Vanished {
-        _theirs: DuplexStream,
-    },
-}
-
-impl Network {
-    fn to(fake: &Fake, state: State) -> Self {
-        let (arriving, arrived) = mpsc::unbounded_channel::<DuplexStream>();
-        let incoming = stream::unfold(arrived, |mut arrived| async move {
-            let stream = arrived.recv().await?;
-            Some((io::Result::Ok(stream), arrived))
-        });
-        tokio::spawn(fake.clone().serve(incoming.boxed(), None));
-        let (state, dialled) = (Arc::new(Mutex::new(state)), Arc::<Mutex<Vec<Instant>>>::default());
-        let (at_present, noted) = (Arc::clone(&state), Arc::clone(&dialled));
-        let connect = move |_: http::Uri| -> BoxFuture<'static, io::Result<Bytes>> {
-            noted.lock().unwrap().push(Instant::now());
-            let (ours, theirs) = tokio::io::duplex(64 * 1024);
-            let mut state = at_present.lock().unwrap();
-            match *state {
-                State::Down => return Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) }),
-                State::Void => *state = State::Vanished { _theirs: theirs },
-                State::Up | State::Vanished { .. } => arriving.send(theirs).unwrap(),
-            }
-            Box::pin(async move { Ok(Box::new(ours) as Bytes) })
-        };
-        Self {
-            state,
-            dialled,
-            registry: Registry::new(Settings::default(), Connector::new(connect), Arc::new(kedge_scalers::NoCluster)),
-        }
-    }
-
-    fn scaler(&self) -> Arc<dyn Scaler> {
-        ExternalTrigger::at("scaler:9090").push().build(&self.registry)
-    }
-
-    fn comes_up(&self) {
-        *self.state.lock().unwrap() = State::Up;
-    }
 }
 
 #[tokio::test]
@@ -98,10 +42,10 @@ async fn an_activation_is_heard_at_once() {
     until(&mut events, || fake.listeners() == 1).await;
     for (active, expected) in [(true, Activity::Active), (false, Activity::Inactive), (true, Activity::Active)] {
         fake.push(active);
-        assert_eq!(next(&mut events, SOON).await, PushEvent::Activity(expected));
+        assert_eq!(next(&mut events, IN_TIME).await, PushEvent::Activity(expected));
     }
     drop(events);
-    timeout(Duration::from_secs(10), async {
+    timeout(IN_TIME, async {
         while fake.listeners() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -117,15 +61,15 @@ async fn metrics_that_change_are_heard_and_remembered() {
     let scaler = ExternalTrigger::at(fake.listen().await).push().build(&registry());
     assert_eq!(short(&scaler.describe().await.unwrap()), [pair("s1-jobs", "10")]);
     let mut events = scaler.push().unwrap();
-    let PushEvent::Specs(specs) = next(&mut events, SOON).await else { panic!("metrics come first") };
+    let PushEvent::Specs(specs) = next(&mut events, IN_TIME).await else { panic!("metrics come first") };
     assert_eq!(short(&specs), [pair("s1-jobs", "20")]);
     sender.send_replace(vec![spec("jobs", 30, 0.0), spec("more", 1, 0.0)]);
-    let PushEvent::Specs(specs) = next(&mut events, SOON).await else { panic!("and again") };
+    let PushEvent::Specs(specs) = next(&mut events, IN_TIME).await else { panic!("and again") };
     assert_eq!(short(&specs), [pair("s1-jobs", "30"), pair("s1-more", "1")]);
     assert_eq!(scaler.describe().await, Ok(specs.clone()), "what was pushed counts");
     assert_eq!(fake.count("GetMetricSpec"), 1, "and no query is sent");
     sender.send_replace(vec![]);
-    let PushEvent::Failed(error) = next(&mut events, SOON).await else { panic!("no metrics are none") };
+    let PushEvent::Failed(error) = next(&mut events, IN_TIME).await else { panic!("no metrics are none") };
     assert_eq!(error.reason(), "SourceMalformed");
     assert_eq!(scaler.describe().await, Ok(specs), "and the last ones stay");
 }
@@ -135,7 +79,7 @@ async fn of_pending_metric_specs_only_the_newest_is_delivered() {
     let sender = watch::Sender::new(vec![spec("jobs", 1, 0.0)]);
     let fake = Fake::new(Answers { streamed: Some(sender.subscribe()), ..Answers::default() });
     let network = Network::to(&fake, State::Up);
-    let mut events = network.scaler().push().unwrap();
+    let mut events = network.push_scaler().push().unwrap();
     next(&mut events, SOON).await;
     for target in 2..=5 {
         sender.send_replace(vec![spec("jobs", target, 0.0)]);
@@ -149,7 +93,7 @@ async fn of_pending_metric_specs_only_the_newest_is_delivered() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_of_metrics_that_the_scaler_lacks_is_requested_once() {
     let fake = Fake::new(Answers::default());
-    let mut events = Network::to(&fake, State::Up).scaler().push().unwrap();
+    let mut events = Network::to(&fake, State::Up).push_scaler().push().unwrap();
     assert!(timeout(Duration::from_secs(600), events.next()).await.is_err(), "no event comes");
     assert_eq!((fake.count("StreamMetricSpec"), fake.count("StreamIsActive")), (1, 1));
     fake.push(true);
@@ -161,7 +105,7 @@ async fn a_stream_that_fails_is_opened_again_later_each_time_and_soon_after_it_w
     let fake = Fake::new(Answers::default());
     let network = Network::to(&fake, State::Down);
     let started = Instant::now();
-    let mut events = network.scaler().push().unwrap();
+    let mut events = network.push_scaler().push().unwrap();
     for _ in 0..14 {
         let PushEvent::Failed(error) = next(&mut events, Duration::from_secs(70)).await else {
             panic!("no server is there")
@@ -169,8 +113,7 @@ async fn a_stream_that_fails_is_opened_again_later_each_time_and_soon_after_it_w
         assert_eq!(error.reason(), "SourceUnreachable");
     }
     // Both streams dial, at the same moments.
-    let mut dialled: Vec<u64> =
-        network.dialled.lock().unwrap().iter().map(|at| at.duration_since(started).as_secs()).collect();
+    let mut dialled: Vec<u64> = network.dialled().iter().map(|at| at.duration_since(started).as_secs()).collect();
     dialled.dedup();
     assert_eq!(dialled, [0, 2, 6, 14, 30, 62, 122]);
 
@@ -183,7 +126,7 @@ async fn a_stream_that_fails_is_opened_again_later_each_time_and_soon_after_it_w
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_falls_silent_is_left_for_a_new_connection() {
     let fake = Fake::new(Answers::default());
-    let scaler = Network::to(&fake, State::Void).scaler();
+    let scaler = Network::to(&fake, State::Void).push_scaler();
     let mut events = scaler.push().unwrap();
     assert!(timeout(Duration::from_secs(20), events.next()).await.is_err(), "the failure is not detected yet");
     assert_eq!(scaler.read("s1-jobs", now()).await.unwrap_err().reason(), "SourceTimeout");
@@ -199,7 +142,7 @@ async fn a_peer_that_falls_silent_is_left_for_a_new_connection() {
 async fn a_slow_answer_does_not_end_the_streams() {
     let fake = Fake::new(Answers::default());
     let network = Network::to(&fake, State::Up);
-    let scaler = network.scaler();
+    let scaler = network.push_scaler();
     let mut events = scaler.push().unwrap();
     until(&mut events, || fake.listeners() == 1).await;
     // Something is heard while the call waits.
@@ -212,7 +155,7 @@ async fn a_slow_answer_does_not_end_the_streams() {
     assert_eq!(read.unwrap_err().reason(), "SourceTimeout");
     assert_eq!(event, PushEvent::Activity(Activity::Active));
     assert!(timeout(SOON, events.next()).await.is_err(), "the streams go on");
-    assert_eq!(network.dialled.lock().unwrap().len(), 1);
+    assert_eq!(network.dialled().len(), 1);
 }
 
 #[tokio::test]
@@ -231,9 +174,9 @@ async fn a_scaler_that_is_started_again_is_heard_again() {
     let mut events = ExternalTrigger::at(address).push().build(&registry()).push().unwrap();
     until(&mut events, || fake.listeners() == 1).await;
     first.shutdown_background();
-    let PushEvent::Failed(error) = next(&mut events, Duration::from_secs(5)).await else { panic!("it is gone") };
+    let PushEvent::Failed(error) = next(&mut events, IN_TIME).await else { panic!("it is gone") };
     assert_eq!(error.reason(), "SourceUnreachable", "{error}");
-    let listener = timeout(Duration::from_secs(10), async {
+    let listener = timeout(IN_TIME, async {
         loop {
             match std::net::TcpListener::bind(address) {
                 Ok(listener) => return listener,
@@ -247,7 +190,7 @@ async fn a_scaler_that_is_started_again_is_heard_again() {
     let second = serve(listener.await.expect("the address is free again"), restarted.clone());
     until(&mut events, || restarted.listeners() == 1).await;
     restarted.push(true);
-    assert_eq!(next(&mut events, Duration::from_secs(5)).await, PushEvent::Activity(Activity::Active));
+    assert_eq!(next(&mut events, IN_TIME).await, PushEvent::Activity(Activity::Active));
     drop(events);
     second.shutdown_background();
 }
