@@ -1,6 +1,9 @@
 //! The answer of Prometheus, read strictly: one number, or none, or a reason why it cannot be known.
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::config::EmptyResult;
 
@@ -29,10 +32,40 @@ pub(super) fn parse(body: &[u8], nothing: EmptyResult) -> Parsed {
     }
 }
 
+/// The parts that count, as the server wrote them: an answer may have any number of samples, and only one is read.
+#[derive(Debug, Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    status: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    warnings: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Data<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Element<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    value: Option<&'a RawValue>,
+}
+
+/// A field that is there, though it may be null.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
 fn parse_answer(body: &[u8], nothing: EmptyResult) -> Result<Parsed, Unusable> {
-    let answer: Value = serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
+    let answer: &RawValue =
+        serde_json::from_slice(body).map_err(|error| malformed(format!("it is not JSON ({error})")))?;
+    let answer: Answer<'_> = object(answer)?.ok_or_else(|| malformed("it has no data.result"))?;
     let (number, is_empty) = match find_sample(&answer)? {
-        Some(sample) => (parse_sample(sample, nothing), false),
+        Some(sample) => (parse_sample(&sample, nothing), false),
         None if is_incomplete(&answer) => {
             (Err(Unusable::NoValue("the result is empty, and the server reports an error or a warning")), true)
         }
@@ -42,48 +75,66 @@ fn parse_answer(body: &[u8], nothing: EmptyResult) -> Result<Parsed, Unusable> {
 }
 
 /// Whether the server says that something is missing from the result: then an empty one is not zero.
-fn is_incomplete(answer: &Value) -> bool {
-    let warns = answer["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty());
-    warns || answer["status"] == "error"
+fn is_incomplete(answer: &Answer<'_>) -> bool {
+    let warnings = answer.warnings.and_then(|warnings| list(warnings).ok()?);
+    let status = answer.status.and_then(|status| serde_json::from_str::<String>(status.get()).ok());
+    warnings.is_some_and(|warnings| !warnings.is_empty()) || status.as_deref() == Some("error")
 }
 
 /// The one element's `value`, if there is an element and it has one.
 // KEDA: `status` is not read where there is a number.
-fn find_sample(answer: &Value) -> Result<Option<&Vec<Value>>, Unusable> {
+fn find_sample<'a>(answer: &Answer<'a>) -> Result<Option<Vec<&'a RawValue>>, Unusable> {
+    let data: Option<Data<'a>> = answer.data.map(object).transpose()?.flatten();
+    let result = data.and_then(|data| data.result).ok_or_else(|| malformed("it has no data.result"))?;
     // A list that is null is an empty one to Go, in which servers of this API are written.
-    let elements = match answer.pointer("/data/result") {
-        Some(Value::Array(elements)) => elements.as_slice(),
-        Some(Value::Null) => &[],
-        Some(_) => return Err(malformed("data.result is not a list")),
-        None => return Err(malformed("it has no data.result")),
+    let elements = match list(result)? {
+        Some(elements) => elements,
+        None if is_null(result) => Vec::new(),
+        None => return Err(malformed("data.result is not a list")),
     };
-    if !elements.iter().all(Value::is_object) {
+    if !elements.iter().all(|element| element.get().starts_with('{')) {
         return Err(malformed("the result is a scalar or a string; the query must give a vector, as vector(...) does"));
     }
-    match elements {
-        [] => Ok(None),
-        [element] => match element.get("value") {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Array(sample)) if sample.is_empty() => Ok(None),
-            Some(Value::Array(sample)) => Ok(Some(sample)),
-            Some(_) => Err(malformed("the value is not a list")),
-        },
-        more => Err(malformed(format!("the query gives {} elements, and must give one", more.len()))),
+    let element: Element<'a> = match elements[..] {
+        [] => return Ok(None),
+        [element] => object(element)?.unwrap_or(Element { value: None }),
+        _ => return Err(malformed(format!("the query gives {} elements, and must give one", elements.len()))),
+    };
+    let Some(value) = element.value.filter(|value| !is_null(value)) else { return Ok(None) };
+    let sample = list(value)?.ok_or_else(|| malformed("the value is not a list"))?;
+    Ok((!sample.is_empty()).then_some(sample))
+}
+
+fn parse_sample(sample: &[&RawValue], nothing: EmptyResult) -> Result<f64, Unusable> {
+    let number = sample.get(1).ok_or_else(|| malformed("the sample has a time and no number"))?;
+    if is_null(number) {
+        // KEDA: published as 0, and active only under a threshold below it.
+        return Ok(-1.0);
+    }
+    let text: Cow<'_, str> = serde_json::from_str(number.get()).map_err(|_| malformed("the sample is not a text"))?;
+    match parse_number(&text) {
+        Some(number) if number.is_finite() => Ok(number),
+        Some(_) => nothing.value("the number is NaN or infinite"),
+        None => Err(malformed("the sample is not a number")),
     }
 }
 
-fn parse_sample(sample: &[Value], nothing: EmptyResult) -> Result<f64, Unusable> {
-    match sample.get(1) {
-        None => Err(malformed("the sample has a time and no number")),
-        // KEDA: published as 0, and active only under a threshold below it.
-        Some(Value::Null) => Ok(-1.0),
-        Some(Value::String(text)) => match parse_number(text) {
-            Some(number) if number.is_finite() => Ok(number),
-            Some(_) => nothing.value("the number is NaN or infinite"),
-            None => Err(malformed("the sample is not a number")),
-        },
-        Some(_) => Err(malformed("the sample is not a text")),
-    }
+fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
+/// The fields of an object; none if it is not one.
+fn object<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Result<Option<T>, Unusable> {
+    value.get().starts_with('{').then(|| decode(value)).transpose()
+}
+
+/// The elements of a list; none if it is not one.
+fn list(value: &RawValue) -> Result<Option<Vec<&RawValue>>, Unusable> {
+    value.get().starts_with('[').then(|| decode(value)).transpose()
+}
+
+fn decode<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Result<T, Unusable> {
+    serde_json::from_str(value.get()).map_err(|error| malformed(format!("it cannot be read ({error})")))
 }
 
 /// A number as Go reads it: what is too large is an error there, not infinity.
@@ -141,6 +192,12 @@ mod tests {
             ("not JSON", "<html>".to_owned(), Error),
             ("cut off", r#"{"data":{"result":[{"#.to_owned(), Error),
             ("nothing at all", String::new(), Error),
+            ("a list", "[1]".to_owned(), Error),
+            ("data that is no object", r#"{"data":[]}"#.to_owned(), Error),
+            ("data that is null", r#"{"data":null}"#.to_owned(), Error),
+            ("something after it", format!("{} x", one(r#"[1,"1"]"#)), Error),
+            ("blanks around it", format!(" {} ", one(r#" [ 1 , "7" ] "#)), Number(7.0)),
+            ("an escaped number", one(r#"[1,"\u0037"]"#), Number(7.0)),
             ("a scalar", with_result(r#"[1714556400,"5"]"#), Error),
             ("a string", with_result(r#"[1714556400,"text"]"#), Error),
             ("no list", with_result(r#"{"a":1}"#), Error),
