@@ -17,6 +17,7 @@ use serde::Deserialize;
 use tokio::sync::watch as signal;
 
 use crate::work_queue::WorkQueue;
+pub use hpas::{CachedHpa, scaling_active};
 use hpas::{Hpas, owner};
 use objects::Objects;
 use objects::is_later;
@@ -109,7 +110,7 @@ impl ClusterCache {
         self.lock().unreadable.get(key).cloned()
     }
 
-    pub fn hpa(&self, key: &NamespacedName) -> Option<Arc<HorizontalPodAutoscaler>> {
+    pub fn hpa(&self, key: &NamespacedName) -> Option<CachedHpa> {
         self.lock().hpas.get(key).cloned()
     }
 
@@ -129,7 +130,12 @@ impl ClusterCache {
 
     /// The names of the objects that keep this object's target.
     pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
-        rivals(object, self.lock().scaled_objects.values().map(|other| &**other))
+        let cached = self.lock();
+        let target = NamespacedName::new(
+            object.metadata.namespace.as_deref().unwrap_or_default(),
+            &object.spec.scale_target_ref.name,
+        );
+        rivals(object, cached.scaled_objects.with_target(&target).map(|other| &**other))
     }
 
     /// The object's HPA, if it exists and is the object's own.
@@ -137,7 +143,7 @@ impl ClusterCache {
         let recorded = object.status.as_ref().and_then(|status| status.hpa_name.clone());
         let name = recorded.unwrap_or_else(|| hpa_name(object));
         let found = self.hpa(&NamespacedName::new(object.metadata.namespace.as_deref().unwrap_or_default(), name));
-        found.filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
+        found.map(|found| found.hpa).filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
     }
 
     /// Caches an object as a write returned it, without waiting for the watch.
@@ -150,12 +156,19 @@ impl ClusterCache {
         self.lock().hpas.owned_by(&ObjectKey::from(object)).map(|key| key.name.clone()).collect()
     }
 
+    /// All HPAs that an object owns.
+    pub fn own_hpas(&self, owner: &ObjectKey) -> Vec<Arc<HorizontalPodAutoscaler>> {
+        let cached = self.lock();
+        cached.hpas.owned_by(owner).filter_map(|key| cached.hpas.get(key)).map(|cached| cached.hpa.clone()).collect()
+    }
+
     /// Caches an HPA as a write returned it, without waiting for the watch.
     pub fn record_written_hpa(&self, hpa: HorizontalPodAutoscaler) {
         let key = NamespacedName::from_meta(&hpa.metadata);
         let mut cached = self.lock();
-        if cached.hpas.get(&key).is_none_or(|cached| is_later(&hpa.metadata, &cached.metadata)) {
-            cached.hpas.insert(Arc::new(hpa));
+        let version = hpa.metadata.resource_version.as_deref();
+        if cached.hpas.get(&key).is_none_or(|cached| is_later(version, cached.version.as_deref())) {
+            cached.hpas.insert(hpa);
         }
     }
 
@@ -243,24 +256,14 @@ impl ClusterCache {
         let mut cached = self.lock();
         let concerned: Vec<ObjectKey> = match event {
             ListWatchEvent::Listed(all) => {
-                let ours: Vec<_> = all.into_iter().filter(|hpa| owner(hpa).is_some()).map(Arc::new).collect();
-                let old = cached.hpas.take(scope);
-                ours.iter().for_each(|hpa| drop(cached.hpas.insert(hpa.clone())));
-                old.iter().chain(&ours).filter_map(|hpa| owner(hpa)).collect()
+                cached.hpas.replace_all(scope, all.into_iter().filter(|hpa| owner(hpa).is_some()))
             }
             ListWatchEvent::Applied(hpa)
                 if owner(&hpa).is_none() && cached.hpas.get(&NamespacedName::from_meta(&hpa.metadata)).is_none() =>
             {
                 Vec::new()
             }
-            ListWatchEvent::Applied(hpa) => {
-                let owner = owner(&hpa);
-                let hpa = Arc::new(hpa);
-                let old = cached.hpas.insert(hpa.clone());
-                let changed = old.as_ref().is_none_or(|old| is_hpa_changed(old, &hpa));
-                let before = old.as_deref().and_then(hpas::owner);
-                owner.into_iter().chain(before).filter(|_| changed).collect()
-            }
+            ListWatchEvent::Applied(hpa) => cached.hpas.insert(hpa),
             ListWatchEvent::Deleted(hpa) => {
                 cached.hpas.remove(&NamespacedName::from_meta(&hpa.metadata));
                 owner(&hpa).into_iter().collect()
@@ -321,10 +324,7 @@ impl ClusterCache {
         if !appears {
             return;
         }
-        let concerned = cached.scaled_objects.iter().filter(|(key, object)| {
-            key.namespace == target.key.namespace && object.spec.scale_target_ref.name == target.key.name
-        });
-        let concerned: Vec<ObjectKey> = concerned.map(|(key, _)| key.clone()).collect();
+        let concerned: Vec<ObjectKey> = cached.scaled_objects.keys_with_target(&target.key).cloned().collect();
         drop(cached);
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
@@ -332,29 +332,6 @@ impl ClusterCache {
     fn lock(&self) -> MutexGuard<'_, Cached> {
         self.cached.lock().expect("no holder of the lock panics")
     }
-}
-
-/// Whether an HPA changed, apart from the numbers in its status.
-fn is_hpa_changed(old: &HorizontalPodAutoscaler, new: &HorizontalPodAutoscaler) -> bool {
-    let of = |hpa: &HorizontalPodAutoscaler| {
-        let meta = &hpa.metadata;
-        (
-            hpa.spec.clone(),
-            meta.uid.clone(),
-            meta.labels.clone(),
-            meta.annotations.clone(),
-            meta.owner_references.clone(),
-            scaling_active(hpa),
-        )
-    };
-    of(old) != of(new)
-}
-
-/// The ScalingActive condition of an HPA: status, reason, message.
-pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(String, String, String)> {
-    let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
-    let found = conditions.iter().find(|condition| condition.type_ == "ScalingActive")?;
-    Some((found.status.clone(), found.reason.clone().unwrap_or_default(), found.message.clone().unwrap_or_default()))
 }
 
 #[cfg(test)]

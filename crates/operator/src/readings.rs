@@ -191,7 +191,9 @@ impl Readings {
     /// How old a reading that the HPA asked for may be to serve a poll.
     pub fn age_max_of_poll(&self, object: &ScaledObject) -> Duration {
         let hpa_scales = || {
-            self.cluster.own_hpa(object).and_then(|hpa| scaling_active(&hpa)).is_some_and(|active| active.0 == "True")
+            self.cluster
+                .own_hpa(object)
+                .is_some_and(|hpa| scaling_active(&hpa).is_some_and(|(status, ..)| status == "True"))
         };
         match left_to_hpa(&object.spec) && hpa_scales() {
             true => ASKED_BY_HPA.max(polling_interval(&object.spec)),

@@ -10,19 +10,24 @@ use serde_json::Value;
 use super::model::defaults::fill_defaults;
 use crate::quantity::Quantity;
 
-/// The HPA as last rendered, where it is known: keys that are no longer rendered must be removed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LastRendered<'a> {
-    pub rendered: Option<&'a HorizontalPodAutoscaler>,
+/// The keys of the labels and annotations of the HPA as last rendered: those that are no longer rendered must be removed. Empty where
+/// nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenderedKeys {
+    labels: Box<[String]>,
+    annotations: Box<[String]>,
+}
+
+impl RenderedKeys {
+    pub fn of(rendered: &HorizontalPodAutoscaler) -> Self {
+        let keys = |map: &Option<BTreeMap<String, String>>| map.iter().flatten().map(|(key, _)| key.clone()).collect();
+        Self { labels: keys(&rendered.metadata.labels), annotations: keys(&rendered.metadata.annotations) }
+    }
 }
 
 /// Whether the existing HPA differs from the rendered one in any field that we set. Defaults of the API server, labels and
 /// annotations of others, and the version label do not count.
-pub fn needs_write(
-    found: &HorizontalPodAutoscaler,
-    rendered: &HorizontalPodAutoscaler,
-    before: LastRendered<'_>,
-) -> bool {
+pub fn needs_write(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutoscaler, before: &RenderedKeys) -> bool {
     let spec = |hpa: &HorizontalPodAutoscaler| {
         let mut value = serde_json::to_value(fill_defaults(&hpa.spec)).unwrap_or_default();
         normalise_quantities(&mut value);
@@ -30,11 +35,10 @@ pub fn needs_write(
     };
     let marks = |metadata: &ObjectMeta| metadata.labels.clone().unwrap_or_default();
     let notes = |metadata: &ObjectMeta| metadata.annotations.clone().unwrap_or_default();
-    let old = before.rendered.map(|hpa| &hpa.metadata);
     spec(found) != spec(rendered)
         || found.metadata.owner_references != rendered.metadata.owner_references
-        || differ(&marks(&found.metadata), &wanted_labels(found, rendered), old.map(marks))
-        || differ(&notes(&found.metadata), &notes(&rendered.metadata), old.map(notes))
+        || differ(&marks(&found.metadata), &wanted_labels(found, rendered), &before.labels)
+        || differ(&notes(&found.metadata), &notes(&rendered.metadata), &before.annotations)
 }
 
 /// The labels that the existing HPA must have. The version label alone is no reason to write: otherwise an upgrade, or a migration
@@ -49,13 +53,9 @@ fn wanted_labels(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutosc
 }
 
 /// Whether a rendered entry is missing or different, or one that is no longer rendered still exists.
-fn differ(
-    found: &BTreeMap<String, String>,
-    rendered: &BTreeMap<String, String>,
-    before: Option<BTreeMap<String, String>>,
-) -> bool {
+fn differ(found: &BTreeMap<String, String>, rendered: &BTreeMap<String, String>, before: &[String]) -> bool {
     let missing = rendered.iter().any(|(key, value)| found.get(key) != Some(value));
-    let left = before.iter().flatten().any(|(key, _)| !rendered.contains_key(key) && found.contains_key(key));
+    let left = before.iter().any(|key| !rendered.contains_key(key) && found.contains_key(key));
     missing || left
 }
 
@@ -137,7 +137,7 @@ mod tests {
             ),
         ];
         for (name, found, rendered, expected) in rows {
-            assert_eq!(needs_write(&hpa(found), &hpa(rendered), LastRendered::default()), expected, "{name}");
+            assert_eq!(needs_write(&hpa(found), &hpa(rendered), &RenderedKeys::default()), expected, "{name}");
         }
     }
 
@@ -145,18 +145,18 @@ mod tests {
     fn the_version_that_wrote_an_hpa_is_no_reason_to_write_it() {
         let of = |version: &str| json!({ "metadata": { "labels": { "app.kubernetes.io/version": version } } });
         let ours = hpa(of("0.1.0"));
-        assert!(!needs_write(&hpa(of("2.21.0")), &ours, LastRendered { rendered: Some(&ours) }), "KEDA's");
-        assert!(needs_write(&hpa(json!({})), &ours, LastRendered::default()), "one without a version");
+        assert!(!needs_write(&hpa(of("2.21.0")), &ours, &RenderedKeys::of(&ours)), "KEDA's");
+        assert!(needs_write(&hpa(json!({})), &ours, &RenderedKeys::default()), "one without a version");
         let mut other = of("2.21.0");
         other["metadata"]["labels"]["a"] = json!("2");
-        assert!(needs_write(&hpa(other), &ours, LastRendered::default()), "another label differs too");
+        assert!(needs_write(&hpa(other), &ours, &RenderedKeys::default()), "another label differs too");
     }
 
     #[test]
     fn a_label_that_is_no_longer_rendered_is_removed() {
         let old = hpa(json!({ "metadata": { "labels": { "team": "core" } } }));
         let new = hpa(json!({}));
-        assert!(needs_write(&old, &new, LastRendered { rendered: Some(&old) }));
-        assert!(!needs_write(&new, &new, LastRendered { rendered: Some(&old) }));
+        assert!(needs_write(&old, &new, &RenderedKeys::of(&old)));
+        assert!(!needs_write(&new, &new, &RenderedKeys::of(&old)));
     }
 }

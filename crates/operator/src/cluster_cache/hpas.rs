@@ -3,19 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
 use kedge_api::names;
-
 use kedge_cluster::{NamespacedName, ObjectKey, Scope};
+
+/// The condition of an HPA that is mirrored.
+const SCALING_ACTIVE: &str = "ScalingActive";
 
 #[derive(Debug, Default)]
 pub(super) struct Hpas {
-    by_name: BTreeMap<NamespacedName, Arc<HorizontalPodAutoscaler>>,
+    by_name: BTreeMap<NamespacedName, CachedHpa>,
     by_owner: BTreeMap<ObjectKey, BTreeSet<NamespacedName>>,
 }
 
+/// A cached HPA.
+#[derive(Clone, Debug)]
+pub struct CachedHpa {
+    /// What is compared with the rendered HPA, and mirrored into the status of the object. Stays the same value until one of these changes.
+    pub hpa: Arc<HorizontalPodAutoscaler>,
+    /// The newest resource version: the numbers in the status of an HPA change all the time.
+    pub version: Option<String>,
+}
+
 impl Hpas {
-    pub(super) fn get(&self, key: &NamespacedName) -> Option<&Arc<HorizontalPodAutoscaler>> {
+    pub(super) fn get(&self, key: &NamespacedName) -> Option<&CachedHpa> {
         self.by_name.get(key)
     }
 
@@ -24,19 +35,26 @@ impl Hpas {
         self.by_owner.get(owner).into_iter().flatten()
     }
 
-    /// Caches an HPA, and returns the one that had its name.
-    pub(super) fn insert(&mut self, hpa: Arc<HorizontalPodAutoscaler>) -> Option<Arc<HorizontalPodAutoscaler>> {
+    /// Caches an HPA. Returns its owners before and now, if what is cached of it changed.
+    pub(super) fn insert(&mut self, hpa: HorizontalPodAutoscaler) -> Vec<ObjectKey> {
         let key = NamespacedName::from_meta(&hpa.metadata);
-        let old = self.remove(&key);
-        if let Some(owner) = owner(&hpa) {
-            self.by_owner.entry(owner).or_default().insert(key.clone());
+        let version = hpa.metadata.resource_version.clone();
+        let hpa = reduced(hpa);
+        if let Some(same) = self.by_name.get_mut(&key).filter(|cached| *cached.hpa == hpa) {
+            same.version = version;
+            return Vec::new();
         }
-        self.by_name.insert(key, hpa);
-        old
+        let before = self.remove(&key).as_deref().and_then(owner);
+        let now = owner(&hpa);
+        if let Some(owner) = &now {
+            self.by_owner.entry(owner.clone()).or_default().insert(key.clone());
+        }
+        self.by_name.insert(key, CachedHpa { hpa: Arc::new(hpa), version });
+        before.into_iter().chain(now).collect()
     }
 
     pub(super) fn remove(&mut self, key: &NamespacedName) -> Option<Arc<HorizontalPodAutoscaler>> {
-        let old = self.by_name.remove(key)?;
+        let old = self.by_name.remove(key)?.hpa;
         if let Some(owner) = owner(&old)
             && let Some(owned) = self.by_owner.get_mut(&owner)
         {
@@ -48,12 +66,44 @@ impl Hpas {
         Some(old)
     }
 
-    /// Removes everything within a scope.
-    pub(super) fn take(&mut self, scope: &Scope) -> Vec<Arc<HorizontalPodAutoscaler>> {
-        let inside: Vec<NamespacedName> =
-            self.by_name.keys().filter(|key| scope.includes(&key.namespace)).cloned().collect();
-        inside.iter().filter_map(|key| self.remove(key)).collect()
+    /// Applies a list of all HPAs within a scope. Returns the owners, before and now, of those that changed.
+    pub(super) fn replace_all(
+        &mut self,
+        scope: &Scope,
+        all: impl Iterator<Item = HorizontalPodAutoscaler>,
+    ) -> Vec<ObjectKey> {
+        let inside = self.by_name.keys().filter(|key| scope.includes(&key.namespace));
+        let mut gone: BTreeSet<NamespacedName> = inside.cloned().collect();
+        let mut concerned = Vec::new();
+        for hpa in all {
+            gone.remove(&NamespacedName::from_meta(&hpa.metadata));
+            concerned.extend(self.insert(hpa));
+        }
+        concerned.extend(gone.iter().filter_map(|key| self.remove(key)).filter_map(|hpa| owner(&hpa)));
+        concerned
     }
+}
+
+/// An HPA without what is neither compared nor mirrored.
+fn reduced(mut hpa: HorizontalPodAutoscaler) -> HorizontalPodAutoscaler {
+    hpa.metadata.managed_fields = None;
+    hpa.metadata.resource_version = None;
+    hpa.metadata.generation = None;
+    if let Some(status) = hpa.status.take() {
+        let mut conditions = status.conditions.unwrap_or_default();
+        conditions.retain(|condition| condition.type_ == SCALING_ACTIVE);
+        conditions.iter_mut().for_each(|condition| condition.last_transition_time = None);
+        conditions.shrink_to_fit();
+        hpa.status = Some(HorizontalPodAutoscalerStatus { conditions: Some(conditions), ..Default::default() });
+    }
+    hpa
+}
+
+/// The ScalingActive condition of an HPA: status, reason, message.
+pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(&str, &str, &str)> {
+    let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions.iter().find(|condition| condition.type_ == SCALING_ACTIVE)?;
+    Some((&found.status, found.reason.as_deref().unwrap_or_default(), found.message.as_deref().unwrap_or_default()))
 }
 
 /// The object that owns an HPA, if one does.
@@ -66,31 +116,62 @@ pub(super) fn owner(hpa: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn hpa(name: &str, owner: &str) -> Arc<HorizontalPodAutoscaler> {
+    fn hpa(name: &str, owner: &str) -> HorizontalPodAutoscaler {
+        hpa_with(name, owner, "1", json!({}))
+    }
+
+    fn hpa_with(name: &str, owner: &str, version: &str, status: Value) -> HorizontalPodAutoscaler {
         let owner = json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": owner, "uid": "u" });
+        let managed = json!([{ "manager": "kube-controller-manager", "operation": "Update" }]);
         let hpa = json!({
-            "metadata": { "name": name, "namespace": "shop", "ownerReferences": [owner] },
+            "metadata": {
+                "name": name, "namespace": "shop", "ownerReferences": [owner], "resourceVersion": version, "managedFields": managed,
+            },
             "spec": { "maxReplicas": 1, "scaleTargetRef": { "kind": "Deployment", "name": "web" } },
+            "status": status,
         });
-        Arc::new(serde_json::from_value(hpa).unwrap())
+        serde_json::from_value(hpa).unwrap()
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::scaled_object("shop", name)
     }
 
     #[test]
     fn owners_are_indexed_across_inserts_and_removals() {
         let mut hpas = Hpas::default();
         let owned = |hpas: &Hpas, owner: &str| -> Vec<String> {
-            hpas.owned_by(&ObjectKey::scaled_object("shop", owner)).map(|key| key.name.clone()).collect()
+            hpas.owned_by(&key(owner)).map(|key| key.name.clone()).collect()
         };
         hpas.insert(hpa("first", "web"));
         hpas.insert(hpa("second", "web"));
         assert_eq!(owned(&hpas, "web"), ["first", "second"]);
-        assert!(hpas.insert(hpa("second", "other")).is_some());
+        assert_eq!(hpas.insert(hpa("second", "other")), [key("web"), key("other")]);
         assert_eq!((owned(&hpas, "web"), owned(&hpas, "other")), (vec!["first".to_owned()], vec!["second".to_owned()]));
-        assert_eq!(hpas.take(&Scope::Namespace("shop".to_owned())).len(), 2);
+        let concerned = hpas.replace_all(&Scope::Namespace("shop".to_owned()), [hpa("first", "web")].into_iter());
+        assert_eq!(concerned, [key("other")], "the first is unchanged, and the second is gone");
+        hpas.replace_all(&Scope::Cluster, std::iter::empty());
         assert_eq!((owned(&hpas, "web").len(), hpas.by_owner.len(), hpas.by_name.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn numbers_of_the_status_change_only_the_version() {
+        let status = |replicas, active| {
+            let condition = |name: &str, status: &str| json!({ "type": name, "status": status, "reason": "R" });
+            json!({ "desiredReplicas": replicas, "conditions": [condition("AbleToScale", "True"), condition("ScalingActive", active)] })
+        };
+        let mut hpas = Hpas::default();
+        assert_eq!(hpas.insert(hpa_with("h", "web", "7", status(1, "True"))), [key("web")]);
+        let first = hpas.get(&NamespacedName::new("shop", "h")).unwrap().clone();
+        assert_eq!(scaling_active(&first.hpa), Some(("True", "R", "")));
+        assert_eq!(hpas.insert(hpa_with("h", "web", "8", status(2, "True"))), [], "nothing that is mirrored changed");
+        let second = hpas.get(&NamespacedName::new("shop", "h")).unwrap().clone();
+        assert!(Arc::ptr_eq(&first.hpa, &second.hpa));
+        assert_eq!((first.version.as_deref(), second.version.as_deref()), (Some("7"), Some("8")));
+        assert_eq!(hpas.insert(hpa_with("h", "web", "9", status(2, "False"))).len(), 2);
     }
 }

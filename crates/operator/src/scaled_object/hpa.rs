@@ -1,10 +1,12 @@
 //! The HPA of an object: created, updated, renamed, adopted; an HPA of another owner is left alone.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_cluster::api_error::{is_conflict, is_not_found};
 use kedge_cluster::{NamespacedName, ScaleTarget};
-use kedge_core::hpa::compare::{LastRendered, needs_write};
+use kedge_core::hpa::compare::{RenderedKeys, needs_write};
 use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
 use kedge_core::hpa::render::{RenderError, TargetKind, render, with_composite};
 use kedge_core::hpa::scale_in::{ban_scale_in, is_scale_in_banned};
@@ -12,8 +14,10 @@ use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use tokio::time::Instant;
 
 use super::poll::trigger_state;
+use super::state::EnsuredHpa;
 use super::write_budget::WriteBudget;
 use super::{ReconcileError, ReconcileState, Reconciler};
+use crate::cluster_cache::CachedHpa;
 use crate::scalers_cache::ObjectScalers;
 
 /// The result of ensuring the HPA.
@@ -61,11 +65,15 @@ impl Reconciler {
     /// Makes the HPA what it must be.
     pub(super) async fn ensure_hpa(
         &self,
-        object: &ScaledObject,
+        object: &Arc<ScaledObject>,
         target: &ScaleTarget,
-        scalers: &ObjectScalers,
+        scalers: &Arc<ObjectScalers>,
         state: &mut ReconcileState,
     ) -> Result<HpaStep, ReconcileError> {
+        if let Some(name) = self.unchanged_hpa(object, target, scalers, state) {
+            return Ok(HpaStep::Ensured { name: Some(name) });
+        }
+        state.ensured_hpa = None;
         let rendered = match self.render_hpa(object, target, scalers) {
             Some(Ok(rendered)) => rendered,
             Some(Err(error)) => return Ok(HpaStep::Rejected { problem: error.to_string() }),
@@ -75,26 +83,49 @@ impl Reconciler {
         self.fetch_recorded_hpa(object, name.as_deref()).await?;
         self.delete_own_hpas(object, name.as_deref()).await?;
         let key = NamespacedName::from_meta(&rendered.metadata);
-        let found = match self.cluster.hpa(&key) {
-            Some(found) => found.as_ref().clone(),
-            None => match state.hpa_writes.take() {
+        if self.cluster.hpa(&key).is_none() {
+            match state.hpa_writes.take() {
                 Ok(()) => self.create_hpa(&key, &rendered).await?,
                 Err(until) => return Ok(postpone(name, until, state)),
-            },
-        };
-        if let HpaOwnership::Foreign { because } = check_ownership(object, &found) {
+            }
+        }
+        // Another replica may have deleted it since.
+        let Some(found) = self.cluster.hpa(&key) else { return Err(ReconcileError::Changed) };
+        if let HpaOwnership::Foreign { because } = check_ownership(object, &found.hpa) {
             let problem = format!("failed to ensure HPA is correctly created for ScaledObject: {because}");
             return Ok(HpaStep::Rejected { problem });
         }
-        if needs_write(&found, &rendered, LastRendered { rendered: state.rendered_hpa.as_ref() }) {
+        if needs_write(&found.hpa, &rendered, &state.rendered_keys) {
             if let Err(until) = state.hpa_writes.take() {
                 return Ok(postpone(name, until, state));
             }
             let written = self.replace_hpa(&found, &rendered).await?;
             self.cluster.record_written_hpa(written);
+        } else {
+            let (object, scalers, target) = (object.clone(), scalers.clone(), target.kind.clone());
+            state.ensured_hpa = Some(EnsuredHpa { object, target, scalers, hpa: found.hpa });
         }
-        state.rendered_hpa = Some(rendered);
+        state.rendered_keys = RenderedKeys::of(&rendered);
         Ok(HpaStep::Ensured { name })
+    }
+
+    /// The name of the HPA, if neither it nor what it derives from has changed since it was ensured.
+    fn unchanged_hpa(
+        &self,
+        object: &Arc<ScaledObject>,
+        target: &ScaleTarget,
+        scalers: &Arc<ObjectScalers>,
+        state: &ReconcileState,
+    ) -> Option<String> {
+        let ensured = state.ensured_hpa.as_ref()?;
+        let is_derived_from = Arc::ptr_eq(&ensured.object, object)
+            && Arc::ptr_eq(&ensured.scalers, scalers)
+            && ensured.target == target.kind;
+        let is_only = || {
+            let mut own = self.cluster.own_hpas(&scalers.key);
+            own.len() == 1 && own.pop().is_some_and(|own| Arc::ptr_eq(&own, &ensured.hpa))
+        };
+        (is_derived_from && is_only()).then(|| ensured.hpa.metadata.name.clone())?
     }
 
     /// The HPA as it must be; `None` where no metric is known.
@@ -127,11 +158,7 @@ impl Reconciler {
     }
 
     /// Creates the HPA, or fetches the one that has its name already.
-    async fn create_hpa(
-        &self,
-        key: &NamespacedName,
-        rendered: &HorizontalPodAutoscaler,
-    ) -> Result<HorizontalPodAutoscaler, ReconcileError> {
+    async fn create_hpa(&self, key: &NamespacedName, rendered: &HorizontalPodAutoscaler) -> Result<(), ReconcileError> {
         let api = self.hpa_api(&key.namespace);
         let hpa = match api.create(&PostParams::default(), rendered).await {
             Err(error) if is_conflict(&error) => {
@@ -139,18 +166,18 @@ impl Reconciler {
             }
             created => created.map_err(ReconcileError::api("cannot create the HPA"))?,
         };
-        self.cluster.record_written_hpa(hpa.clone());
-        Ok(hpa)
+        self.cluster.record_written_hpa(hpa);
+        Ok(())
     }
 
     /// Replaces the HPA unless another client wrote it since it was read. What others added to it is removed.
     async fn replace_hpa(
         &self,
-        found: &HorizontalPodAutoscaler,
+        found: &CachedHpa,
         rendered: &HorizontalPodAutoscaler,
     ) -> Result<HorizontalPodAutoscaler, ReconcileError> {
         let mut next = rendered.clone();
-        next.metadata.resource_version = found.metadata.resource_version.clone();
+        next.metadata.resource_version = found.version.clone();
         let key = NamespacedName::from_meta(&next.metadata);
         let replaced = self.hpa_api(&key.namespace).replace(&key.name, &PostParams::default(), &next).await;
         if replaced.as_ref().is_err_and(is_not_found) {
@@ -192,7 +219,8 @@ impl Reconciler {
     async fn delete_hpa(&self, object: &ScaledObject, name: &str) -> Result<(), ReconcileError> {
         let key = NamespacedName::new(object.metadata.namespace.clone().unwrap_or_default(), name);
         let is_ours = |found: &HorizontalPodAutoscaler| check_ownership(object, found) == HpaOwnership::Ours;
-        let Some(found) = self.cluster.hpa(&key).filter(|found| is_ours(found)) else { return Ok(()) };
+        let found = self.cluster.hpa(&key).map(|cached| cached.hpa);
+        let Some(found) = found.filter(|found| is_ours(found)) else { return Ok(()) };
         let exactly = Preconditions { uid: found.metadata.uid.clone(), resource_version: None };
         let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
         match self.hpa_api(&key.namespace).delete(name, &params).await {

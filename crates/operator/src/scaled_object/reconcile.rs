@@ -218,7 +218,7 @@ impl Reconciler {
     async fn scale(
         &self,
         key: &ObjectKey,
-        object: &ScaledObject,
+        object: &Arc<ScaledObject>,
         policy: &Policy,
         target: FoundTarget,
         state: &mut ReconcileState,

@@ -1,14 +1,16 @@
 //! What is kept of an object between two reconciles. It may be lost at any time: what must survive is in the status.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
-use kedge_cluster::{ScaleTarget, instant_after, phase};
+use kedge_cluster::{ScaleTarget, TargetKind, instant_after, phase};
 use kedge_core::activity::ActivityHistory;
+use kedge_core::hpa::compare::RenderedKeys;
 use kedge_core::policy::{Overrides, polling_interval};
 use tokio::time::Instant;
 
@@ -32,7 +34,9 @@ pub struct ReconcileState {
     pub(super) status_writes: WriteBudget,
     /// When a write that was postponed is possible.
     pub(super) postponed_until: Option<Instant>,
-    pub(super) rendered_hpa: Option<HorizontalPodAutoscaler>,
+    pub(super) rendered_keys: RenderedKeys,
+    /// The HPA that was last ensured: nothing is rendered or compared while it, and what it derives from, is the same.
+    pub(super) ensured_hpa: Option<EnsuredHpa>,
     pub(super) target: Option<ScaleTarget>,
     /// The metrics that failed at the last poll, so that each failure is published once.
     pub(super) failing_metrics: BTreeSet<String>,
@@ -40,6 +44,15 @@ pub struct ReconcileState {
     pub(super) unreadable: Option<String>,
     /// Whether this process has built scalers of the object.
     pub(super) has_built_scalers: bool,
+}
+
+/// An HPA that is as it must be, and what it derives from.
+#[derive(Debug)]
+pub(super) struct EnsuredHpa {
+    pub(super) object: Arc<ScaledObject>,
+    pub(super) target: TargetKind,
+    pub(super) scalers: Arc<ObjectScalers>,
+    pub(super) hpa: Arc<HorizontalPodAutoscaler>,
 }
 
 /// When the triggers of an object are polled.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::reconcile::{Blocked, Progress, Scaled};
 use super::target::FoundTarget;
 use super::{ReconcileError, ReconcileState, Reconciler};
-use crate::cluster_cache::scaling_active;
+use crate::cluster_cache::{CachedHpa, scaling_active};
 
 impl Reconciler {
     /// Reports a reconcile of an object that is not paused.
@@ -37,7 +37,7 @@ impl Reconciler {
             Progress::Scaled(_) => true,
         };
         let target = target.map(FoundTarget::facts);
-        let active = self.scaling_active(object, progress);
+        let hpa = self.hpa_of(object, progress);
         let facts = Facts {
             overrides: &policy.overrides,
             problem,
@@ -50,25 +50,24 @@ impl Reconciler {
                 Progress::Scaled(scaled) => scaled.scalers.fallback_state(),
                 Progress::Blocked(_) => unread_fallback(object),
             },
-            hpa: match &active {
+            hpa: match hpa.as_ref().and_then(|cached| scaling_active(&cached.hpa)) {
                 None => HpaState::Unknown,
-                Some((status, _, _)) if status == "True" => HpaState::Scaling,
+                Some(("True", _, _)) => HpaState::Scaling,
                 Some((_, reason, message)) => HpaState::NotScaling { reason, message },
             },
         };
         self.write_status(object, &facts, state).await
     }
 
-    /// The ScalingActive condition of the object's HPA: status, reason, message.
-    fn scaling_active(&self, object: &ScaledObject, progress: &Progress) -> Option<(String, String, String)> {
+    /// The object's HPA as it is cached.
+    fn hpa_of(&self, object: &ScaledObject, progress: &Progress) -> Option<CachedHpa> {
         let ensured = match progress {
             Progress::Scaled(scaled) => scaled.hpa.name(),
             Progress::Blocked(_) => None,
         };
         let recorded = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let hpa = self.cluster.hpa(&NamespacedName::new(namespace, ensured.or(recorded)?))?;
-        scaling_active(&hpa)
+        self.cluster.hpa(&NamespacedName::new(namespace, ensured.or(recorded)?))
     }
 
     /// Records the target and its original replicas before the target is scaled for the first time.
@@ -120,6 +119,9 @@ impl Reconciler {
         old: &ScaledObjectStatus,
         new: &ScaledObjectStatus,
     ) -> Result<Option<ScaledObject>, ReconcileError> {
+        if old == new {
+            return Ok(None);
+        }
         let value = |status: &ScaledObjectStatus| serde_json::to_value(status).unwrap_or_default();
         let Some(change) = merge_patch(&value(old), &value(new)) else { return Ok(None) };
         // The resource version makes the patch fail if another client wrote the object meanwhile: the facts may be outdated.

@@ -39,6 +39,8 @@ impl Rig {
     fn refer(&self, name: &str, reference: Value) {
         let mut object = object(json!({}), reference);
         object.metadata.name = Some(name.to_owned());
+        // Another version each time.
+        object.metadata.resource_version = None;
         self.cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object));
     }
 
