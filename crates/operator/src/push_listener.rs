@@ -101,7 +101,6 @@ mod tests {
             key: key.clone(),
             trigger_type: "external-push".to_owned(),
             trigger_name: String::new(),
-            metric: String::new(),
         });
         let push = PushListener::start(events.boxed(), observer, key.clone(), queue.clone());
         sender.unbounded_send(PushEvent::Activity(Activity::Inactive)).unwrap();

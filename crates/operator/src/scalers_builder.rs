@@ -221,7 +221,6 @@ impl ScalersBuilder {
             key: object.key.clone(),
             trigger_type: trigger.r#type.clone(),
             trigger_name: trigger.name.clone().unwrap_or_default(),
-            metric: String::new(),
         })
     }
 

@@ -22,7 +22,7 @@ use kedge_core::conditions::FallbackState;
 use kedge_core::fallback::MetricHealth;
 use kedge_core::formula::settings::Composite;
 use kedge_core::milli::Milli;
-use kedge_scalers::observer::observed;
+use kedge_scalers::observer::{GrpcCall, GrpcEvent, RequestObserver, observed};
 use kedge_scalers::{Known, ReadError, Scaler};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -31,7 +31,7 @@ use crate::panics::without_panic;
 use crate::push_listener::PushListener;
 use crate::query_limits::{LastAnswer, QueryLimit};
 use crate::scalable::Scalable;
-use crate::telemetry::{Telemetry, TriggerLabels, TriggerObserver};
+use crate::telemetry::{RequestName, Telemetry, TriggerLabels};
 use crate::work_queue::WorkQueue;
 pub use metric::{ExternalMetric, Failure, Reading};
 
@@ -316,7 +316,9 @@ impl ObjectScalers {
                     None => None,
                 };
                 let read = query_twice(scaler.as_ref(), &metric.name, &clock, last, started + limit);
-                observed(scalers.observer(&trigger, &metric.name), read).await.map_err(Failure::Source)
+                let (scalers, trigger, metric) = (scalers.clone(), trigger.clone(), metric.clone());
+                let observer = Arc::new(QueryObserver { scalers, trigger, metric });
+                observed(observer, read).await.map_err(Failure::Source)
             });
             let read = timeout(limit, read).await;
             let answer = read.map_or(Err(Failure::Late { limit }), |read| read.unwrap_or(Err(Failure::Panicked)));
@@ -325,16 +327,6 @@ impl ObjectScalers {
             reading
         });
         query.map(|ended| ended.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()))).boxed()
-    }
-
-    fn observer(&self, trigger: &CachedTrigger, metric: &str) -> Arc<TriggerObserver> {
-        Arc::new(TriggerObserver {
-            telemetry: self.telemetry.clone(),
-            key: self.key.clone(),
-            trigger_type: trigger.trigger_type.clone(),
-            trigger_name: trigger.name.clone().unwrap_or_default(),
-            metric: metric.to_owned(),
-        })
     }
 
     /// Counts a poll of each trigger that is not built as a failure of its metrics.
@@ -369,6 +361,46 @@ impl ObjectScalers {
         let fallback = self.fallback.as_ref()?;
         let is_read = metric.is_read();
         Some(if is_read { MetricHealth::from_failures(metric.failures(), fallback) } else { MetricHealth::NotRead })
+    }
+}
+
+/// Observes the requests of a query.
+struct QueryObserver {
+    scalers: Arc<ObjectScalers>,
+    trigger: Arc<CachedTrigger>,
+    metric: Arc<ExternalMetric>,
+}
+
+impl QueryObserver {
+    fn name(&self) -> RequestName<'_> {
+        RequestName {
+            trigger_type: &self.trigger.trigger_type,
+            trigger_name: self.trigger.name.as_deref().unwrap_or_default(),
+            metric: &self.metric.name,
+        }
+    }
+
+    /// Whether the object may exist: the series of a deleted one must not come back.
+    fn may_exist(&self) -> bool {
+        !self.scalers.retired.load(Ordering::Relaxed)
+    }
+}
+
+impl RequestObserver for QueryObserver {
+    fn http(&self, status: Option<u16>, took: Duration) {
+        if self.may_exist() {
+            self.scalers.telemetry.record_http(&self.scalers.key, self.name(), status, took);
+        }
+    }
+
+    fn grpc(&self, call: GrpcCall, event: GrpcEvent) {
+        self.scalers.telemetry.record_grpc(&self.trigger.trigger_type, call, event);
+    }
+
+    fn empty_response(&self, ignored: bool) {
+        if self.may_exist() {
+            self.scalers.telemetry.record_empty_response(&self.scalers.key, self.name(), ignored);
+        }
     }
 }
 

@@ -1,6 +1,14 @@
 //! The operator's own metrics, under the names that dashboards for KEDA use. The series about objects are those of the leader alone: a sum
 //! over all replicas counts each object once.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `object_series` | the numbers about each object |
+//! | `requests` | requests to sources, observed |
+//! | `exposition` | Prometheus' text form |
 
+mod exposition;
+mod object_series;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -9,17 +17,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus::core::Collector;
-use prometheus::{Encoder, GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{Encoder, IntGaugeVec, Opts, Registry, TextEncoder};
 
 use kedge_cluster::ObjectKey;
 use kedge_scalers::{Known, registry};
 
-use requests::RequestSeries;
+pub use exposition::{Family, FamilyType};
+pub use object_series::RequestName;
+use object_series::{FAMILIES, MetricName, SeriesByObject};
+use requests::CallSeries;
 pub use requests::TriggerObserver;
-
-/// The labels of series about one metric of one trigger.
-const METRIC_LABELS: [&str; 6] = ["namespace", "metric", "scaledObject", "scaler", "triggerIndex", "type"];
-const OBJECT_LABELS: [&str; 2] = ["namespace", "scaledObject"];
 
 /// One metric of one trigger, for the labels of its series.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +41,11 @@ pub struct TriggerLabels<'a> {
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Registry,
-    value: GaugeVec,
-    latency: GaugeVec,
-    active: IntGaugeVec,
-    metric_errors: IntCounterVec,
-    object_errors: IntCounterVec,
-    paused: IntGaugeVec,
-    loop_latency: GaugeVec,
     objects: IntGaugeVec,
     triggers: IntGaugeVec,
     build: IntGaugeVec,
-    requests: RequestSeries,
+    calls: CallSeries,
+    by_object: SeriesByObject,
     /// Authentication objects, by the type of the resource and the namespace. Locked while objects are counted.
     authentications: Mutex<BTreeMap<(&'static str, String), i64>>,
     /// Set on a standby.
@@ -56,43 +57,6 @@ impl Telemetry {
     pub fn new(version: &str) -> Self {
         let registry = Registry::new();
         let telemetry = Self {
-            value: add(&registry, gauge("keda_scaler_metrics_value", "The newest value of a metric.", &METRIC_LABELS)),
-            latency: add(
-                &registry,
-                gauge(
-                    "keda_scaler_metrics_latency_seconds",
-                    "How long the newest query of a metric took.",
-                    &METRIC_LABELS,
-                ),
-            ),
-            active: add(
-                &registry,
-                int_gauge("keda_scaler_active", "Whether a metric is active: 1 or 0.", &METRIC_LABELS),
-            ),
-            metric_errors: add(
-                &registry,
-                counter("keda_scaler_detail_errors_total", "Failed queries of a metric.", &METRIC_LABELS),
-            ),
-            object_errors: add(
-                &registry,
-                counter(
-                    "keda_scaled_object_errors_total",
-                    "Failed queries of all metrics of a ScaledObject.",
-                    &OBJECT_LABELS,
-                ),
-            ),
-            paused: add(
-                &registry,
-                int_gauge("keda_scaled_object_paused", "Whether a ScaledObject is paused: 1 or 0.", &OBJECT_LABELS),
-            ),
-            loop_latency: add(
-                &registry,
-                gauge(
-                    "keda_internal_scale_loop_latency_seconds",
-                    "The delay between the due time and the start of the newest poll of an object.",
-                    &["namespace", "type", "resource"],
-                ),
-            ),
             objects: add(
                 &registry,
                 int_gauge("keda_resource_registered_total", "Managed objects.", &["type", "namespace"]),
@@ -106,7 +70,8 @@ impl Telemetry {
                     &["version", "git_commit", "goversion", "goos", "goarch"],
                 ),
             ),
-            requests: RequestSeries::new(&registry),
+            calls: CallSeries::new(&registry),
+            by_object: SeriesByObject::default(),
             authentications: Mutex::default(),
             stands_by: AtomicBool::new(false),
             registry,
@@ -123,27 +88,23 @@ impl Telemetry {
             let _counted = self.authentications();
             self.registry.gather()
         };
-        let mut text = Vec::new();
+        let mut text = String::new();
+        self.by_object.write(&mut text);
+        let mut text = text.into_bytes();
         // Writing into memory does not fail.
         let _ = TextEncoder::new().encode(&families, &mut text);
         text
     }
 
-    /// Every metric, for the reference page.
+    /// The metrics about single objects, for the reference page.
+    pub fn families() -> &'static [Family] {
+        &FAMILIES
+    }
+
+    /// All other metrics, for the reference page.
     pub fn collectors(&self) -> Vec<&dyn Collector> {
-        let of_objects: [&dyn Collector; 10] = [
-            &self.value,
-            &self.latency,
-            &self.active,
-            &self.metric_errors,
-            &self.object_errors,
-            &self.paused,
-            &self.loop_latency,
-            &self.objects,
-            &self.triggers,
-            &self.build,
-        ];
-        of_objects.into_iter().chain(self.requests.collectors()).collect()
+        let counts: [&dyn Collector; 3] = [&self.objects, &self.triggers, &self.build];
+        counts.into_iter().chain(self.calls.collectors()).collect()
     }
 
     /// This replica leads from now on.
@@ -154,15 +115,9 @@ impl Telemetry {
     /// This replica is a standby from now on: it has no series about objects.
     pub fn stand_by(&self) {
         self.stands_by.store(true, Ordering::Release);
-        for series in [&self.value, &self.latency, &self.loop_latency] {
-            series.reset();
-        }
-        for series in [&self.active, &self.paused, &self.objects, &self.triggers] {
-            series.reset();
-        }
-        for series in [&self.metric_errors, &self.object_errors] {
-            series.reset();
-        }
+        self.by_object.drop_all_but_requests();
+        self.objects.reset();
+        self.triggers.reset();
     }
 
     fn leads(&self) -> bool {
@@ -174,50 +129,43 @@ impl Telemetry {
         if !self.leads() {
             return;
         }
-        let index = trigger.index.to_string();
-        let labels = trigger.values(key, &index);
-        let object_errors = self.object_errors.with_label_values(&[&key.namespace, &key.name]);
-        match answer {
-            Some(known) => {
-                self.value.with_label_values(&labels).set(known.values.iter().sum());
-                // The series exist before the first error.
-                self.metric_errors.with_label_values(&labels).inc_by(0);
-                object_errors.inc_by(0);
+        self.by_object.update(key, |object| {
+            // The counters exist before the first error.
+            let failed = u64::from(answer.is_none());
+            *object.errors.get_or_insert_default() += failed;
+            let series = object.metric(trigger.series_name());
+            *series.errors.get_or_insert_default() += failed;
+            if let Some(known) = answer {
+                series.value = Some(known.values.iter().sum());
             }
-            None => {
-                self.metric_errors.with_label_values(&labels).inc();
-                object_errors.inc();
-            }
-        }
-        self.latency.with_label_values(&labels).set(took.as_secs_f64());
+            series.latency = Some(took.as_secs_f64());
+        });
     }
 
     /// Records the value that is served instead of an answer: of a fallback, or of a formula.
     pub fn record_value(&self, key: &ObjectKey, trigger: &TriggerLabels<'_>, value: f64) {
         if self.leads() {
-            let index = trigger.index.to_string();
-            self.value.with_label_values(&trigger.values(key, &index)).set(value);
+            self.by_object.update(key, |object| object.metric(trigger.series_name()).value = Some(value));
         }
     }
 
     /// Records whether a metric was active at a poll.
     pub fn record_active(&self, key: &ObjectKey, trigger: &TriggerLabels<'_>, is_active: bool) {
         if self.leads() {
-            let index = trigger.index.to_string();
-            self.active.with_label_values(&trigger.values(key, &index)).set(is_active.into());
+            self.by_object.update(key, |object| object.metric(trigger.series_name()).active = Some(is_active));
         }
     }
 
     pub fn record_paused(&self, key: &ObjectKey, is_paused: bool) {
         if self.leads() {
-            self.paused.with_label_values(&[&key.namespace, &key.name]).set(is_paused.into());
+            self.by_object.update(key, |object| object.paused = Some(is_paused));
         }
     }
 
     /// Records how late a poll of an object began.
     pub fn record_delay(&self, key: &ObjectKey, delay: Duration) {
         if self.leads() {
-            self.loop_latency.with_label_values(&loop_labels(key)).set(delay.as_secs_f64());
+            self.by_object.update(key, |object| object.loop_latency = Some(delay.as_secs_f64()));
         }
     }
 
@@ -249,39 +197,25 @@ impl Telemetry {
 
     /// Drops the series of a poll loop that ended, as during a pause.
     pub fn drop_loop(&self, key: &ObjectKey) {
-        let _ = self.loop_latency.remove_label_values(&loop_labels(key));
+        self.by_object.update_existing(key, |object| object.loop_latency = None);
     }
 
     /// Drops the series of triggers that no longer exist, or are rebuilt.
     pub fn drop_triggers(&self, key: &ObjectKey, triggers: &[TriggerLabels<'_>]) {
-        for trigger in triggers {
-            let index = trigger.index.to_string();
-            let labels = trigger.values(key, &index);
-            // Removing a series that does not exist fails, and may.
-            let _ = self.value.remove_label_values(&labels);
-            let _ = self.latency.remove_label_values(&labels);
-            let _ = self.active.remove_label_values(&labels);
-            let _ = self.metric_errors.remove_label_values(&labels);
-        }
+        self.by_object.update_existing(key, |object| {
+            triggers.iter().for_each(|trigger| object.drop_metric(trigger.series_name()));
+        });
     }
 
     /// Drops the series of an object that no longer exists.
     pub fn drop_object(&self, key: &ObjectKey) {
-        let labels = [key.namespace.as_str(), key.name.as_str()];
-        let _ = self.paused.remove_label_values(&labels);
-        let _ = self.object_errors.remove_label_values(&labels);
-        self.drop_loop(key);
-        self.requests.drop_object(key);
+        self.by_object.drop_object(key);
     }
 }
 
-fn loop_labels(key: &ObjectKey) -> [&str; 3] {
-    [&key.namespace, key.kind.metric_type_label(), &key.name]
-}
-
 impl TriggerLabels<'_> {
-    fn values<'a>(&'a self, key: &'a ObjectKey, index: &'a str) -> [&'a str; 6] {
-        [&key.namespace, self.metric, &key.name, self.scaler_name(), index, key.kind.metric_type_label()]
+    fn series_name(&self) -> MetricName<'_> {
+        MetricName { index: self.index, scaler: self.scaler_name(), metric: self.metric }
     }
 
     /// KEDA: the trigger's name, or what KEDA calls its scaler.
@@ -291,16 +225,8 @@ impl TriggerLabels<'_> {
     }
 }
 
-fn gauge(name: &str, help: &str, labels: &[&str]) -> GaugeVec {
-    GaugeVec::new(Opts::new(name, help), labels).expect("the name and labels are constants")
-}
-
 fn int_gauge(name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
     IntGaugeVec::new(Opts::new(name, help), labels).expect("the name and labels are constants")
-}
-
-fn counter(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
-    IntCounterVec::new(Opts::new(name, help), labels).expect("the name and labels are constants")
 }
 
 fn add<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> C {
@@ -310,7 +236,7 @@ fn add<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> C {
 
 #[cfg(test)]
 mod tests {
-    use kedge_scalers::observer::{GrpcCall, GrpcEvent, RequestObserver};
+    use kedge_scalers::observer::{GrpcCall, GrpcEvent};
 
     use super::*;
 
@@ -376,31 +302,23 @@ mod tests {
         let trigger = TriggerLabels { index: 0, trigger_type: "cron", name: None, metric: "s0-cron" };
         telemetry.record_reading(&key, &trigger, None, Duration::ZERO);
         telemetry.record_active(&key, &trigger, true);
-        let observer = TriggerObserver {
-            telemetry: std::sync::Arc::new(Telemetry::new("1.2.3")),
-            key: key.clone(),
-            trigger_type: "prometheus".to_owned(),
-            trigger_name: String::new(),
-            metric: "s0-prometheus".to_owned(),
-        };
-        observer.http(Some(200), Duration::from_millis(20));
-        observer.http(None, Duration::from_secs(3));
-        observer.empty_response(true);
-        observer.grpc(GrpcCall { method: "IsActive", is_stream: false }, GrpcEvent::Started);
-        let ended = GrpcEvent::Ended { code: "OK", took: Duration::from_millis(2) };
-        observer.grpc(GrpcCall { method: "IsActive", is_stream: false }, ended);
-        let text = String::from_utf8(observer.telemetry.render()).unwrap();
+        let name = RequestName { trigger_type: "prometheus", trigger_name: "", metric: "s0-prometheus" };
+        telemetry.record_http(&key, name, Some(200), Duration::from_millis(20));
+        telemetry.record_http(&key, name, None, Duration::from_secs(3));
+        telemetry.record_empty_response(&key, name, true);
+        let call = GrpcCall { method: "IsActive", is_stream: false };
+        telemetry.record_grpc("external", call, GrpcEvent::Started);
+        telemetry.record_grpc("external", call, GrpcEvent::Ended { code: "OK", took: Duration::from_millis(2) });
+        let text = String::from_utf8(telemetry.render()).unwrap();
         for line in [
             "keda_scaler_http_requests_total{metric_name=\"s0-prometheus\",namespace=\"shop\",scaled_resource=\"web\",scaler=\"prometheus\",status_code=\"error\",trigger_name=\"\"} 1",
             "keda_scaler_http_request_duration_seconds_bucket{scaler=\"prometheus\",status_code=\"200\",le=\"0.025\"} 1",
             "keda_scaler_empty_upstream_responses_total{ignoreNullValues=\"true\",metricName=\"s0-prometheus\",namespace=\"shop\",resourceType=\"ScaledObject\",scaledResource=\"web\",triggerName=\"\"} 1",
-            "keda_grpc_client_handled_total{grpc_code=\"OK\",grpc_method=\"IsActive\",grpc_service=\"externalscaler.ExternalScaler\",grpc_type=\"unary\",scaler=\"prometheus\"} 1",
+            "keda_grpc_client_handled_total{grpc_code=\"OK\",grpc_method=\"IsActive\",grpc_service=\"externalscaler.ExternalScaler\",grpc_type=\"unary\",scaler=\"external\"} 1",
             "keda_grpc_client_msg_sent_total{",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
-        observer.telemetry.drop_object(&key);
-        assert!(!String::from_utf8(observer.telemetry.render()).unwrap().contains("shop"));
         telemetry.drop_triggers(&key, &[trigger]);
         telemetry.drop_object(&key);
         telemetry.count(std::iter::empty());
