@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::HttpSource;
+use kedge_test_cluster::machine::Machine;
 use kedge_test_cluster::wait::wait_for;
-use kedge_test_cluster::{Cluster, ControlPlane, RunningKeda, RunningOperator, keda};
+use kedge_test_cluster::{Cluster, ControlPlane, RunningKeda, RunningOperator, keda, result_document};
 use serde_json::{Value, json};
 
-use crate::machine::Machine;
 use crate::operators::{self, Peer, Profile};
 use crate::report::print_progress;
-use crate::result_document;
 
 /// The namespace of the objects.
 const NAMESPACE: &str = "load";
@@ -72,7 +71,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     keda.check()?;
     kedge.check()?;
 
-    let machine = Machine::read(&kedge_cluster, Profile::Dev).await?;
+    let machine = Machine::read(&kedge_cluster, Profile::Dev.describe()).await?;
     finish(&machine, &counts, args)
 }
 
@@ -132,7 +131,7 @@ fn finish(machine: &Machine, counts: &BTreeMap<String, Requests>, args: &Args) -
     let result = render(machine, counts, args.minutes);
     println!("\n{result}");
     if let Some(path) = &args.write {
-        result_document::write(path, "load", &result)?;
+        result_document::write(path, "peer load", &result)?;
     }
     let exceeded: Vec<&String> =
         counts.iter().filter(|(_, requests)| requests.exceed()).map(|(query, _)| query).collect();

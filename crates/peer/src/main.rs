@@ -11,23 +11,17 @@
 //! | [`operators`] | KEDA and Kedge as processes: start, stop, and point the API server at one of them |
 //! | [`recorder`] | watches, and records every change of the watched objects |
 //! | [`prober`] | requests external metrics ten times a second |
-//! | [`audit`] | counts writes by user, from the audit log |
 //! | [`helm`] | the Helm releases of KEDA and Kedge |
 //! | [`report`] | prints the result of a takeover as tables |
-//! | [`result_document`] | a document with the result of a measurement |
-//! | [`machine`] | the versions of the software, and the size of the machine |
 
-mod audit;
 mod fleet;
 mod helm;
 mod load;
-mod machine;
 mod operators;
 mod prober;
 mod record;
 mod recorder;
 mod report;
-mod result_document;
 mod results;
 mod takeover;
 

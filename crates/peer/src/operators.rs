@@ -48,6 +48,16 @@ pub(crate) enum Profile {
     Release,
 }
 
+impl Profile {
+    /// For the reader of a result.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Profile::Dev => "without optimisation",
+            Profile::Release => "release build",
+        }
+    }
+}
+
 impl From<bool> for Profile {
     fn from(release: bool) -> Self {
         if release { Profile::Release } else { Profile::Dev }

@@ -8,13 +8,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use kedge_test_cluster::Cluster;
+use kedge_test_cluster::machine::Machine;
+use kedge_test_cluster::{Cluster, result_document};
 
 use self::verdict::Verdict;
-use crate::machine::Machine;
 use crate::operators::{Peer, Profile};
 use crate::recorder::Change;
-use crate::result_document;
 use crate::results::{Handover, ScalingTimes};
 
 /// The results of all steps.
@@ -34,7 +33,7 @@ impl Report {
     /// Reads the versions and the size of the machine.
     pub(crate) async fn start(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
         Ok(Self {
-            machine: Machine::read(cluster, profile).await?,
+            machine: Machine::read(cluster, profile.describe()).await?,
             handovers: Vec::new(),
             idle_changes: Vec::new(),
             scalings: Vec::new(),
@@ -96,7 +95,7 @@ impl Report {
         let text = self.render();
         println!("\n{text}");
         if let Some(path) = document {
-            result_document::write(path, "takeover", &text)?;
+            result_document::write(path, "peer takeover", &text)?;
         }
         match self.violations.len() {
             0 => Ok(()),

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::audit::Writes;
 use crate::operators::Peer;
 use crate::prober::ProbeSummary;
 use crate::recorder::Change;
+use kedge_test_cluster::audit::Writes;
 
 /// The prefix of the process names that handovers use. Kedge's identity in a Lease starts with its process name.
 pub(crate) const PROCESS_NAME_PREFIX: &str = "handover";

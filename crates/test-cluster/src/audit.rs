@@ -3,60 +3,77 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 
-use kedge_test_cluster::{Cluster, operator};
 use serde_json::Value;
 
-/// The user that KEDA runs as; no other client of this user writes HPAs or the scale subresource.
-const KEDA_USER: &str = "admin";
+use crate::cluster::Cluster;
+use crate::{operator, running_keda};
+
+/// The groups whose resources are questions: to create one writes nothing.
+const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 
 /// A position in the audit log, in bytes.
-pub(crate) struct LogPosition(u64);
+#[derive(Clone, Copy, Debug)]
+pub struct LogPosition(u64);
 
 /// The number of writes of HPAs, and of the scale subresource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Writes {
-    pub(crate) hpas: WritesByPeer,
-    pub(crate) scales: WritesByPeer,
+pub struct Writes {
+    pub hpas: WritesByPeer,
+    pub scales: WritesByPeer,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WritesByPeer {
-    pub(crate) keda: usize,
-    pub(crate) kedge: usize,
+pub struct WritesByPeer {
+    pub keda: usize,
+    pub kedge: usize,
 }
 
 impl LogPosition {
     /// Returns the current end of the log.
-    pub(crate) fn end(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub fn end(cluster: &Cluster) -> anyhow::Result<Self> {
         Ok(Self(fs::metadata(cluster.audit_log())?.len()))
     }
 
-    /// Counts the writes that were logged after this position.
-    pub(crate) fn count_writes_since(&self, cluster: &Cluster) -> anyhow::Result<Writes> {
+    /// Counts the writes of HPAs, and of the scale subresource, that were logged after this position.
+    pub fn count_writes_since(&self, cluster: &Cluster) -> anyhow::Result<Writes> {
+        Ok(count_writes(&self.read_since(cluster)?))
+    }
+
+    /// Counts all writes of a user that were logged after this position.
+    pub fn count_writes_of(&self, cluster: &Cluster, user: &str) -> anyhow::Result<usize> {
+        let log = self.read_since(cluster)?;
+        Ok(successful_writes(&log).filter(|entry| entry["user"]["username"] == user).count())
+    }
+
+    fn read_since(&self, cluster: &Cluster) -> anyhow::Result<String> {
         let mut log = File::open(cluster.audit_log())?;
         log.seek(SeekFrom::Start(self.0))?;
         let mut text = String::new();
         log.read_to_string(&mut text)?;
-        Ok(count_writes(&text))
+        Ok(text)
     }
+}
+
+fn successful_writes(log: &str) -> impl Iterator<Item = Value> {
+    log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(|entry| {
+        let succeeded = entry["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300);
+        let changes = matches!(entry["verb"].as_str(), Some("create" | "update" | "patch" | "delete"));
+        let asks = entry["objectRef"]["apiGroup"].as_str().is_some_and(|group| QUESTIONS.contains(&group));
+        succeeded && changes && !asks && entry["stage"] == "ResponseComplete"
+    })
 }
 
 fn count_writes(log: &str) -> Writes {
     let mut writes = Writes::default();
-    for entry in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+    for entry in successful_writes(log) {
         let object = &entry["objectRef"];
-        let succeeded = entry["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300);
-        let is_write = matches!(entry["verb"].as_str(), Some("create" | "update" | "patch" | "delete"));
-        if !succeeded || !is_write || entry["stage"] != "ResponseComplete" {
-            continue;
-        }
         let by_peer = match (object["resource"].as_str(), object["subresource"].as_str()) {
             (Some("horizontalpodautoscalers"), None) => &mut writes.hpas,
             (_, Some("scale")) => &mut writes.scales,
             _ => continue,
         };
         match entry["user"]["username"].as_str() {
-            Some(KEDA_USER) => by_peer.keda += 1,
+            Some(running_keda::USER) => by_peer.keda += 1,
             Some(operator::IDENTITY) => by_peer.kedge += 1,
             _ => {}
         }
@@ -84,9 +101,9 @@ mod tests {
         };
         let hpa = "horizontalpodautoscalers";
         let log = [
-            line(KEDA_USER, "update", hpa, Value::Null, 200),
-            line(KEDA_USER, "get", hpa, Value::Null, 200),
-            line(KEDA_USER, "update", hpa, Value::Null, 409),
+            line(running_keda::USER, "update", hpa, Value::Null, 200),
+            line(running_keda::USER, "get", hpa, Value::Null, 200),
+            line(running_keda::USER, "update", hpa, Value::Null, 409),
             line(operator::IDENTITY, "update", hpa, Value::Null, 200),
             line(operator::IDENTITY, "update", "deployments", json!("scale"), 200),
             line("system:serviceaccount:kube-system:horizontal-pod-autoscaler", "update", hpa, json!("status"), 200),

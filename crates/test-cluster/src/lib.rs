@@ -38,10 +38,15 @@
 //! | [`http_source`] | a metric source over HTTP whose responses a test sets |
 //! | [`silent_server`] | a server that accepts connections and never responds |
 //! | [`slowdown`] | how much other work slows this machine down |
+//! | [`audit`] | counts writes by user, from the audit log |
+//! | [`usage`] | the memory and the processor time of a process |
+//! | [`machine`] | the versions of the software, and the size of the machine |
+//! | [`result_document`] | a document with the result of a measurement |
 //! | [`wait`] | waiting for a condition with a deadline |
 //!
 //! Linux only: clearing up after a killed owner reads `/proc`.
 
+pub mod audit;
 pub mod balancer;
 pub mod builder;
 pub mod cargo;
@@ -51,14 +56,17 @@ pub mod external_metrics;
 pub mod http;
 pub mod http_source;
 pub mod keda;
+pub mod machine;
 pub mod operator;
 pub mod ports;
 pub mod process;
 pub mod prometheus;
+pub mod result_document;
 pub mod running_keda;
 pub mod silent_server;
 pub mod slowdown;
 pub mod tools;
+pub mod usage;
 pub mod wait;
 
 mod cache;

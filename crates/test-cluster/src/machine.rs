@@ -4,13 +4,13 @@ use std::fmt;
 use std::fs;
 use std::process::Command;
 
-use kedge_test_cluster::Cluster;
-use kedge_test_cluster::cargo::workspace;
-use kedge_test_cluster::tools::KEDA_VERSION;
+use crate::cargo::workspace;
+use crate::cluster::Cluster;
+use crate::tools::KEDA_VERSION;
 
-use crate::operators::Profile;
-
-pub(crate) struct Machine {
+/// Displayed as one line.
+#[derive(Clone, Debug)]
+pub struct Machine {
     date: String,
     versions: String,
     size: String,
@@ -23,12 +23,9 @@ impl fmt::Display for Machine {
 }
 
 impl Machine {
-    pub(crate) async fn read(cluster: &Cluster, profile: Profile) -> anyhow::Result<Self> {
+    /// How Kedge was built is for the reader.
+    pub async fn read(cluster: &Cluster, build: &str) -> anyhow::Result<Self> {
         let kubernetes = cluster.client().await?.apiserver_version().await?.git_version;
-        let build = match profile {
-            Profile::Dev => "without optimisation",
-            Profile::Release => "release build",
-        };
         let kedge = format!("Kedge {} at {} ({build})", env!("CARGO_PKG_VERSION"), read_commit());
         Ok(Self {
             date: k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),

@@ -20,6 +20,18 @@ use crate::wait::{DEADLINE, wait_for};
 /// The namespace that KEDA is configured with: that of its Lease.
 pub const NAMESPACE: &str = "keda";
 
+/// The user that KEDA runs as: the administrator.
+pub const USER: &str = "admin";
+
+/// How many requests to the API server KEDA allows itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientLimits {
+    /// As it is shipped.
+    Default,
+    /// So many that what is measured is its work.
+    Raised,
+}
+
 /// KEDA waits for up to half a minute for what it is in the middle of.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
@@ -45,9 +57,14 @@ impl RunningKeda {
     /// Starts all three on a cluster that has KEDA's CRDs, and returns when the API server reads metrics from it. Its webhooks
     /// are not registered. It elects no leader: on a busy machine it would lose the election, and end.
     pub async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+        Self::start_with(cluster, "", ClientLimits::Raised).await
+    }
+
+    /// As [`RunningKeda::start`]. The name sets the logs apart from those of an earlier one.
+    pub async fn start_with(cluster: &Cluster, name: &str, limits: ClientLimits) -> anyhow::Result<Self> {
         cluster.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }))?;
         let certificate = Certificate::for_metrics_api()?;
-        let mut keda = Self::spawn(cluster, "", &certificate, &[])?;
+        let mut keda = Self::spawn(cluster, name, &certificate, limits, &[])?;
         external_metrics::register(cluster, keda.metrics_api_port(), &certificate)?;
         keda.until_ready().await?;
         external_metrics::until_available(cluster, || keda.group.check()).await?;
@@ -56,13 +73,14 @@ impl RunningKeda {
 
     /// Starts all three, with this certificate, and does not wait. The name sets the logs apart from those of an earlier one.
     pub fn launch(cluster: &Cluster, name: &str, certificate: &Certificate) -> anyhow::Result<Self> {
-        Self::spawn(cluster, name, certificate, &["--leader-elect"])
+        Self::spawn(cluster, name, certificate, ClientLimits::Raised, &["--leader-elect"])
     }
 
     fn spawn(
         cluster: &Cluster,
         name: &str,
         certificate: &Certificate,
+        limits: ClientLimits,
         operator_flags: &[&str],
     ) -> anyhow::Result<Self> {
         let folder = cluster.folder().join("keda").join(name);
@@ -75,9 +93,10 @@ impl RunningKeda {
         let mut start = |tool: Tool, flags: Vec<String>| {
             group.spawn_in(tool.name(), &tools::path(tool)?, flags, &environment).context("KEDA cannot be started")
         };
-        let operator_flags = operator_flags.iter().map(|flag| (*flag).to_owned());
+        let operator_flags = operator_flags.iter().map(|flag| (*flag).to_owned()).chain(limits.flags());
         start(Tool::KedaOperator, ports.operator_flags(&certificates).into_iter().chain(operator_flags).collect())?;
-        start(Tool::KedaAdapter, ports.adapter_flags(&certificates, &kubeconfig))?;
+        let adapter_flags = ports.adapter_flags(&certificates, &kubeconfig).into_iter().chain(limits.flags());
+        start(Tool::KedaAdapter, adapter_flags.collect())?;
         start(Tool::KedaWebhooks, ports.webhooks_flags(&certificates))?;
         Ok(Self { group, ports })
     }
@@ -104,6 +123,11 @@ impl RunningKeda {
     /// Fails, with the end of its log, if one of them has ended.
     pub fn check(&mut self) -> anyhow::Result<()> {
         self.group.check()
+    }
+
+    /// The processes of operator and adapter.
+    pub fn process_ids(&self) -> Vec<u32> {
+        [Tool::KedaOperator, Tool::KedaAdapter].iter().filter_map(|tool| self.group.process(tool.name())).collect()
     }
 
     /// Where `external.metrics.k8s.io` is served.
@@ -140,18 +164,17 @@ impl Ports {
     }
 
     fn operator_flags(&self, certificates: &Path) -> Vec<String> {
-        let flags = [
+        vec![
             format!("--cert-dir={}", certificates.display()),
             format!("--metrics-service-bind-address={}", local(&self.metrics_service)),
             format!("--metrics-bind-address={}", local(&self.operator_metrics)),
             format!("--health-probe-bind-address={}", local(&self.unused[0])),
-        ];
-        flags.into_iter().chain(unthrottled()).collect()
+        ]
     }
 
     fn adapter_flags(&self, certificates: &Path, kubeconfig: &Path) -> Vec<String> {
         let kubeconfig = kubeconfig.display();
-        let flags = [
+        vec![
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.metrics_api.number),
             format!("--cert-dir={}", certificates.display()),
@@ -162,8 +185,7 @@ impl Ports {
             format!("--authorization-kubeconfig={kubeconfig}"),
             format!("--metrics-service-address=localhost:{}", self.metrics_service.number),
             format!("--port={}", self.adapter_metrics.number),
-        ];
-        flags.into_iter().chain(unthrottled()).collect()
+        ]
     }
 
     fn webhooks_flags(&self, certificates: &Path) -> Vec<String> {
@@ -180,9 +202,13 @@ async fn metrics_at(port: &Port) -> anyhow::Result<String> {
     Ok(get(SocketAddr::from(([127, 0, 0, 1], port.number)), "/metrics").await?)
 }
 
-/// At its default limits KEDA throttles itself; what is measured is to be its work.
-fn unthrottled() -> [String; 2] {
-    ["--kube-api-qps=1000".to_owned(), "--kube-api-burst=2000".to_owned()]
+impl ClientLimits {
+    fn flags(self) -> Vec<String> {
+        match self {
+            Self::Default => Vec::new(),
+            Self::Raised => vec!["--kube-api-qps=1000".to_owned(), "--kube-api-burst=2000".to_owned()],
+        }
+    }
 }
 
 fn local(port: &Port) -> String {

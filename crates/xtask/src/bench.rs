@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: measurements whose results are in the documents. They are no tests: machines are noisy.
 
 mod admission;
+mod compare;
 mod hung;
-mod memory;
 mod objects;
 mod polls;
 mod secrets;
@@ -15,6 +15,9 @@ pub(crate) enum Bench {
     /// How long a real API server waits for the admission webhooks, and what they weigh, with few and with many ScaledObjects
     /// in the cluster
     Admission(admission::Args),
+    /// What KEDA and Kedge weigh, what they use and how long they take, in turn on one control plane with the same ScaledObjects; the
+    /// first run builds KEDA, which takes 15 minutes
+    Compare(compare::Args),
     /// How late 100 ScaledObjects are polled while the sources of 900 others hang
     Hung(hung::Args),
     /// How many connections to the API server the operator has, and what it weighs, with 1,000 ScaledObjects that refer to a Secret each
@@ -26,6 +29,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Admission(args) => admission::run(args),
+        Bench::Compare(args) => compare::run(args),
         Bench::Hung(args) => hung::run(args),
         Bench::Secrets(args) => secrets::run(args),
         Bench::Soak(args) => soak::run(args),

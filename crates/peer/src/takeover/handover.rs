@@ -8,12 +8,12 @@ use kedge_test_cluster::wait::wait_for;
 
 use super::SYNC_PERIOD;
 use super::setup::{Setup, WAIT_TIMEOUT, find_unsettled};
-use crate::audit::LogPosition;
 use crate::helm;
 use crate::operators::{OperatorProcess, Peer};
 use crate::recorder::{Change, WatchedField, WatchedKind};
 use crate::report::print_progress;
 use crate::results::{Handover, HandoverMode, LeaseChange, PROCESS_NAME_PREFIX};
+use kedge_test_cluster::audit::LogPosition;
 
 /// How long both operators run side by side, and how long changes are recorded after the new one has polled every
 /// object: four syncs of the HPA controller.

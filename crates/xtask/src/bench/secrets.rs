@@ -10,10 +10,10 @@ use anyhow::{Context, ensure};
 use http::Method;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
+use kedge_test_cluster::usage::Usage;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use serde_json::{Value, json};
 
-use super::memory::resident_bytes;
 use super::objects::deployment;
 use super::polls::until_polled;
 use super::writer::Writer;
@@ -79,7 +79,7 @@ async fn measure(cluster: &Cluster, program: &Path, permission: Permission, obje
     tokio::time::sleep(SETTLES_FOR).await;
     let process = operator.process_id().context("the operator does not run")?;
     let connections = connections_to(process, cluster.apiserver_port())?;
-    let memory = resident_bytes(process)? as f64 / (1024.0 * 1024.0);
+    let memory = Usage::of(process)?.resident_bytes as f64 / (1024.0 * 1024.0);
     Ok(format!("| {objects} | {} | {connections} | {memory:.1} MiB |", permission.name()))
 }
 

@@ -16,7 +16,7 @@ impl Times {
         self.0.len()
     }
 
-    fn quantile(&self, share: f64) -> Duration {
+    pub(super) fn quantile(&self, share: f64) -> Duration {
         let index = (self.0.len().saturating_sub(1) as f64 * share).round() as usize;
         self.0.get(index).copied().unwrap_or_default()
     }

@@ -8,11 +8,10 @@ use anyhow::Context;
 use kedge_test_cluster::external_metrics::Certificate;
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::process::Group;
+use kedge_test_cluster::usage::Usage;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, http};
 use serde_json::json;
-
-use crate::bench::memory::resident_bytes;
 
 const PROGRAM: &str = "webhooks";
 
@@ -79,7 +78,7 @@ impl Webhooks {
 
     /// The memory that they have in use, in bytes.
     pub(super) fn weight(&self) -> anyhow::Result<u64> {
-        resident_bytes(self.group.process(PROGRAM).context("they do not run")?)
+        Ok(Usage::of(self.group.process(PROGRAM).context("they do not run")?)?.resident_bytes)
     }
 
     /// Fails if they have ended.

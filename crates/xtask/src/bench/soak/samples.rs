@@ -5,8 +5,7 @@ use std::fs;
 
 use anyhow::Context;
 use kedge_test_cluster::RunningOperator;
-
-use crate::bench::memory::resident_bytes;
+use kedge_test_cluster::usage::Usage;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -50,7 +49,7 @@ impl Sample {
             replica,
             at,
             with_kills,
-            memory_bytes: resident_bytes(process)?,
+            memory_bytes: Usage::of(process)?.resident_bytes,
             file_descriptors: fs::read_dir(format!("/proc/{process}/fd"))?.count() as u64,
             series: metrics.lines().filter(|line| line.starts_with("keda_")).count() as u64,
         })

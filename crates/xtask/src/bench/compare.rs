@@ -1,0 +1,105 @@
+//! KEDA and Kedge in turn on one control plane, with the same ScaledObjects: what they weigh, what they use, and how long they take.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `round` | one operator from its start to its end, and what is measured of it |
+//! | `contender` | the processes of KEDA or of Kedge |
+//! | `fleet` | the ScaledObjects and their targets |
+//! | `reads` | reads of metrics, one at a time and many at once |
+//! | `measure` | what is measured, by name and unit |
+//! | `results` | all rounds as a file: a run that was interrupted continues |
+//! | `report` | medians, spreads and ratios as tables |
+
+mod contender;
+mod fleet;
+mod measure;
+mod reads;
+mod report;
+mod results;
+mod round;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use kedge_test_cluster::http_source::HttpSource;
+use kedge_test_cluster::machine::Machine;
+use kedge_test_cluster::tools::{self, Tool};
+use kedge_test_cluster::{Cluster, ControlPlane, keda, result_document};
+
+use self::contender::Contender;
+use self::fleet::Fleet;
+use self::results::Results;
+use self::round::Stage;
+use crate::image;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Create this many ScaledObjects
+    #[arg(long, default_value_t = 1_000)]
+    objects: usize,
+
+    /// Spread them over this many namespaces
+    #[arg(long, default_value_t = 1)]
+    namespaces: usize,
+
+    /// Measure each operator this many times, in turn
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+
+    /// Measure the steady state this long
+    #[arg(long, default_value_t = 5)]
+    minutes: u64,
+
+    /// Also measure KEDA at its default limits of requests to the API server
+    #[arg(long)]
+    keda_defaults: bool,
+
+    /// Store every round in this file, and leave out those that it has
+    #[arg(long, default_value = "target/bench/compare.json")]
+    results: PathBuf,
+
+    /// Also write the result to this document, in place of the previous one
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+#[tokio::main]
+pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    ensure!(args.objects > 0 && args.namespaces > 0, "--objects and --namespaces must be above 0");
+    println!("building KEDA, and Kedge as for the image");
+    tokio::task::block_in_place(|| tools::build(&Tool::KEDA))?;
+    let kedge = tokio::task::block_in_place(image::build)?;
+    let mut results = Results::open(&args.results, args.objects, args.namespaces)?;
+    println!("starting a cluster");
+    let cluster = Cluster::builder("bench-compare").control_plane(ControlPlane::Real).start().await?;
+    let crds = cluster.folder().join("crds");
+    std::fs::create_dir_all(&crds)?;
+    keda::write_crds(&crds)?;
+    cluster.install_crds(&crds)?;
+    let source = HttpSource::start().await?;
+    let fleet = Fleet::create(&cluster, &source, args.objects, args.namespaces).await?;
+    let stage = Stage { cluster: &cluster, fleet: &fleet, kedge, steady_for: Duration::from_secs(args.minutes * 60) };
+    for number in 0..args.rounds {
+        for contender in contenders(args.keda_defaults) {
+            if results.has(contender, number) {
+                continue;
+            }
+            println!("round {} of {}: {contender}", number + 1, args.rounds);
+            let values = round::measure(&stage, contender, number).await?;
+            results.add(contender, number, values)?;
+        }
+    }
+    let machine = Machine::read(&cluster, "release build").await?;
+    let report = format!("{machine}\n\n{}", report::render(&results));
+    println!("\n{report}");
+    match &args.write {
+        Some(path) => result_document::write(path, "bench compare", &report),
+        None => Ok(()),
+    }
+}
+
+fn contenders(keda_defaults: bool) -> impl Iterator<Item = Contender> {
+    let all = [Contender::KedaDefaults, Contender::Keda, Contender::Kedge];
+    all.into_iter().filter(move |contender| keda_defaults || *contender != Contender::KedaDefaults)
+}

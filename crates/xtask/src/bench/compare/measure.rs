@@ -1,0 +1,72 @@
+//! What is measured.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Measure {
+    IdleMemory,
+    Memory,
+    PeakMemory,
+    IdleCpu,
+    Cpu,
+    Writes,
+    ApplyToHpas,
+    ReadMedian,
+    ReadSlowest,
+    ReadCpu,
+    ReadRate,
+    StraightRate,
+    StraightCpu,
+    Activation,
+    Restart,
+    Deletion,
+}
+
+impl Measure {
+    pub(super) const ALL: [Self; 16] = [
+        Self::IdleMemory,
+        Self::Memory,
+        Self::PeakMemory,
+        Self::IdleCpu,
+        Self::Cpu,
+        Self::Writes,
+        Self::ApplyToHpas,
+        Self::ReadMedian,
+        Self::ReadSlowest,
+        Self::ReadCpu,
+        Self::ReadRate,
+        Self::StraightRate,
+        Self::StraightCpu,
+        Self::Activation,
+        Self::Restart,
+        Self::Deletion,
+    ];
+
+    /// What it is, and its unit.
+    pub(super) fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::IdleMemory => ("resident memory, no objects", "MiB"),
+            Self::Memory => ("resident memory, steady state", "MiB"),
+            Self::PeakMemory => ("peak of resident memory", "MiB"),
+            Self::IdleCpu => ("CPU, no objects", "cores"),
+            Self::Cpu => ("CPU, steady state", "cores"),
+            Self::Writes => ("writes to the API server, steady state", "per minute"),
+            Self::ApplyToHpas => ("from the first ScaledObject to the last HPA", "s"),
+            Self::ReadMedian => ("read through the API server, one at a time, median", "ms"),
+            Self::ReadSlowest => ("read through the API server, one at a time, 99th percentile", "ms"),
+            Self::ReadCpu => ("CPU for each of these reads", "ms"),
+            Self::ReadRate => ("reads through the API server, 16 at once", "per second"),
+            Self::StraightRate => ("reads straight from the metrics server, 16 at once", "per second"),
+            Self::StraightCpu => ("CPU for each of these reads", "ms"),
+            Self::Activation => ("from load for all objects to one replica of each", "s"),
+            Self::Restart => ("from a restart to all metrics served", "s"),
+            Self::Deletion => ("deletion of all ScaledObjects", "s"),
+        }
+    }
+
+    /// Whether more is better.
+    pub(super) fn is_rate(self) -> bool {
+        matches!(self, Self::ReadRate | Self::StraightRate)
+    }
+}

@@ -1,0 +1,117 @@
+//! One operator from its start to its end.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kedge_test_cluster::Cluster;
+use kedge_test_cluster::audit::LogPosition;
+use kedge_test_cluster::usage::Usage;
+
+use super::contender::{Contender, Processes};
+use super::fleet::Fleet;
+use super::measure::Measure;
+use super::reads;
+use super::results::Values;
+
+/// How long it is left alone before something is measured.
+const SETTLES_FOR: Duration = Duration::from_secs(60);
+
+/// How long it is measured without objects.
+const IDLE_FOR: Duration = Duration::from_secs(30);
+
+/// How many reads are made one at a time, and how long many are made at once.
+const READS: usize = 500;
+const READS_FOR: Duration = Duration::from_secs(15);
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// What all rounds share.
+pub(super) struct Stage<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) fleet: &'a Fleet<'a>,
+    pub(super) kedge: PathBuf,
+    pub(super) steady_for: Duration,
+}
+
+/// Measures one operator. Afterwards no ScaledObject is left.
+pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usize) -> anyhow::Result<Values> {
+    let name = format!("{contender:?}-{number}").to_lowercase();
+    let start = async |name: &str| Processes::start(contender, stage.cluster, &stage.kedge, name).await;
+    let (fleet, mut values) = (stage.fleet, Values::new());
+    fleet.set_load(true);
+    let mut processes = start(&name).await?;
+
+    tokio::time::sleep(IDLE_FOR).await;
+    let idle = used_during(&processes, IDLE_FOR).await?;
+    values.insert(Measure::IdleCpu, idle.cpu.as_secs_f64() / IDLE_FOR.as_secs_f64());
+    values.insert(Measure::IdleMemory, idle.resident_bytes as f64 / MIB);
+
+    println!("  creating the ScaledObjects");
+    let started = Instant::now();
+    fleet.create_scaled_objects().await?;
+    fleet.until_hpas(fleet.len()).await?;
+    values.insert(Measure::ApplyToHpas, started.elapsed().as_secs_f64());
+    let client = reads::through_api_server(stage.cluster).await?;
+    reads::until_all_served(&client, fleet).await?;
+    fleet.until_replicas(1).await?;
+
+    println!("  measuring the steady state");
+    tokio::time::sleep(SETTLES_FOR).await;
+    let log = LogPosition::end(stage.cluster)?;
+    let steady = used_during(&processes, stage.steady_for).await?;
+    let writes = log.count_writes_of(stage.cluster, processes.user())?;
+    fleet.forget_queries();
+    values.insert(Measure::Cpu, steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64());
+    values.insert(Measure::Memory, steady.resident_bytes as f64 / MIB);
+    values.insert(Measure::PeakMemory, steady.peak_bytes as f64 / MIB);
+    values.insert(Measure::Writes, writes as f64 * 60.0 / stage.steady_for.as_secs_f64());
+
+    println!("  reading metrics");
+    let before = processes.usage()?;
+    let times = reads::one_at_a_time(&client, fleet, READS).await?;
+    let used = processes.usage()?.since(before);
+    values.insert(Measure::ReadMedian, times.quantile(0.5).as_secs_f64() * 1000.0);
+    values.insert(Measure::ReadSlowest, times.quantile(0.99).as_secs_f64() * 1000.0);
+    values.insert(Measure::ReadCpu, used.cpu.as_secs_f64() * 1000.0 / READS as f64);
+    let count = reads::many_at_once(&client, fleet, READS_FOR).await?;
+    values.insert(Measure::ReadRate, count as f64 / READS_FOR.as_secs_f64());
+    let straight = reads::straight(stage.cluster, processes.metrics_api_port()).await?;
+    let before = processes.usage()?;
+    let count = reads::many_at_once(&straight, fleet, READS_FOR).await?;
+    let used = processes.usage()?.since(before);
+    values.insert(Measure::StraightRate, count as f64 / READS_FOR.as_secs_f64());
+    values.insert(Measure::StraightCpu, used.cpu.as_secs_f64() * 1000.0 / count.max(1) as f64);
+
+    println!("  scaling all targets to zero and back");
+    fleet.set_load(false);
+    fleet.until_replicas(0).await?;
+    let started = Instant::now();
+    fleet.set_load(true);
+    fleet.until_replicas(1).await?;
+    values.insert(Measure::Activation, started.elapsed().as_secs_f64());
+
+    println!("  restarting");
+    processes.check()?;
+    processes.stop().await?;
+    let started = Instant::now();
+    let mut processes = start(&format!("{name}-restarted")).await?;
+    reads::until_all_served(&client, fleet).await?;
+    values.insert(Measure::Restart, started.elapsed().as_secs_f64());
+
+    println!("  deleting the ScaledObjects");
+    let started = Instant::now();
+    fleet.delete_scaled_objects().await?;
+    fleet.until_no_scaled_objects().await?;
+    values.insert(Measure::Deletion, started.elapsed().as_secs_f64());
+    fleet.until_hpas(0).await?;
+    processes.check()?;
+    processes.stop().await?;
+    Ok(values)
+}
+
+/// What is used while time passes.
+async fn used_during(processes: &Processes, lasting: Duration) -> anyhow::Result<Usage> {
+    let before = processes.usage()?;
+    tokio::time::sleep(lasting).await;
+    Ok(processes.usage()?.since(before))
+}
