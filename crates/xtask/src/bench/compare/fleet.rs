@@ -33,7 +33,8 @@ pub(super) struct Fleet<'a> {
 
 #[derive(Deserialize)]
 struct Listed {
-    items: Vec<Value>,
+    /// Null where there are none.
+    items: Option<Vec<Value>>,
 }
 
 impl<'a> Fleet<'a> {
@@ -139,7 +140,7 @@ impl<'a> Fleet<'a> {
     async fn list(&self, path: &str, accept: &str) -> anyhow::Result<Vec<Value>> {
         let client: &Client = self.writer.client();
         let listed: Listed = client.request(Request::get(path).header("accept", accept).body(Vec::new())?).await?;
-        Ok(listed.items)
+        Ok(listed.items.unwrap_or_default())
     }
 }
 
