@@ -14,7 +14,7 @@ use kube::api::{Api, ListParams};
 
 use crate::certificates::Certificates;
 use crate::control_plane::ControlPlane;
-use crate::kube_client::connect;
+use crate::kube_client::{config, connect};
 use crate::nodes;
 use crate::ports::Port;
 use crate::process::Group;
@@ -60,6 +60,11 @@ impl Cluster {
     /// The address of the API server.
     pub fn apiserver_port(&self) -> u16 {
         self.apiserver_port
+    }
+
+    /// The configuration of a client with the administrator's rights, to be changed.
+    pub async fn client_config(&self) -> anyhow::Result<kube::Config> {
+        config(&self.kubeconfig()).await
     }
 
     /// A client with the rights of the administrator.

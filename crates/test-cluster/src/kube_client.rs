@@ -2,11 +2,15 @@
 
 use std::path::Path;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
 /// A client with the rights that a kubeconfig gives.
 pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
+    Ok(kube::Client::try_from(config(kubeconfig).await?)?)
+}
+
+/// The configuration of such a client.
+pub(crate) async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(kube::Client::try_from(config)?)
+    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }

@@ -11,64 +11,41 @@ use super::exposition::{Family, FamilyType, FamilyWriter};
 const METRIC_LABELS: &[&str] = &["metric", "namespace", "scaledObject", "scaler", "triggerIndex", "type"];
 const OBJECT_LABELS: &[&str] = &["namespace", "scaledObject"];
 
-pub(super) const VALUE: Family = Family {
-    name: "keda_scaler_metrics_value",
-    help: "The newest value of a metric.",
-    metric_type: FamilyType::Gauge,
-    labels: METRIC_LABELS,
-};
-pub(super) const LATENCY: Family = Family {
-    name: "keda_scaler_metrics_latency_seconds",
-    help: "How long the newest query of a metric took.",
-    metric_type: FamilyType::Gauge,
-    labels: METRIC_LABELS,
-};
-pub(super) const ACTIVE: Family = Family {
-    name: "keda_scaler_active",
-    help: "Whether a metric is active: 1 or 0.",
-    metric_type: FamilyType::Gauge,
-    labels: METRIC_LABELS,
-};
-pub(super) const METRIC_ERRORS: Family = Family {
-    name: "keda_scaler_detail_errors_total",
-    help: "Failed queries of a metric.",
-    metric_type: FamilyType::Counter,
-    labels: METRIC_LABELS,
-};
-pub(super) const OBJECT_ERRORS: Family = Family {
-    name: "keda_scaled_object_errors_total",
-    help: "Failed queries of all metrics of a ScaledObject.",
-    metric_type: FamilyType::Counter,
-    labels: OBJECT_LABELS,
-};
-pub(super) const PAUSED: Family = Family {
-    name: "keda_scaled_object_paused",
-    help: "Whether a ScaledObject is paused: 1 or 0.",
-    metric_type: FamilyType::Gauge,
-    labels: OBJECT_LABELS,
-};
-pub(super) const LOOP_LATENCY: Family = Family {
-    name: "keda_internal_scale_loop_latency_seconds",
-    help: "The delay between the due time and the start of the newest poll of an object.",
-    metric_type: FamilyType::Gauge,
-    labels: &["namespace", "resource", "type"],
-};
-pub(super) const HTTP_REQUESTS: Family = Family {
-    name: "keda_scaler_http_requests_total",
-    help: "HTTP requests to sources, redirects included.",
-    metric_type: FamilyType::Counter,
-    labels: &["metric_name", "namespace", "scaled_resource", "scaler", "status_code", "trigger_name"],
-};
-pub(super) const EMPTY_RESPONSES: Family = Family {
-    name: "keda_scaler_empty_upstream_responses_total",
-    help: "Answers of Prometheus servers without a value.",
-    metric_type: FamilyType::Counter,
-    labels: &["ignoreNullValues", "metricName", "namespace", "resourceType", "scaledResource", "triggerName"],
-};
+const VALUE: Family = gauge("keda_scaler_metrics_value", "The newest value of a metric.", METRIC_LABELS);
+const LATENCY: Family =
+    gauge("keda_scaler_metrics_latency_seconds", "How long the newest query of a metric took.", METRIC_LABELS);
+const ACTIVE: Family = gauge("keda_scaler_active", "Whether a metric is active: 1 or 0.", METRIC_LABELS);
+const METRIC_ERRORS: Family = counter("keda_scaler_detail_errors_total", "Failed queries of a metric.", METRIC_LABELS);
+const OBJECT_ERRORS: Family =
+    counter("keda_scaled_object_errors_total", "Failed queries of all metrics of a ScaledObject.", OBJECT_LABELS);
+const PAUSED: Family = gauge("keda_scaled_object_paused", "Whether a ScaledObject is paused: 1 or 0.", OBJECT_LABELS);
+const LOOP_LATENCY: Family = gauge(
+    "keda_internal_scale_loop_latency_seconds",
+    "The delay between the due time and the start of the newest poll of an object.",
+    &["namespace", "resource", "type"],
+);
+const HTTP_REQUESTS: Family = counter(
+    "keda_scaler_http_requests_total",
+    "HTTP requests to sources, redirects included.",
+    &["metric_name", "namespace", "scaled_resource", "scaler", "status_code", "trigger_name"],
+);
+const EMPTY_RESPONSES: Family = counter(
+    "keda_scaler_empty_upstream_responses_total",
+    "Answers of Prometheus servers without a value.",
+    &["ignoreNullValues", "metricName", "namespace", "resourceType", "scaledResource", "triggerName"],
+);
 
 /// All families about objects.
 pub(super) const FAMILIES: [Family; 9] =
     [VALUE, LATENCY, ACTIVE, METRIC_ERRORS, OBJECT_ERRORS, PAUSED, LOOP_LATENCY, HTTP_REQUESTS, EMPTY_RESPONSES];
+
+const fn gauge(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Family {
+    Family { name, help, metric_type: FamilyType::Gauge, labels }
+}
+
+const fn counter(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Family {
+    Family { name, help, metric_type: FamilyType::Counter, labels }
+}
 
 /// The series of one object.
 #[derive(Debug, Default)]

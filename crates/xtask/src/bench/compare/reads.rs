@@ -7,8 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::wait::wait_for;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
 
 use super::fleet::Fleet;
 use crate::bench::times::Times;
@@ -24,22 +23,17 @@ const LIMIT: Duration = Duration::from_secs(900);
 
 /// Reads through the API server, as the HPA controller.
 pub(super) async fn through_api_server(cluster: &Cluster) -> anyhow::Result<Client> {
-    let mut config = administrator(cluster).await?;
+    let mut config = cluster.client_config().await?;
     config.auth_info.impersonate = Some(HPA_CONTROLLER.to_owned());
     Ok(Client::try_from(config)?)
 }
 
 /// Reads straight from the metrics server, with the certificate of the administrator.
 pub(super) async fn straight(cluster: &Cluster, port: u16) -> anyhow::Result<Client> {
-    let mut config = administrator(cluster).await?;
+    let mut config = cluster.client_config().await?;
     config.cluster_url = format!("https://localhost:{port}").parse()?;
     config.accept_invalid_certs = true;
     Ok(Client::try_from(config)?)
-}
-
-async fn administrator(cluster: &Cluster) -> anyhow::Result<Config> {
-    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig())?;
-    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
 async fn read(client: &Client, path: String) -> anyhow::Result<()> {
