@@ -63,7 +63,7 @@ impl Api {
         let reviews = Arc::new(ReviewCache::new(parts.reviewer, settings));
         Self {
             source: parts.source,
-            authenticator: Authenticator::new(parts.trust, reviews.clone(), settings.wall_clock.clone()),
+            authenticator: Authenticator::new(parts.trust, reviews.clone(), settings),
             authorizer: Authorizer::new(reviews),
             readiness: parts.readiness,
             stopping: AtomicBool::new(false),

@@ -35,6 +35,27 @@ impl Attributes {
         }
     }
 
+    /// The same action on every metric of every namespace, where the wanted one is on a metric. In a review `*` stands for all
+    /// resources, and no namespace for all namespaces.
+    pub(crate) fn every_metric(&self) -> Option<Self> {
+        match self {
+            Self::Resource { verb, group, version, namespace, subresource, name, .. }
+                if !namespace.is_empty() && subresource.is_empty() && name.is_empty() =>
+            {
+                Some(Self::Resource {
+                    verb: verb.clone(),
+                    group: group.clone(),
+                    version: version.clone(),
+                    resource: "*".to_owned(),
+                    namespace: String::new(),
+                    subresource: String::new(),
+                    name: String::new(),
+                })
+            }
+            _ => None,
+        }
+    }
+
     fn from_resource_path(method: &Method, target: &Target, group: &str, version: &str, parts: &[&str]) -> Self {
         // Kubernetes takes these two for parts of the namespace itself, so that metrics of these names are out of
         // reach.

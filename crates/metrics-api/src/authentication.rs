@@ -22,6 +22,8 @@ use rustls::time_provider::TimeProvider;
 
 use crate::identity::Identity;
 use crate::review::{ReviewCache, ReviewError};
+use crate::settings::Settings;
+use crate::verdict_cache::{Key, VerdictCache};
 use certificate::{CaPool, Subject};
 use config::FrontProxyConfig;
 
@@ -51,11 +53,14 @@ pub(crate) struct Authenticator {
     trust: Trust,
     reviews: Arc<ReviewCache>,
     wall_clock: Arc<dyn TimeProvider>,
+    /// The subjects of the chains that were verified, for a short time: to verify one costs more than the rest of a request.
+    verified: VerdictCache<Subject>,
 }
 
 impl Authenticator {
-    pub(crate) fn new(trust: Trust, reviews: Arc<ReviewCache>, wall_clock: Arc<dyn TimeProvider>) -> Self {
-        Self { trust, reviews, wall_clock }
+    pub(crate) fn new(trust: Trust, reviews: Arc<ReviewCache>, settings: &Settings) -> Self {
+        let verified = VerdictCache::new(settings.review_ttl, settings.verdicts_max);
+        Self { trust, reviews, wall_clock: settings.wall_clock.clone(), verified }
     }
 
     /// Identifies the caller, or returns why each step rejected what was presented.
@@ -114,12 +119,18 @@ impl Authenticator {
         }))
     }
 
-    /// Verifies a chain, if there is one. Repeated for each request: a connection outlives certificates and CAs.
+    /// Verifies a chain, if there is one. Not once for a connection, which outlives certificates and CAs.
     fn verify(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Subject>, AuthenticationError> {
         let [leaf, intermediates @ ..] = chain else { return Ok(None) };
+        let key = Key::digest_all(std::iter::once(ca.pem()).chain(chain.iter().map(AsRef::as_ref)));
+        if let Some(subject) = self.verified.get(&key) {
+            return Ok(Some(subject));
+        }
         let now = self.wall_clock.current_time().ok_or(rustls::Error::FailedToGetCurrentTime)?;
         ca.verify(leaf, intermediates, now)?;
-        Subject::parse(leaf).ok_or(AuthenticationError::Subject).map(Some)
+        let subject = Subject::parse(leaf).ok_or(AuthenticationError::Subject)?;
+        self.verified.put(key, subject.clone());
+        Ok(Some(subject))
     }
 
     async fn by_token(&self, headers: &HeaderMap) -> Result<Option<Identity>, AuthenticationError> {

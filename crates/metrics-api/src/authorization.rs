@@ -25,6 +25,14 @@ impl Authorizer {
         if caller.is_in(MASTERS) || is_always_allowed(wanted) {
             return Ok(AccessVerdict::Allowed);
         }
+        // The HPA controller may read every metric: one review serves all its reads.
+        if let Some(every) = wanted.every_metric() {
+            match self.reviews.access(&render_review(caller, &every)).await {
+                Ok(AccessVerdict::Allowed) => return Ok(AccessVerdict::Allowed),
+                Err(unreachable @ ReviewError::Unreachable(_)) => return Err(unreachable),
+                Ok(AccessVerdict::Denied { .. }) | Err(ReviewError::Refused(_)) => {}
+            }
+        }
         self.reviews.access(&render_review(caller, wanted)).await
     }
 }
@@ -66,10 +74,16 @@ fn render_review(caller: &Identity, wanted: &Attributes) -> SubjectAccessReviewS
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use k8s_openapi::api::authentication::v1::TokenReviewStatus;
+    use k8s_openapi::api::authorization::v1::SubjectAccessReviewStatus;
     use serde_json::json;
 
     use super::*;
+    use crate::bearer_token::BearerToken;
+    use crate::review::{ReviewFuture, Reviewer};
+    use crate::settings::Settings;
 
     #[test]
     fn reviews_contain_the_caller_and_the_attributes() {
@@ -109,6 +123,52 @@ mod tests {
             "nonResourceAttributes": {"path": "/openapi/v2", "verb": "get"},
         });
         assert_eq!(serde_json::to_value(render_review(&Identity::anonymous(), &path)).expect("JSON"), expected);
+    }
+
+    /// Allows what is listed: a namespace and a resource.
+    struct Allows(&'static [(&'static str, &'static str)], AtomicUsize);
+
+    impl Reviewer for Allows {
+        fn token_review<'a>(&'a self, _: &'a BearerToken) -> ReviewFuture<'a, TokenReviewStatus> {
+            Box::pin(async { Ok(TokenReviewStatus::default()) })
+        }
+
+        fn subject_access_review<'a>(
+            &'a self,
+            spec: &'a SubjectAccessReviewSpec,
+        ) -> ReviewFuture<'a, SubjectAccessReviewStatus> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let attributes = spec.resource_attributes.clone().unwrap_or_default();
+            let asked = (attributes.namespace.unwrap_or_default(), attributes.resource.unwrap_or_default());
+            let allowed = self.0.contains(&(asked.0.as_str(), asked.1.as_str()));
+            Box::pin(async move { Ok(SubjectAccessReviewStatus { allowed, ..SubjectAccessReviewStatus::default() }) })
+        }
+    }
+
+    /// Which of these metrics may be read, and how many reviews that took.
+    async fn readable(allowed: &'static [(&'static str, &'static str)], metrics: [&str; 3]) -> ([bool; 3], usize) {
+        let reviewer = Arc::new(Allows(allowed, AtomicUsize::new(0)));
+        let authorizer = Authorizer::new(Arc::new(ReviewCache::new(reviewer.clone(), &Settings::default())));
+        let mut readable = [false; 3];
+        for (metric, readable) in metrics.into_iter().zip(&mut readable) {
+            let path = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/{metric}");
+            let target = crate::target::Target::parse(&path.parse().expect("a path")).expect("a target");
+            let wanted = Attributes::from_request(&http::Method::GET, &target);
+            let verdict = authorizer.authorize(&Identity::anonymous(), &wanted).await.expect("a verdict");
+            *readable = verdict == AccessVerdict::Allowed;
+        }
+        (readable, reviewer.1.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_may_read_every_metric_is_reviewed_once() {
+        assert_eq!(readable(&[("", "*")], ["a", "b", "c"]).await, ([true; 3], 1));
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_may_not_is_reviewed_for_each_metric() {
+        assert_eq!(readable(&[("shop", "b")], ["a", "b", "a"]).await, ([false, true, false], 3));
+        assert_eq!(readable(&[("other", "*")], ["a", "b", "c"]).await, ([false; 3], 4), "of another namespace");
     }
 
     #[test]

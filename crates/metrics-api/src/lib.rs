@@ -8,14 +8,15 @@
 //!
 //! | module | what it holds | pure |
 //! |---|---|---|
-//! | [`server`] | the server: `kedge-serving` handles connections and TLS; client certificates are verified for each request | |
+//! | [`server`] | the server: `kedge-serving` handles connections and TLS; client certificates are verified for requests, not for connections | |
 //! | `parts` | the parts that the process owns | |
 //! | `api` | one request: the order of the steps below, and its deadline | |
 //! | `target`, `route`, `accept`, `selector` | the requested resource, and its form | yes |
 //! | [`authentication`] | authenticates callers: requestheader front proxy, client certificate, bearer token, or anonymous | |
 //! | `identity`, `bearer_token` | a caller, and a credential | yes |
 //! | `attributes`, `authorization` | authorizes callers | |
-//! | [`review`] | TokenReview and SubjectAccessReview at the API server, cached | |
+//! | [`review`] | TokenReview and SubjectAccessReview at the API server | |
+//! | `verdict_cache` | what was verified or reviewed, cached for a short time | |
 //! | [`source`] | the trait that provides the values: this crate never queries a metric source | |
 //! | `values`, `discovery`, `openapi`, [`health`] | the responses | yes |
 //! | `status`, `response` | errors as Kubernetes writes them, and the headers of all responses | yes |
@@ -45,6 +46,7 @@ pub mod source;
 mod status;
 mod target;
 mod values;
+mod verdict_cache;
 
 #[cfg(test)]
 mod fake_cluster;

@@ -1,23 +1,25 @@
 //! TokenReviews and SubjectAccessReviews at the API server. `ReviewCache` caches the verdicts for a short time, limits concurrent
 //! reviews, and retries failed connections; [`KubeReviewer`] sends them.
 
-mod cache;
 mod kube_reviewer;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use k8s_openapi::api::authentication::v1::TokenReviewStatus;
 use k8s_openapi::api::authorization::v1::{SubjectAccessReviewSpec, SubjectAccessReviewStatus};
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::bearer_token::BearerToken;
 use crate::identity::Identity;
 use crate::settings::Settings;
-use cache::{Key, VerdictCache};
+use crate::verdict_cache::{Key, VerdictCache};
 
 pub use kube_reviewer::KubeReviewer;
 
@@ -60,11 +62,18 @@ pub(crate) enum AccessVerdict {
     Denied { because: String },
 }
 
+/// A review of access that several callers wait for.
+type SharedReview = Shared<BoxFuture<'static, Result<AccessVerdict, ReviewError>>>;
+
 pub(crate) struct ReviewCache {
     reviewer: Arc<dyn Reviewer>,
     open: Semaphore,
     tokens: VerdictCache<Option<Identity>>,
     access: VerdictCache<AccessVerdict>,
+    /// The reviews of access that have not ended: callers with the same question wait for one review.
+    under_way: Mutex<HashMap<Key, SharedReview>>,
+    /// How long a review of access may take.
+    limit: Duration,
 }
 
 impl ReviewCache {
@@ -74,6 +83,8 @@ impl ReviewCache {
             open: Semaphore::new(settings.reviews_max),
             tokens: VerdictCache::new(settings.review_ttl, settings.verdicts_max),
             access: VerdictCache::new(settings.review_ttl, settings.verdicts_max),
+            under_way: Mutex::default(),
+            limit: settings.request_limit,
         }
     }
 
@@ -90,22 +101,51 @@ impl ReviewCache {
         Ok(verdict)
     }
 
-    pub(crate) async fn access(&self, spec: &SubjectAccessReviewSpec) -> Result<AccessVerdict, ReviewError> {
+    pub(crate) async fn access(self: &Arc<Self>, spec: &SubjectAccessReviewSpec) -> Result<AccessVerdict, ReviewError> {
         let text = serde_json::to_vec(spec).expect("the spec of a review is plain data");
-        let key = (text.len() <= CACHED_BYTES_MAX).then(|| Key::digest(&text));
-        if let Some(verdict) = key.as_ref().and_then(|key| self.access.get(key)) {
+        if text.len() > CACHED_BYTES_MAX {
+            return self.review_access(spec).await;
+        }
+        let key = Key::digest(&text);
+        if let Some(verdict) = self.access.get(&key) {
             return Ok(verdict);
         }
+        let review = self.under_way().entry(key).or_insert_with(|| self.start_review(key, spec.clone())).clone();
+        review.await
+    }
+
+    /// Reviews access in a task of its own: the review ends, and others get its verdict, though the first caller may be gone.
+    fn start_review(self: &Arc<Self>, key: Key, spec: SubjectAccessReviewSpec) -> SharedReview {
+        let reviews = self.clone();
+        let review = tokio::spawn(async move {
+            let late = || ReviewError::Unreachable(format!("no answer within {:?}", reviews.limit));
+            let verdict = timeout(reviews.limit, reviews.review_access(&spec)).await.unwrap_or_else(|_| Err(late()));
+            if let Ok(verdict) = &verdict {
+                reviews.access.put(key, verdict.clone());
+            }
+            reviews.under_way().remove(&key);
+            verdict
+        });
+        let reviews = self.clone();
+        let ended = review.map(move |ended| {
+            ended.unwrap_or_else(|error| {
+                reviews.under_way().remove(&key);
+                Err(ReviewError::Refused(format!("the review ended abnormally: {error}")))
+            })
+        });
+        ended.boxed().shared()
+    }
+
+    async fn review_access(&self, spec: &SubjectAccessReviewSpec) -> Result<AccessVerdict, ReviewError> {
         let status = self.review_with_retry(|| self.reviewer.subject_access_review(spec)).await?;
-        let verdict = if status.allowed && !status.denied.unwrap_or_default() {
-            AccessVerdict::Allowed
-        } else {
-            AccessVerdict::Denied { because: status.reason.unwrap_or_default() }
-        };
-        if let Some(key) = key {
-            self.access.put(key, verdict.clone());
-        }
-        Ok(verdict)
+        Ok(match status.allowed && !status.denied.unwrap_or_default() {
+            true => AccessVerdict::Allowed,
+            false => AccessVerdict::Denied { because: status.reason.unwrap_or_default() },
+        })
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<Key, SharedReview>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a review, and retries while the API server is unreachable.

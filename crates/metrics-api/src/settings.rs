@@ -17,9 +17,9 @@ pub struct Settings {
     pub reviews_max: usize,
     /// What a client may take of the server.
     pub limits: Limits,
-    /// How long the verdict on a token, or on the access of a caller, is cached.
+    /// How long the verdict on a token, on a client certificate, or on the access of a caller is cached.
     pub review_ttl: Duration,
-    /// How many verdicts are cached, of each of the two kinds.
+    /// How many verdicts are cached, of each of these kinds.
     pub verdicts_max: usize,
     /// Says what day it is, which certificates depend on.
     pub wall_clock: Arc<dyn TimeProvider>,

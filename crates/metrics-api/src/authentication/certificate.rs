@@ -31,6 +31,11 @@ impl CaPool {
         Ok(Self { pem: pem.to_owned(), verifier })
     }
 
+    /// The bundle as it was read.
+    pub(crate) fn pem(&self) -> &[u8] {
+        self.pem.as_bytes()
+    }
+
     /// Verifies signatures, validity, and that the certificate allows client authentication.
     pub(crate) fn verify(
         &self,

@@ -45,8 +45,8 @@ impl Reviewer for Scripted {
     }
 }
 
-fn reviews(reviewer: &Arc<Scripted>) -> ReviewCache {
-    ReviewCache::new(reviewer.clone(), &Settings::default())
+fn reviews(reviewer: &Arc<Scripted>) -> Arc<ReviewCache> {
+    Arc::new(ReviewCache::new(reviewer.clone(), &Settings::default()))
 }
 
 fn lost() -> ReviewError {
@@ -76,6 +76,39 @@ async fn a_question_is_not_reviews_for_ever_and_failures_are_not_remembered() {
     assert_eq!(reviews.access(&review_spec("ann")).await, Err(lost()));
     assert_eq!(reviews.access(&review_spec("ann")).await, Ok(AccessVerdict::Allowed));
     assert_eq!(reviewer.reviews(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_with_the_same_question_wait_for_one_review() {
+    let reviewer = Scripted::failing([lost()]);
+    let reviews = reviews(&reviewer);
+    let impatient = timeout(Duration::from_millis(1), reviews.access(&review_spec("ann"))).await;
+    assert!(impatient.is_err(), "the first caller does not wait");
+    let callers = (0..16).map(|_| async { reviews.access(&review_spec("ann")).await });
+    let verdicts = futures::future::join_all(callers).await;
+    assert!(verdicts.iter().all(|verdict| *verdict == Ok(AccessVerdict::Allowed)), "{verdicts:?}");
+    assert_eq!(reviewer.reviews(), 2, "one that was lost, and one that was retried");
+    assert!(reviews.under_way().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_that_hangs_is_given_up() {
+    struct Silent;
+    impl Reviewer for Silent {
+        fn token_review<'a>(&'a self, _: &'a BearerToken) -> ReviewFuture<'a, TokenReviewStatus> {
+            Box::pin(std::future::pending())
+        }
+        fn subject_access_review<'a>(
+            &'a self,
+            _: &'a SubjectAccessReviewSpec,
+        ) -> ReviewFuture<'a, SubjectAccessReviewStatus> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let reviews = Arc::new(ReviewCache::new(Arc::new(Silent), &Settings::default()));
+    let verdict = reviews.access(&review_spec("ann")).await;
+    assert_eq!(verdict, Err(ReviewError::Unreachable("no answer within 10s".to_owned())));
+    assert!(reviews.under_way().is_empty(), "the next caller starts another");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! A reviewer that knows one token, lets everyone in but `bob`, and counts.
+//! A reviewer that knows one token, lets everyone in but `bob`, lets `carol` read single metrics only, and counts.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -39,7 +39,13 @@ impl TestReviewer {
         if self.failing.load(Ordering::SeqCst) {
             return Err(ReviewError::Refused("subjectaccessreviews is forbidden".to_owned()));
         }
-        let allowed = spec.user.as_deref() != Some("bob");
+        let is_for_all =
+            spec.resource_attributes.as_ref().is_some_and(|wanted| wanted.resource.as_deref() == Some("*"));
+        let allowed = match spec.user.as_deref() {
+            Some("bob") => false,
+            Some("carol") => !is_for_all,
+            _ => true,
+        };
         Ok(SubjectAccessReviewStatus { allowed, ..SubjectAccessReviewStatus::default() })
     }
 }

@@ -1,4 +1,4 @@
-//! Verdicts, cached for a short time by the hash of their request. The request is not stored: it may be a credential.
+//! Verdicts, cached for a short time by the hash of what they are about. That is not stored: it may be a credential.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,24 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key([u8; 32]);
+pub(crate) struct Key([u8; 32]);
 
 impl Key {
-    pub(super) fn digest(request: &[u8]) -> Self {
-        Self(Sha256::digest(request).into())
+    pub(crate) fn digest(subject: &[u8]) -> Self {
+        Self(Sha256::digest(subject).into())
+    }
+
+    /// The hash of several parts, of which each has its own hash: no two lists of parts have the same bytes.
+    pub(crate) fn digest_all<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut all = Sha256::new();
+        parts.for_each(|part| all.update(Sha256::digest(part)));
+        Self(all.finalize().into())
     }
 }
 
 /// A bounded cache: when it is full, the oldest verdict is evicted.
 #[derive(Debug)]
-pub(super) struct VerdictCache<V> {
+pub(crate) struct VerdictCache<V> {
     ttl: Duration,
     entries_max: usize,
     entries: Mutex<Entries<V>>,
@@ -46,18 +53,18 @@ impl<V> Entries<V> {
 }
 
 impl<V: Clone> VerdictCache<V> {
-    pub(super) fn new(ttl: Duration, entries_max: usize) -> Self {
+    pub(crate) fn new(ttl: Duration, entries_max: usize) -> Self {
         Self { ttl, entries_max, entries: Mutex::new(Entries { verdicts: HashMap::new(), ends: VecDeque::new() }) }
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<V> {
+    pub(crate) fn get(&self, key: &Key) -> Option<V> {
         let mut entries = self.lock();
         entries.remove_expired(Instant::now());
         entries.verdicts.get(key).cloned()
     }
 
     /// Stores a verdict. Of two concurrent ones for the same key, the first stays.
-    pub(super) fn put(&self, key: Key, verdict: V) {
+    pub(crate) fn put(&self, key: Key, verdict: V) {
         let now = Instant::now();
         let mut entries = self.lock();
         entries.remove_expired(now);
@@ -98,6 +105,14 @@ mod tests {
         assert_eq!(cache.get(&key("a")), None);
         cache.put(key("a"), 3);
         assert_eq!(cache.get(&key("a")), Some(3));
+    }
+
+    #[test]
+    fn a_hash_of_parts_depends_on_where_they_end() {
+        let key = |parts: &[&str]| Key::digest_all(parts.iter().map(|part| part.as_bytes()));
+        assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
+        assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
+        assert_ne!(key(&["ab"]), key(&["ab", ""]));
     }
 
     #[tokio::test(start_paused = true)]
