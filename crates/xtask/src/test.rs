@@ -24,6 +24,9 @@ use steps::{Lane, Step};
 /// that nothing is compiled twice.
 const CLUSTER_TESTS: [&str; 3] = ["--workspace", "--test", "cluster"];
 
+/// The benchmarks of single functions, as arguments of cargo.
+const BENCHMARKS: [&str; 5] = ["--workspace", "--bench", "decisions", "--bench", "queries"];
+
 /// How many cluster tests run at once on each core: they wait for much of their time.
 const CLUSTER_TESTS_PER_CORE: usize = 2;
 
@@ -76,6 +79,7 @@ fn plan(args: &Args) -> Vec<Step<'_>> {
         step("golden tests", &[BUILD], vec![test(&["--workspace", "--test", "golden"], filter)]),
     ];
     if args.filter.is_none() {
+        steps.push(step("benchmarks, each once", &[BUILD], vec![test(&BENCHMARKS, None)]));
         steps.extend(fault_suite());
     }
     if !args.no_cluster {
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn every_step_has_a_command_that_repeats_it() {
         let repeats = repeats(&args(false, None));
-        assert_eq!(repeats.len(), 12, "{repeats:#?}");
+        assert_eq!(repeats.len(), 13, "{repeats:#?}");
         for expected in [
             "cargo test --no-fail-fast --workspace --exclude kedge-tests",
             "cargo test --no-fail-fast --workspace --test cluster -- --test-threads 4",
