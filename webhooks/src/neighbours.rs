@@ -18,7 +18,7 @@ impl KindName {
     /// The kind of the target of a ScaledObject.
     pub fn for_target(spec: &ScaledObjectSpec) -> Self {
         let (api_version, kind) = spec.scale_target_ref.api_version_and_kind();
-        Self::new(&api_version, &kind)
+        Self::new(api_version, kind)
     }
 
     fn new(api_version: &str, kind: &str) -> Self {

@@ -111,12 +111,11 @@ pub struct ScaleTargetRef {
 
 impl ScaleTargetRef {
     /// The API version and the kind, with the defaults where they are not set.
-    pub fn api_version_and_kind(&self) -> (String, String) {
-        let given = |text: &Option<String>, default: &str| match text.as_deref() {
-            None | Some("") => default.to_owned(),
-            Some(text) => text.to_owned(),
-        };
-        (given(&self.api_version, "apps/v1"), given(&self.kind, "Deployment"))
+    pub fn api_version_and_kind(&self) -> (&str, &str) {
+        fn given(text: &Option<String>) -> Option<&str> {
+            text.as_deref().filter(|text| !text.is_empty())
+        }
+        (given(&self.api_version).unwrap_or("apps/v1"), given(&self.kind).unwrap_or("Deployment"))
     }
 }
 

@@ -1,16 +1,28 @@
-//! Publishing Kubernetes events. Each event is written once, as an object of its own, so that none is merged away.
+//! Publishing Kubernetes events. Each event is written once, as an object of its own, so that none is merged away. No reconcile waits
+//! for the write: events are written in the background, a few at a time.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
+use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::names::labels;
 use kube::api::{Api, PostParams};
 use kube::{Client, Resource};
+use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use crate::clock::Clock;
+
+/// How many events wait at most. Further ones are only logged.
+const WAITING_MAX: usize = 10_000;
+
+/// How many events are written at once.
+const WRITES_AT_ONCE: usize = 4;
 
 /// The API server's limit for an event's note, in bytes.
 const NOTE_LENGTH_MAX: usize = 1024;
@@ -35,45 +47,82 @@ pub struct EventPublisher {
     clock: Clock,
     instance: String,
     count: AtomicU64,
+    waiting: Mutex<VecDeque<Event>>,
+    added: Notify,
+    /// How many are not written yet, those on their way included.
+    unwritten: watch::Sender<usize>,
 }
 
 impl EventPublisher {
     /// `instance` identifies this replica as the reporter.
     pub fn new(client: Client, clock: Clock, instance: String) -> Self {
-        Self { client, clock, instance, count: AtomicU64::new(0) }
+        let (waiting, added, unwritten) = Default::default();
+        Self { client, clock, instance, count: AtomicU64::new(0), waiting, added, unwritten }
     }
 
-    /// Publishes an event about an object. A failed write is logged; nothing depends on it.
-    pub async fn publish<K: Resource<DynamicType = ()>>(
-        &self,
-        object: &K,
-        event_type: EventType,
-        reason: &str,
-        note: &str,
-    ) {
-        self.publish_for(object.object_ref(&()), event_type, reason, note).await;
+    /// Publishes an event about an object.
+    pub fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, event_type: EventType, reason: &str, note: &str) {
+        self.publish_for(object.object_ref(&()), event_type, reason, note);
     }
 
     /// Publishes an event about a referenced object.
-    pub async fn publish_for(&self, object: ObjectReference, event_type: EventType, reason: &str, note: &str) {
-        let namespace = object.namespace.clone().unwrap_or_else(|| CLUSTER_SCOPED_NAMESPACE.to_owned());
-        let name = object.name.clone().unwrap_or_default();
-        let event = self.event(object, &namespace, event_type, reason, note);
-        let api: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
-        if let Err(error) = api.create(&PostParams::default(), &event).await {
-            warn!(namespace, name, reason, error = %error, "event not written");
+    pub fn publish_for(&self, object: ObjectReference, event_type: EventType, reason: &str, note: &str) {
+        let event = self.event(object, event_type, reason, note);
+        let mut waiting = self.waiting();
+        if waiting.len() >= WAITING_MAX {
+            drop(waiting);
+            return warn_of(&event, "too many events are waiting");
+        }
+        waiting.push_back(event);
+        self.unwritten.send_modify(|count| *count += 1);
+        drop(waiting);
+        self.added.notify_one();
+    }
+
+    /// Writes events as they are published. A failed write is logged; nothing depends on it.
+    pub async fn write_published(&self) -> Infallible {
+        let published = stream::repeat(()).then(|()| self.next());
+        published.for_each_concurrent(WRITES_AT_ONCE, |event| self.write(event)).await;
+        std::future::pending().await
+    }
+
+    /// Returns when every event that was published is written.
+    pub async fn written(&self) {
+        // The sender is this value: it is not gone.
+        let _ = self.unwritten.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    /// Drops what is not written: this replica no longer leads.
+    pub fn clear(&self) {
+        self.waiting().clear();
+        self.unwritten.send_replace(0);
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Event>> {
+        self.waiting.lock().expect("no holder of the lock panics")
+    }
+
+    async fn next(&self) -> Event {
+        loop {
+            if let Some(event) = self.waiting().pop_front() {
+                return event;
+            }
+            self.added.notified().await;
         }
     }
 
-    fn event(
-        &self,
-        object: ObjectReference,
-        namespace: &str,
-        event_type: EventType,
-        reason: &str,
-        note: &str,
-    ) -> Event {
+    async fn write(&self, event: Event) {
+        let namespace = event.metadata.namespace.as_deref().unwrap_or(CLUSTER_SCOPED_NAMESPACE);
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        if let Err(error) = api.create(&PostParams::default(), &event).await {
+            warn_of(&event, &error.to_string());
+        }
+        self.unwritten.send_modify(|count| *count = count.saturating_sub(1));
+    }
+
+    fn event(&self, object: ObjectReference, event_type: EventType, reason: &str, note: &str) -> Event {
         let now = self.clock.now();
+        let namespace = object.namespace.clone().unwrap_or_else(|| CLUSTER_SCOPED_NAMESPACE.to_owned());
         let name = object.name.clone().unwrap_or_default();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         Event {
@@ -84,7 +133,7 @@ impl EventPublisher {
                     &name[..name.len().min(NAME_LENGTH_MAX)],
                     now.timestamp_micros()
                 )),
-                namespace: Some(namespace.to_owned()),
+                namespace: Some(namespace),
                 ..ObjectMeta::default()
             },
             type_: Some(match event_type {
@@ -101,6 +150,11 @@ impl EventPublisher {
             ..Event::default()
         }
     }
+}
+
+fn warn_of(event: &Event, error: &str) {
+    let object = event.regarding.as_ref().and_then(|object| object.name.as_deref());
+    warn!(namespace = event.metadata.namespace, name = object, reason = event.reason, error, "event not written");
 }
 
 /// As much of a note as the API server accepts, cut between characters.

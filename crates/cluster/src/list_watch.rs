@@ -153,12 +153,13 @@ fn watch_seconds(query: &ResourceQuery) -> u32 {
         + u32::try_from(phase(&query.phase_text(), Duration::from_secs(span.into())).as_secs()).unwrap_or(span)
 }
 
-/// A page of a list; its objects are not decoded yet.
+/// A page of a list, within the text of the response; its objects are not decoded yet.
 #[derive(Deserialize)]
-struct Page {
+struct Page<'a> {
     metadata: PageMetadata,
     /// Null where only metadata was requested and the list is empty.
-    items: Option<Vec<Box<RawValue>>>,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -184,7 +185,8 @@ pub async fn list<T: DeserializeOwned>(
             Projection::Metadata => request.list_metadata(&params),
         };
         let page = page.map_err(kube::Error::BuildRequest)?;
-        let page: Page = client.request(page).await?;
+        let text = client.request_text(page).await?;
+        let page: Page<'_> = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
         all.extend(page.items.iter().flatten().filter_map(|raw| decode(raw, &query.path)));
         match page.metadata.r#continue.filter(|token| !token.is_empty()) {
             Some(token) => params.continue_token = Some(token),
@@ -249,7 +251,7 @@ mod tests {
     fn an_empty_page_may_have_null_for_items() {
         // kube-apiserver 1.36 answers a metadata list of custom resources like this.
         let text = r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"3287"},"items":null}"#;
-        let page: Page = serde_json::from_str(text).unwrap();
+        let page: Page<'_> = serde_json::from_str(text).unwrap();
         assert!(page.items.is_none() && page.metadata.resource_version.as_deref() == Some("3287"));
     }
 }

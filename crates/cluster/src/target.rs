@@ -1,7 +1,7 @@
 //! The workload being scaled: its kind, resolved by discovery, and its `/scale` subresource.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::autoscaling::v1::Scale;
 use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
@@ -27,7 +27,7 @@ pub struct TargetKind {
 /// One workload that is scaled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScaleTarget {
-    pub kind: TargetKind,
+    pub kind: Arc<TargetKind>,
     pub key: NamespacedName,
 }
 
@@ -54,7 +54,32 @@ pub enum TargetError {
     Write { target: String, source: Box<kube::Error> },
 }
 
+/// The group and version of the workloads that every cluster has.
+const APPS: (&str, &str) = ("apps", "v1");
+
+/// The kinds of these workloads, each with its resource. Their `spec.replicas` is what `/scale` shows.
+const APPS_KINDS: [(&str, &str); 3] =
+    [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("ReplicaSet", "replicasets")];
+
 impl TargetKind {
+    /// The kind that a reference names, where it is one that every cluster has.
+    pub fn built_in(reference: &ScaleTargetRef) -> Option<Self> {
+        let (api_version, kind) = reference.api_version_and_kind();
+        let (kind, resource) = APPS_KINDS.into_iter().find(|(one, _)| *one == kind)?;
+        let built_in = Self {
+            group: APPS.0.to_owned(),
+            version: APPS.1.to_owned(),
+            kind: kind.to_owned(),
+            resource: resource.to_owned(),
+        };
+        (built_in.api_version() == api_version).then_some(built_in)
+    }
+
+    pub fn is_built_in(&self) -> bool {
+        let is_it = |(kind, resource)| self.kind == kind && self.resource == resource;
+        (self.group.as_str(), self.version.as_str()) == APPS && APPS_KINDS.into_iter().any(is_it)
+    }
+
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
@@ -98,7 +123,8 @@ impl ScaleTarget {
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct ScaleTargets {
     client: Client,
-    known: Mutex<HashMap<(String, String), TargetKind>>,
+    /// By API version and kind.
+    known: Mutex<HashMap<String, HashMap<String, Arc<TargetKind>>>>,
 }
 
 impl ScaleTargets {
@@ -107,14 +133,14 @@ impl ScaleTargets {
     }
 
     /// The kind that a reference names.
-    pub async fn resolve_kind(&self, reference: &ScaleTargetRef) -> Result<TargetKind, TargetError> {
+    pub async fn resolve_kind(&self, reference: &ScaleTargetRef) -> Result<Arc<TargetKind>, TargetError> {
         let (api_version, kind) = reference.api_version_and_kind();
-        let key = (api_version.clone(), kind.clone());
-        if let Some(known) = self.known.lock().expect("no holder of the lock panics").get(&key) {
+        let known = || self.known.lock().expect("no holder of the lock panics");
+        if let Some(known) = known().get(api_version).and_then(|kinds| kinds.get(kind)) {
             return Ok(known.clone());
         }
-        let resolved = self.discover(&api_version, &kind).await?;
-        self.known.lock().expect("no holder of the lock panics").insert(key, resolved.clone());
+        let resolved = Arc::new(self.discover(api_version, kind).await?);
+        known().entry(api_version.to_owned()).or_default().insert(kind.to_owned(), resolved.clone());
         Ok(resolved)
     }
 

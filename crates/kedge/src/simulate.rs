@@ -134,9 +134,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 fn target_kind(object: &ScaledObject) -> TargetKind {
-    let target = &object.spec.scale_target_ref;
-    TargetKind {
-        api_version: target.api_version.clone().unwrap_or_else(|| "apps/v1".to_owned()),
-        kind: target.kind.clone().unwrap_or_else(|| "Deployment".to_owned()),
-    }
+    let (api_version, kind) = object.spec.scale_target_ref.api_version_and_kind();
+    TargetKind { api_version: api_version.to_owned(), kind: kind.to_owned() }
 }

@@ -2,8 +2,9 @@
 
 mod hpas;
 mod objects;
+mod targets;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -13,7 +14,6 @@ use kedge_cluster::{ListWatchEvent, NamespacedName, ObjectKey, ScalableKind, Sca
 use kedge_core::hpa::ownership::{HpaOwnership, check_ownership};
 use kedge_core::hpa::render::hpa_name;
 use kedge_core::rivals::rivals;
-use serde::Deserialize;
 use tokio::sync::watch as signal;
 
 use crate::work_queue::WorkQueue;
@@ -22,6 +22,8 @@ use hpas::{Hpas, owner};
 use objects::Objects;
 use objects::is_later;
 pub(crate) use objects::needs_reconcile;
+use targets::Targets;
+pub use targets::{CachedReplicas, ReplicasIn, Workload};
 
 /// The cached part of the cluster. A change enqueues the objects that it concerns.
 #[derive(Debug)]
@@ -38,53 +40,18 @@ struct Cached {
     /// The ScaledObjects that our types cannot read.
     unreadable: BTreeMap<ObjectKey, Arc<Unreadable>>,
     hpas: Hpas,
-    /// Only targets of objects are cached, so that this does not grow with the cluster.
-    targets: BTreeMap<ScaleTarget, CachedReplicas>,
-    /// The kinds of targets that may not be watched: what was read of their replicas may be outdated.
-    unwatched: BTreeSet<(TargetKind, Scope)>,
+    targets: Targets,
 }
 
 impl Cached {
-    fn is_unwatched(&self, target: &ScaleTarget) -> bool {
-        self.unwatched.iter().any(|(kind, scope)| *kind == target.kind && scope.includes(&target.key.namespace))
+    /// Changes what is cached of objects, and drops targets that no object names any more.
+    fn change_objects<T>(&mut self, change: impl FnOnce(&mut Objects<ScaledObject>) -> T) -> T {
+        let done = change(&mut self.scaled_objects);
+        for name in self.scaled_objects.take_vacated() {
+            self.targets.forget(&name);
+        }
+        done
     }
-}
-
-/// The cached replicas of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CachedReplicas {
-    /// To be read: the target changed, or was never read.
-    Stale,
-    Known(i32),
-    Missing,
-}
-
-/// What a watched workload shows of its replicas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplicasIn {
-    /// `spec.replicas` equals what `/scale` shows.
-    Spec,
-    /// Only `/scale` shows the replicas; a watch event makes them stale.
-    ScaleOnly,
-}
-
-/// The cached fields of a workload: its name and its desired replicas.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Workload {
-    metadata: WorkloadMetadata,
-    #[serde(default)]
-    spec: WorkloadSpec,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct WorkloadMetadata {
-    name: String,
-    namespace: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-struct WorkloadSpec {
-    replicas: Option<i32>,
 }
 
 impl ClusterCache {
@@ -148,7 +115,7 @@ impl ClusterCache {
 
     /// Caches an object as a write returned it, without waiting for the watch.
     pub fn record_written_object(&self, object: ScaledObject) {
-        self.lock().scaled_objects.record_written(object);
+        self.lock().change_objects(|objects| objects.record_written(object));
     }
 
     /// The names of all HPAs that an object owns.
@@ -176,31 +143,17 @@ impl ClusterCache {
         self.lock().hpas.remove(key);
     }
 
-    /// Caches a target from now on, and returns what is cached of it.
-    pub fn track(&self, target: &ScaleTarget) -> CachedReplicas {
-        let mut cached = self.lock();
-        let replicas = *cached.targets.entry(target.clone()).or_insert(CachedReplicas::Stale);
-        if cached.is_unwatched(target) { CachedReplicas::Stale } else { replicas }
-    }
-
-    /// The replicas of a target, if they are cached.
-    pub fn replicas_of(&self, target: &ScaleTarget) -> Option<i32> {
-        let cached = self.lock();
-        match cached.targets.get(target)? {
-            CachedReplicas::Known(replicas) if !cached.is_unwatched(target) => Some(*replicas),
-            _ => None,
-        }
+    /// What is cached of a target's replicas.
+    pub fn replicas(&self, target: &ScaleTarget) -> CachedReplicas {
+        self.lock().targets.get(target)
     }
 
     /// Caches the replicas of a target as they were read or written.
     pub fn record_replicas(&self, target: &ScaleTarget, replicas: CachedReplicas) {
-        if let Some(cached) = self.lock().targets.get_mut(target) {
-            *cached = replicas;
+        let mut cached = self.lock();
+        if cached.scaled_objects.has_target(&target.key) {
+            cached.targets.record(target, replicas);
         }
-    }
-
-    pub fn untrack(&self, target: &ScaleTarget) {
-        self.lock().targets.remove(target);
     }
 
     /// Applies an event of the watch of ScaledObjects in this scope, of which some may be unreadable.
@@ -233,7 +186,7 @@ impl ClusterCache {
 
     fn record_unreadable(&self, key: ObjectKey, object: Unreadable) {
         let mut cached = self.lock();
-        cached.scaled_objects.remove(&key);
+        cached.change_objects(|objects| objects.remove(&key));
         cached.unreadable.insert(key.clone(), Arc::new(object));
         drop(cached);
         self.changed.send_replace(());
@@ -243,7 +196,7 @@ impl ClusterCache {
     /// Applies an event of the watch of ScaledObjects in this scope.
     pub fn apply_object_event(&self, scope: &Scope, event: ListWatchEvent<ScaledObject>) {
         let is_listed = matches!(event, ListWatchEvent::Listed(_));
-        let concerned = self.lock().scaled_objects.apply_event(scope, event);
+        let concerned = self.lock().change_objects(|objects| objects.apply_event(scope, event));
         if is_listed || !concerned.is_empty() {
             self.changed.send_replace(());
         }
@@ -274,57 +227,40 @@ impl ClusterCache {
     }
 
     /// Notes that a kind of targets may not be watched in this scope. The next list ends that.
-    pub fn record_unwatched(&self, kind: &TargetKind, scope: &Scope) {
-        self.lock().unwatched.insert((kind.clone(), scope.clone()));
+    pub fn record_unwatched(&self, kind: &Arc<TargetKind>, scope: &Scope) {
+        self.lock().targets.record_unwatched(kind, scope);
     }
 
     /// Applies an event of the watch of a kind of workloads in this scope.
     pub fn apply_workload_event(
         &self,
         scope: &Scope,
-        kind: &TargetKind,
-        replicas_in: ReplicasIn,
+        kind: &Arc<TargetKind>,
+        shown: ReplicasIn,
         event: ListWatchEvent<Workload>,
     ) {
-        let target = |workload: &Workload| ScaleTarget {
-            kind: kind.clone(),
-            key: NamespacedName::new(&workload.metadata.namespace, &workload.metadata.name),
-        };
-        let replicas = |workload: &Workload| match replicas_in {
-            ReplicasIn::Spec => CachedReplicas::Known(workload.spec.replicas.unwrap_or(1)),
-            ReplicasIn::ScaleOnly => CachedReplicas::Stale,
-        };
-        let changes: Vec<(ScaleTarget, CachedReplicas)> = match event {
-            ListWatchEvent::Listed(all) => {
-                let all: BTreeMap<ScaleTarget, CachedReplicas> =
-                    all.iter().map(|one| (target(one), replicas(one))).collect();
-                let mut cached = self.lock();
-                cached.unwatched.remove(&(kind.clone(), scope.clone()));
-                let tracked = cached
-                    .targets
-                    .keys()
-                    .filter(|target| target.kind == *kind && scope.includes(&target.key.namespace));
-                tracked.map(|one| (one.clone(), all.get(one).copied().unwrap_or(CachedReplicas::Missing))).collect()
-            }
-            ListWatchEvent::Applied(workload) => vec![(target(&workload), replicas(&workload))],
-            ListWatchEvent::Deleted(workload) => vec![(target(&workload), CachedReplicas::Missing)],
-        };
-        for (target, replicas) in changes {
-            self.apply_target_change(&target, replicas);
-        }
-    }
-
-    /// Applies a change of one target, and enqueues its objects when the target appears or disappears.
-    pub fn apply_target_change(&self, target: &ScaleTarget, replicas: CachedReplicas) {
         let mut cached = self.lock();
-        let Some(before) = cached.targets.get_mut(target) else { return };
-        let appears = (*before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing)
-            || replicas == CachedReplicas::Stale;
-        *before = replicas;
-        if !appears {
-            return;
+        let changes: Vec<(NamespacedName, CachedReplicas)> = match event {
+            ListWatchEvent::Listed(all) => {
+                cached.targets.record_listed(kind, scope);
+                let missing = cached.targets.of_kind(kind, scope).map(|name| (name.clone(), CachedReplicas::Missing));
+                let mut listed: BTreeMap<NamespacedName, CachedReplicas> = missing.collect();
+                listed.extend(all.iter().map(|one| (one.key(), one.replicas(shown))));
+                listed.into_iter().collect()
+            }
+            ListWatchEvent::Applied(workload) => vec![(workload.key(), workload.replicas(shown))],
+            ListWatchEvent::Deleted(workload) => vec![(workload.key(), CachedReplicas::Missing)],
+        };
+        let Cached { scaled_objects, targets, .. } = &mut *cached;
+        let mut concerned = Vec::new();
+        for (key, replicas) in changes.into_iter().filter(|(key, _)| scaled_objects.has_target(key)) {
+            let target = ScaleTarget { kind: kind.clone(), key };
+            let before = targets.record(&target, replicas);
+            let appears = (before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing);
+            if appears || replicas == CachedReplicas::Stale {
+                concerned.extend(scaled_objects.keys_with_target(&target.key).cloned());
+            }
         }
-        let concerned: Vec<ObjectKey> = cached.scaled_objects.keys_with_target(&target.key).cloned().collect();
         drop(cached);
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
@@ -373,15 +309,39 @@ mod tests {
     fn the_replicas_of_a_target_that_cannot_be_watched_are_read_each_time() {
         let (cache, _) = cluster_cache();
         let target = crate::test_cluster::deployment("shop", "web");
-        assert_eq!(cache.track(&target), CachedReplicas::Stale);
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object(1, 1)));
+        assert_eq!(cache.replicas(&target), CachedReplicas::Stale);
         cache.record_replicas(&target, CachedReplicas::Known(3));
-        assert_eq!((cache.track(&target), cache.replicas_of(&target)), (CachedReplicas::Known(3), Some(3)));
+        assert_eq!(cache.replicas(&target), CachedReplicas::Known(3));
         cache.record_unwatched(&target.kind, &Scope::Namespace("other".to_owned()));
-        assert_eq!(cache.replicas_of(&target), Some(3), "only another namespace is not watched");
+        assert_eq!(cache.replicas(&target), CachedReplicas::Known(3), "only another namespace is not watched");
         cache.record_unwatched(&target.kind, &Scope::Cluster);
-        assert_eq!((cache.track(&target), cache.replicas_of(&target)), (CachedReplicas::Stale, None));
+        assert_eq!(cache.replicas(&target), CachedReplicas::Stale);
         cache.apply_workload_event(&Scope::Cluster, &target.kind, ReplicasIn::Spec, ListWatchEvent::Listed(vec![]));
-        assert_eq!(cache.track(&target), CachedReplicas::Missing, "the list shows it");
+        assert_eq!(cache.replicas(&target), CachedReplicas::Missing, "the list shows it");
+    }
+
+    #[test]
+    fn only_workloads_that_objects_name_are_cached() {
+        let (cache, _) = cluster_cache();
+        let target = crate::test_cluster::deployment("shop", "web");
+        let workload = |name: &str| {
+            let workload = json!({ "metadata": { "name": name, "namespace": "shop" }, "spec": { "replicas": 3 } });
+            serde_json::from_value::<Workload>(workload).unwrap()
+        };
+        let list = || {
+            let all = ListWatchEvent::Listed(vec![workload("other"), workload("web")]);
+            cache.apply_workload_event(&Scope::Cluster, &target.kind, ReplicasIn::Spec, all);
+            cache.replicas(&target)
+        };
+        assert_eq!(list(), CachedReplicas::Stale, "no object names it");
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Listed(vec![object(1, 1)]));
+        assert_eq!(list(), CachedReplicas::Known(3));
+        assert_eq!(cache.replicas(&crate::test_cluster::deployment("shop", "other")), CachedReplicas::Stale);
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object(2, 2)));
+        assert_eq!(cache.replicas(&target), CachedReplicas::Known(3), "the object still names it");
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Deleted(object(3, 2)));
+        assert_eq!(cache.replicas(&target), CachedReplicas::Stale, "no object names it any more");
     }
 
     #[tokio::test(start_paused = true)]

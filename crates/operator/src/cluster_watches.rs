@@ -1,8 +1,8 @@
-//! The watches that fill the cluster cache: ScaledObjects, HPAs, the workloads of the apps group, and each further kind once an object
-//! scales it.
+//! The watches that fill the cluster cache: ScaledObjects, HPAs, and each kind of workload once an object scales it.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
@@ -22,108 +22,131 @@ pub struct ClusterWatches {
     cluster: Arc<ClusterCache>,
     scopes: Vec<Scope>,
     tasks: Mutex<JoinSet<()>>,
-    kinds: Mutex<BTreeSet<TargetKind>>,
-    listed: signal::Sender<usize>,
+    kinds: Mutex<BTreeSet<Arc<TargetKind>>>,
+    /// How many watches were started, and have not listed yet.
+    unlisted: signal::Sender<usize>,
 }
 
 impl ClusterWatches {
     /// Starts the watches that are always needed. `selector` limits the managed objects.
-    pub fn start(client: Client, cluster: Arc<ClusterCache>, scopes: Vec<Scope>, selector: Option<String>) -> Self {
-        let (listed, _) = signal::channel(0);
-        let (tasks, kinds) = (Mutex::default(), Mutex::default());
-        let watches = Self { client, cluster, scopes, tasks, kinds, listed };
-        for scope in watches.scopes.clone() {
-            let cluster = watches.cluster.clone();
-            let path = scope.path("/apis/keda.sh/v1alpha1", "scaledobjects");
-            let within = scope.clone();
-            watches.spawn::<Stored<ScaledObject>>(path, selector.clone(), Projection::Object, move |event| {
-                cluster.apply_stored_event(&within, event)
-            });
-            let cluster = watches.cluster.clone();
+    pub fn start(
+        client: Client,
+        cluster: Arc<ClusterCache>,
+        scopes: Vec<Scope>,
+        selector: Option<String>,
+    ) -> Arc<Self> {
+        let (tasks, kinds, unlisted) = Default::default();
+        let watches = Arc::new(Self { client, cluster, scopes, tasks, kinds, unlisted });
+        for scope in &watches.scopes {
+            watches.watch_objects(scope, selector.clone());
+            let (cluster, within) = (watches.cluster.clone(), scope.clone());
             let path = scope.path("/apis/autoscaling/v2", "horizontalpodautoscalers");
-            watches.spawn::<HorizontalPodAutoscaler>(path, None, Projection::Object, move |event| {
-                cluster.apply_hpa_event(&scope, event)
-            });
-        }
-        for (kind, resource) in
-            [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("ReplicaSet", "replicasets")]
-        {
-            let text = |text: &str| text.to_owned();
-            let kind =
-                TargetKind { group: text("apps"), version: text("v1"), kind: text(kind), resource: text(resource) };
-            watches.watch_kind(&kind, ReplicasIn::Spec);
+            let apply = move |event| cluster.apply_hpa_event(&within, event);
+            watches.spawn::<HorizontalPodAutoscaler>(ResourceQuery::all(path), apply, |_| false);
         }
         watches
     }
 
     /// Waits until everything has been listed once: until then, a missing object may exist.
     pub async fn listed(&self) {
-        let all = self.scopes.len() * 5;
-        let mut listed = self.listed.subscribe();
         // Fails only when the sender is dropped, and `self` holds it.
-        let _ = listed.wait_for(|count| *count >= all).await;
+        let _ = self.unlisted.subscribe().wait_for(|count| *count == 0).await;
     }
 
     /// Watches this kind of target from now on.
-    pub fn ensure(&self, kind: &TargetKind) {
-        self.watch_kind(kind, ReplicasIn::ScaleOnly);
-    }
-
-    fn watch_kind(&self, kind: &TargetKind, replicas_in: ReplicasIn) {
-        if !self.kinds.lock().expect("no holder of the lock panics").insert(kind.clone()) {
+    pub fn ensure(&self, kind: &Arc<TargetKind>) {
+        let mut kinds = self.kinds.lock().expect("no holder of the lock panics");
+        if kinds.contains(kind) {
             return;
         }
-        let projection = if replicas_in == ReplicasIn::Spec { Projection::Object } else { Projection::Metadata };
-        for scope in self.scopes.clone() {
-            let path = scope.path(&kind.prefix(), &kind.resource);
+        kinds.insert(kind.clone());
+        drop(kinds);
+        let (projection, shown) = match kind.is_built_in() {
+            true => (Projection::Object, ReplicasIn::Spec),
+            false => (Projection::Metadata, ReplicasIn::ScaleOnly),
+        };
+        for scope in &self.scopes {
+            let query = ResourceQuery { projection, ..ResourceQuery::all(scope.path(&kind.prefix(), &kind.resource)) };
             let (cluster, of_kind, within) = (self.cluster.clone(), kind.clone(), scope.clone());
             let on_failure = move |error: &kube::Error| {
-                if is_denied(error) {
+                let is_denied = is_denied(error);
+                if is_denied {
                     cluster.record_unwatched(&of_kind, &within);
                 }
+                is_denied
             };
-            let (cluster, kind) = (self.cluster.clone(), kind.clone());
-            let apply = move |event| cluster.apply_workload_event(&scope, &kind, replicas_in, event);
-            self.spawn_reporting::<Workload>(path, None, projection, apply, on_failure);
+            let (cluster, kind, within) = (self.cluster.clone(), kind.clone(), scope.clone());
+            let apply = move |event| cluster.apply_workload_event(&within, &kind, shown, event);
+            self.spawn::<Workload>(query, apply, on_failure);
         }
     }
 
-    fn spawn<T>(
-        &self,
-        path: String,
-        selector: Option<String>,
-        projection: Projection,
-        apply: impl FnMut(ListWatchEvent<T>) + Send + 'static,
-    ) where
-        T: Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + 'static,
-    {
-        self.spawn_reporting(path, selector, projection, apply, |_| {});
+    /// Watches ScaledObjects, and the built-in kinds of their targets: after the objects are cached, so that the first list of a kind
+    /// shows the replicas of all of them.
+    fn watch_objects(self: &Arc<Self>, scope: &Scope, selector: Option<String>) {
+        let path = scope.path("/apis/keda.sh/v1alpha1", "scaledobjects");
+        let query = ResourceQuery { label_selector: selector, ..ResourceQuery::all(path) };
+        let (watches, within) = (Arc::downgrade(self), scope.clone());
+        let apply = move |event: ListWatchEvent<Stored<ScaledObject>>| {
+            let Some(watches) = Weak::upgrade(&watches) else { return };
+            let kinds = built_in_kinds(&event);
+            watches.cluster.apply_stored_event(&within, event);
+            kinds.into_iter().for_each(|kind| watches.ensure(&Arc::new(kind)));
+        };
+        self.spawn::<Stored<ScaledObject>>(query, apply, |_| false);
     }
 
-    fn spawn_reporting<T>(
+    /// Starts a watch. `on_failure` returns whether it cannot be listed, and is not waited for.
+    fn spawn<T>(
         &self,
-        path: String,
-        selector: Option<String>,
-        projection: Projection,
+        query: ResourceQuery,
         mut apply: impl FnMut(ListWatchEvent<T>) + Send + 'static,
-        on_failure: impl FnMut(&kube::Error) + Send + 'static,
+        mut on_failure: impl FnMut(&kube::Error) -> bool + Send + 'static,
     ) where
         T: Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
-        let listed = self.listed.clone();
-        let mut first = true;
-        let on_event = move |event: ListWatchEvent<T>| {
-            let is_list = matches!(event, ListWatchEvent::Listed(_));
-            apply(event);
-            if std::mem::take(&mut first) && is_list {
-                listed.send_modify(|count| *count += 1);
+        self.unlisted.send_modify(|count| *count += 1);
+        let first = Arc::new(FirstList { is_done: AtomicBool::new(false), unlisted: self.unlisted.clone() });
+        let on_event = {
+            let first = first.clone();
+            move |event: ListWatchEvent<T>| {
+                apply(event);
+                first.is_done();
             }
         };
-        let client = self.client.clone();
-        let query = ResourceQuery { path, label_selector: selector, field_selector: None, projection };
-        self.tasks
-            .lock()
-            .expect("no holder of the lock panics")
-            .spawn(list_watch_reporting(client, query, on_event, on_failure));
+        let on_failure = move |error: &kube::Error| {
+            if on_failure(error) {
+                first.is_done();
+            }
+        };
+        let watch = list_watch_reporting(self.client.clone(), query, on_event, on_failure);
+        self.tasks.lock().expect("no holder of the lock panics").spawn(watch);
+    }
+}
+
+/// The first list of a watch.
+struct FirstList {
+    is_done: AtomicBool,
+    unlisted: signal::Sender<usize>,
+}
+
+impl FirstList {
+    fn is_done(&self) {
+        if !self.is_done.swap(true, Ordering::Relaxed) {
+            self.unlisted.send_modify(|count| *count -= 1);
+        }
+    }
+}
+
+/// The kinds of the targets in an event that every cluster has.
+fn built_in_kinds(event: &ListWatchEvent<Stored<ScaledObject>>) -> BTreeSet<TargetKind> {
+    let kind = |stored: &Stored<ScaledObject>| match stored {
+        Stored::Readable(object) => TargetKind::built_in(&object.spec.scale_target_ref),
+        Stored::Unreadable(_) => None,
+    };
+    match event {
+        ListWatchEvent::Listed(all) => all.iter().filter_map(kind).collect(),
+        ListWatchEvent::Applied(one) => kind(one).into_iter().collect(),
+        ListWatchEvent::Deleted(_) => BTreeSet::new(),
     }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures::StreamExt;
 use kedge_api::ScaledObject;
-use kedge_cluster::{Clock, EventPublisher, LeaderElection, LeaderElector, ObjectKey, ScaleTargets, Scope};
+use kedge_cluster::{
+    Clock, EventPublisher, LeaderElection, LeaderElector, ObjectKey, ScaleTargets, Scope, instant_after,
+};
 use kedge_scalers::Registry;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
@@ -36,6 +38,9 @@ use crate::workers::Workers;
 
 /// How long reconciles in progress may take to end when the operator stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long the writes of events may take when the operator stops.
+const EVENTS_WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// How many last activities are written at once when the operator stops.
 const STOP_WRITES_AT_ONCE: usize = 100;
@@ -90,19 +95,18 @@ impl Operator {
         let queue = Arc::new(WorkQueue::new());
         let cluster = Arc::new(ClusterCache::new(queue.clone()));
         let scopes = Scope::from_namespaces(&settings.namespaces);
-        let publisher = || EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone());
+        let events = Arc::new(EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone()));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
         let usage = Arc::new(Usage {
             telemetry: telemetry.clone(),
             client: client.clone(),
-            events: publisher(),
+            events: events.clone(),
             cluster: cluster.clone(),
             scopes: scopes.clone(),
             selector: settings.credentials.selector.clone(),
             coverage: WatchCoverage::new(&settings.namespaces, settings.selector.as_deref()),
         });
         let watches = ClusterWatches::start(client.clone(), cluster.clone(), scopes.clone(), settings.selector.clone());
-        let watches = Arc::new(watches);
         let leadership = Arc::new(Leadership::default());
         let targets = Arc::new(ScaleTargets::new(client.clone()));
         let references = References::start(client.clone(), queue.clone(), &scopes);
@@ -119,7 +123,7 @@ impl Operator {
         };
         let readings = Readings::new(clock.clone(), cluster.clone(), targets.clone(), builder, leadership);
         let reconciler = Arc::new(Reconciler {
-            events: publisher(),
+            events,
             readings: Arc::new(readings),
             version: settings.version.clone(),
             watches: watches.clone(),
@@ -207,6 +211,8 @@ impl Operator {
         let mut tasks = JoinSet::new();
         tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone(), self.selector.clone()));
         tasks.spawn(self.usage.clone().run());
+        let events = self.reconciler.events.clone();
+        tasks.spawn(async move { match events.write_published().await {} });
         let (mut workers, slots) = (Workers::default(), Slots::new(self.concurrency));
         // The object that waits for a slot.
         let mut due = None;
@@ -236,6 +242,7 @@ impl Operator {
         // Nothing is written from here on.
         workers.running.shutdown().await;
         tasks.shutdown().await;
+        self.reconciler.events.clear();
         readings.leadership.become_standby();
         self.reconciler.telemetry.stand_by();
         readings.clear();
@@ -249,8 +256,12 @@ impl Operator {
         }
         let active = workers.states.iter().filter_map(|(key, state)| Some((key, state.last_seen_active()?)));
         let write = |(key, at)| self.write_last_active(key, at);
+        let events_until = instant_after(EVENTS_WRITTEN_WITHIN);
         // All the while the Lease is held, and no other replica scales.
         futures::stream::iter(active).for_each_concurrent(STOP_WRITES_AT_ONCE, write).await;
+        if tokio::time::timeout_at(events_until, self.reconciler.events.written()).await.is_err() {
+            warn!("some events were not written in time");
+        }
     }
 
     async fn write_last_active(&self, key: &ObjectKey, at: DateTime<Utc>) {
@@ -309,5 +320,39 @@ mod tests {
         assert!(took < OBJECTS * EACH / 10, "{took:?}");
         let written = cluster.requests().iter().rev().take_while(|request| request.ends_with("/status")).count();
         assert!(written >= 200, "{written} were written");
+    }
+
+    const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/shop/events";
+
+    /// Stops an operator after it has scaled a target, and returns how long the stop took.
+    async fn scale_and_stop(cluster: &TestCluster) -> Duration {
+        let deployment = "/apis/apps/v1/namespaces/shop/deployments/web";
+        cluster.apply_known("web", 0, json!({}));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(cluster.operator().run(async { drop(stopped.await) }));
+        while cluster.object(deployment).unwrap()["spec"]["replicas"] == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let started = Instant::now();
+        stop.send(()).unwrap();
+        running.await.unwrap().unwrap();
+        started.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_are_written_before_the_operator_ends() {
+        let cluster = TestCluster::new();
+        cluster.slow_down("/events", EVENTS_WRITTEN_WITHIN / 2);
+        scale_and_stop(&cluster).await;
+        assert!(cluster.objects(EVENTS).iter().any(|event| event["reason"] == "KEDAScaleTargetActivated"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_reconciles_nor_the_stop_wait_for_events_that_cannot_be_written() {
+        let cluster = TestCluster::new();
+        cluster.slow_down("/events", Duration::from_secs(3600));
+        let took = scale_and_stop(&cluster).await;
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(cluster.objects(EVENTS).is_empty());
     }
 }

@@ -13,7 +13,7 @@ use kedge_core::milli::Milli;
 use kedge_core::policy::{Policy, left_to_hpa, polling_interval};
 use tokio::time::Instant;
 
-use crate::cluster_cache::{ClusterCache, scaling_active};
+use crate::cluster_cache::{CachedReplicas, ClusterCache, scaling_active};
 use crate::leadership::Leadership;
 use crate::scalable::Scalable;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
@@ -211,9 +211,11 @@ impl Readings {
 
     /// The replicas of a target: as cached, or as read now.
     pub async fn current_replicas(&self, target: &ScaleTarget) -> Option<i32> {
-        match self.cluster.replicas_of(target) {
-            Some(current) => Some(current),
-            None => self.targets.fetch_scale(target).await.ok().as_ref().map(desired_replicas),
+        match self.cluster.replicas(target) {
+            CachedReplicas::Known(current) => Some(current),
+            CachedReplicas::Stale | CachedReplicas::Missing => {
+                self.targets.fetch_scale(target).await.ok().as_ref().map(desired_replicas)
+            }
         }
     }
 

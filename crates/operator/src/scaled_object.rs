@@ -52,7 +52,7 @@ pub struct Reconciler {
     pub(crate) cluster: Arc<ClusterCache>,
     pub(crate) targets: Arc<ScaleTargets>,
     pub(crate) readings: Arc<Readings>,
-    pub(crate) events: EventPublisher,
+    pub(crate) events: Arc<EventPublisher>,
     pub(crate) watches: Arc<ClusterWatches>,
     pub(crate) telemetry: Arc<Telemetry>,
     /// The version that HPAs are labelled with.

@@ -42,13 +42,8 @@ static PREPARED: LazyLock<Plane> = LazyLock::new(|| {
 
 /// A Deployment as a target.
 pub(crate) fn deployment(namespace: &str, name: &str) -> ScaleTarget {
-    let text = |text: &str| text.to_owned();
-    let kind = TargetKind {
-        group: text("apps"),
-        version: text("v1"),
-        kind: text("Deployment"),
-        resource: text("deployments"),
-    };
+    let reference = serde_json::from_value(json!({ "name": name })).expect("a reference");
+    let kind = Arc::new(TargetKind::built_in(&reference).expect("a Deployment by default"));
     ScaleTarget { kind, key: NamespacedName::new(namespace, name) }
 }
 

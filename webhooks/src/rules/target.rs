@@ -14,9 +14,8 @@ pub static UNKNOWN_TARGET_KIND: Rule = Rule {
 
 pub fn check(spec: &ScaledObjectSpec, neighbours: &Neighbours) -> Vec<Violation> {
     let own = spec.scale_target_ref.api_version_and_kind();
-    let explain = |named: &(String, String)| {
-        let (api_version, kind) = named;
-        let remedy = match *named == own {
+    let explain = |(api_version, kind): &(String, String)| {
+        let remedy = match (api_version.as_str(), kind.as_str()) == own {
             true => "correct apiVersion and kind, or install what defines them".to_owned(),
             // KEDA: an HPA for a target of the same name is enough.
             false => {

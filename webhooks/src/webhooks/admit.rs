@@ -133,10 +133,10 @@ impl Webhooks {
         spec: &ScaledObjectSpec,
         hpa_kinds: impl Iterator<Item = &str>,
     ) -> Result<Vec<(String, String)>, Failure> {
-        let parse = |name: &str| {
+        fn parse(name: &str) -> (&str, &str) {
             let (version, kind) = name.rsplit_once('.').unwrap_or(("", name));
-            (version.trim_start_matches('/').to_owned(), kind.to_owned())
-        };
+            (version.trim_start_matches('/'), kind)
+        }
         let mut kinds = vec![spec.scale_target_ref.api_version_and_kind()];
         for kind in hpa_kinds.map(parse) {
             if !kinds.contains(&kind) {
@@ -146,9 +146,9 @@ impl Webhooks {
         let mut unserved = Vec::new();
         for (api_version, kind) in kinds {
             // KEDA: assumes that these two are served, whatever their version.
-            let is_assumed = matches!(kind.as_str(), "Deployment" | "StatefulSet");
-            if !is_assumed && self.lookups.serves(&api_version, &kind).await? == Served::No {
-                unserved.push((api_version, kind));
+            let is_assumed = matches!(kind, "Deployment" | "StatefulSet");
+            if !is_assumed && self.lookups.serves(api_version, kind).await? == Served::No {
+                unserved.push((api_version.to_owned(), kind.to_owned()));
             }
         }
         Ok(unserved)

@@ -29,9 +29,6 @@
 - apiGroups: [apps]
   resources: [deployments/scale, statefulsets/scale]
   verbs: [get, update]
-- apiGroups: [apps]
-  resources: [replicasets]
-  verbs: [list, watch]
 {{- if .Values.rbac.enabledCustomScaledRefKinds }}
 {{- range .Values.rbac.scaledRefKinds }}
 - apiGroups: [{{ .apiGroup | quote }}]

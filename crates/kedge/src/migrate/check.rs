@@ -88,7 +88,10 @@ async fn fetch_resources(
     let mut resources = BTreeMap::new();
     for target in targets {
         match discovery.resolve_kind(&target).await {
-            Ok(kind) => drop(resources.insert(target.api_version_and_kind(), kind.resource)),
+            Ok(served) => {
+                let (version, kind) = target.api_version_and_kind();
+                resources.insert((version.to_owned(), kind.to_owned()), served.resource.clone());
+            }
             Err(TargetError::UnknownKind { .. }) => {}
             Err(error) => return Err(error.into()),
         }

@@ -75,13 +75,14 @@ pub(super) fn targets(objects: &[Value]) -> impl Iterator<Item = ScaleTargetRef>
 
 /// Target kinds for which the chart has no RBAC rules by default.
 fn custom_target(object: &Value, snapshot: &Snapshot) -> Option<Issue> {
-    let (version, kind) = decode::<ScaledObject>(object)?.spec.scale_target_ref.api_version_and_kind();
+    let target = decode::<ScaledObject>(object)?.spec.scale_target_ref;
+    let (version, kind) = target.api_version_and_kind();
     let group = version.split_once('/').map_or("", |(group, _)| group);
     if group == "apps" && (kind == "Deployment" || kind == "StatefulSet") {
         return None;
     }
     let guess = || format!("{}s", kind.to_lowercase());
-    let plural = snapshot.resources.get(&(version.clone(), kind.clone())).cloned().unwrap_or_else(guess);
+    let plural = snapshot.resources.get(&(version.to_owned(), kind.to_owned())).cloned().unwrap_or_else(guess);
     let remedy = format!("add {{apiGroup: {group:?}, kind: {plural}}} to rbac.scaledRefKinds when you install Kedge");
     let problem = format!("scales a {kind} of {version}, for which the chart of Kedge has no RBAC rule");
     Some(Subject { verdict: Verdict::ToDo, object }.issue("spec.scaleTargetRef", problem, remedy))

@@ -102,7 +102,7 @@ impl Reader<'_> {
     fn pod(&mut self, what: &str) -> Option<PodSpec> {
         let (_, kind) = self.object.spec.scale_target_ref.api_version_and_kind();
         let target = (self.object_name.0.clone(), self.object.spec.scale_target_ref.name.clone());
-        let pod = self.input.pod(&kind, &target).cloned();
+        let pod = self.input.pod(kind, &target).cloned();
         if pod.is_none() {
             let (namespace, name) = &target;
             self.rules.unknown.insert(format!("{what}: {kind} {namespace}/{name} is not in the files; add it"));

@@ -48,9 +48,6 @@ fn watched(rules: &mut RbacRules, input: &Input, object_name: &NamespacedName) {
     for resource in ["scaledobjects", "scaledjobs", "triggerauthentications"] {
         all("keda.sh", resource, WATCH, ALWAYS);
     }
-    for resource in ["deployments", "statefulsets", "replicasets"] {
-        all("apps", resource, WATCH, ALWAYS);
-    }
     for (_, name) in input.jobs.iter().filter(|(namespace, _)| *namespace == object_name.0) {
         all("keda.sh", "scaledjobs/status", PATCH, &format!("ScaledJob {name}, whose status says that it is not run"));
     }
@@ -62,7 +59,7 @@ fn target(rules: &mut RbacRules, input: &Input, object_name: &NamespacedName, ob
     let reference = &object.spec.scale_target_ref;
     let (version, kind) = reference.api_version_and_kind();
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    let plural = match input.plural(&kind) {
+    let plural = match input.plural(kind) {
         Plural::Known(plural) => plural,
         Plural::Guessed(plural) => {
             rules.unknown.insert(format!(
@@ -82,9 +79,7 @@ fn target(rules: &mut RbacRules, input: &Input, object_name: &NamespacedName, ob
     );
     // Read when its scale is missing, to report why, and for the variables of containers.
     rules.allow_named(&scope, Access { group, resource: &plural, verbs: &["get"] }, &reference.name, reason.as_str());
-    if group != "apps" {
-        rules.allow_all(&scope, Access { group, resource: &plural, verbs: WATCH }, reason);
-    }
+    rules.allow_all(&scope, Access { group, resource: &plural, verbs: WATCH }, reason);
 }
 
 /// The reads of the cluster for triggers and fallbacks.

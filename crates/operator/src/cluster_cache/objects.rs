@@ -24,11 +24,13 @@ impl CachedObject for ScaledObject {
 pub(super) struct Objects<T> {
     by_key: BTreeMap<ObjectKey, Arc<T>>,
     by_target: BTreeMap<NamespacedName, BTreeSet<ObjectKey>>,
+    /// The targets whose last object was removed. Another may have been cached since.
+    vacated: Vec<NamespacedName>,
 }
 
 impl<T> Default for Objects<T> {
     fn default() -> Self {
-        Self { by_key: BTreeMap::new(), by_target: BTreeMap::new() }
+        Self { by_key: BTreeMap::new(), by_target: BTreeMap::new(), vacated: Vec::new() }
     }
 }
 
@@ -54,6 +56,18 @@ impl<T> Objects<T> {
         self.by_target.get(target).into_iter().flatten()
     }
 
+    /// Whether the target of any object has this name.
+    pub(super) fn has_target(&self, target: &NamespacedName) -> bool {
+        self.by_target.contains_key(target)
+    }
+
+    /// The targets that no object has any more.
+    pub(super) fn take_vacated(&mut self) -> Vec<NamespacedName> {
+        let mut vacated = std::mem::take(&mut self.vacated);
+        vacated.retain(|target| !self.has_target(target));
+        vacated
+    }
+
     /// The objects whose target has this name, of whatever kind.
     pub(super) fn with_target(&self, target: &NamespacedName) -> impl Iterator<Item = &Arc<T>> {
         self.keys_with_target(target).filter_map(|key| self.by_key.get(key))
@@ -71,6 +85,7 @@ where
             keys.remove(key);
             if keys.is_empty() {
                 self.by_target.remove(&target);
+                self.vacated.push(target);
             }
         }
         Some(old)

@@ -39,7 +39,7 @@ const AGAIN: Duration = Duration::from_secs(15);
 pub struct Usage {
     pub telemetry: Arc<Telemetry>,
     pub client: Client,
-    pub events: EventPublisher,
+    pub events: Arc<EventPublisher>,
     pub cluster: Arc<ClusterCache>,
     pub scopes: Vec<Scope>,
     /// Which authentication objects are maintained, as a label selector.
@@ -110,13 +110,13 @@ impl Usage {
         loop {
             tokio::select! {
                 biased;
-                Some(event) = events.recv() => self.apply_event(&mut known, event).await,
+                Some(event) = events.recv() => self.apply_event(&mut known, event),
                 _ = changes.changed() => {}
                 () = tokio::time::sleep(AGAIN), if failed => {}
             }
             tokio::time::sleep(GATHER).await;
             while let Ok(event) = events.try_recv() {
-                self.apply_event(&mut known, event).await;
+                self.apply_event(&mut known, event);
             }
             changes.mark_unchanged();
             self.telemetry.set_authentications(counts(known.keys()));
@@ -145,7 +145,7 @@ impl Usage {
     }
 
     /// Applies a watch event, and publishes changes.
-    async fn apply_event(
+    fn apply_event(
         &self,
         known: &mut BTreeMap<Reference, ObservedAuthentication>,
         (kind, scope, event): AuthenticationEvent,
@@ -166,16 +166,16 @@ impl Usage {
                 known
                     .retain(|reference, _| reference.kind != kind || !inside(reference) || all.contains_key(reference));
                 for (reference, authentication) in all {
-                    self.take(known, reference, authentication).await;
+                    self.take(known, reference, authentication);
                 }
             }
-            ListWatchEvent::Applied(authentication) => self.take(known, named(&authentication), authentication).await,
+            ListWatchEvent::Applied(authentication) => self.take(known, named(&authentication), authentication),
             ListWatchEvent::Deleted(authentication) => drop(known.remove(&named(&authentication))),
         }
     }
 
     /// Records an object as it is now, and publishes a change of its spec.
-    async fn take(
+    fn take(
         &self,
         known: &mut BTreeMap<Reference, ObservedAuthentication>,
         reference: Reference,
@@ -188,7 +188,7 @@ impl Usage {
                 _ => events::CLUSTER_TRIGGER_AUTHENTICATION_UPDATED,
             };
             let note = format!("{} {} is updated", reference.kind, reference.name);
-            self.publish(&reference, &authentication, reason, &note).await;
+            self.publish(&reference, &authentication, reason, &note);
         }
     }
 
@@ -231,13 +231,13 @@ impl Usage {
             if is_marked {
                 let note = format!("{} was deleted", reference.kind);
                 self.mark(reference, authentication, |finalizers| finalizers.retain(|one| one != FINALIZER)).await?;
-                self.publish(reference, authentication, deleted, &note).await;
+                self.publish(reference, authentication, deleted, &note);
             }
             return Ok(());
         }
         if !is_marked {
             self.mark(reference, authentication, |finalizers| finalizers.push(FINALIZER.to_owned())).await?;
-            self.publish(reference, authentication, added, &format!("New {} configured", reference.kind)).await;
+            self.publish(reference, authentication, added, &format!("New {} configured", reference.kind));
         }
         let before = authentication.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
         let mut users = users.to_vec();
@@ -283,7 +283,7 @@ impl Usage {
         Ok(())
     }
 
-    async fn publish(&self, reference: &Reference, authentication: &ObservedAuthentication, reason: &str, note: &str) {
+    fn publish(&self, reference: &Reference, authentication: &ObservedAuthentication, reason: &str, note: &str) {
         let object = ObjectReference {
             api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
             kind: Some(reference.kind.to_string()),
@@ -293,7 +293,7 @@ impl Usage {
             resource_version: authentication.metadata.resource_version.clone(),
             ..ObjectReference::default()
         };
-        self.events.publish_for(object, EventType::Normal, reason, note).await;
+        self.events.publish_for(object, EventType::Normal, reason, note);
     }
 }
 

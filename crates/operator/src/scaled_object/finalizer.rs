@@ -59,7 +59,7 @@ impl Reconciler {
             return Ok(());
         }
         if self.readings.get(key).is_some_and(|scalers| scalers.is_any_built()) {
-            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch");
         }
         let (uid, failures) = (std::mem::take(&mut state.uid), state.failures);
         self.forget(key, state);
@@ -68,9 +68,7 @@ impl Reconciler {
         // First, so that the HPA does not scale the target again after its replicas were restored.
         self.delete_own_hpas(object, None).await?;
         self.restore_replicas(object, failures).await?;
-        self.events
-            .publish(object, EventType::Warning, events::SCALED_OBJECT_DELETED, "ScaledObject was deleted")
-            .await;
+        self.events.publish(object, EventType::Warning, events::SCALED_OBJECT_DELETED, "ScaledObject was deleted");
         let left: Vec<&String> = finalizers.iter().filter(|one| *one != FINALIZER).collect();
         let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version, "finalizers": left } });
         match self.patch_object(object, &patch).await {
@@ -100,7 +98,7 @@ impl Reconciler {
                 warn!(name = object.metadata.name, error = %error, "replicas not restored");
                 let note = format!("The target keeps its replicas, {original} are not restored: {error}");
                 let reason = events::SCALE_TARGET_DEACTIVATION_FAILED;
-                self.events.publish(object, EventType::Warning, reason, &note).await;
+                self.events.publish(object, EventType::Warning, reason, &note);
                 Ok(())
             }
             done => done,

@@ -25,7 +25,7 @@ impl Reconciler {
         let scalers = self.readings.remove(key);
         scalers.iter().for_each(|scalers| scalers.drop_series());
         if scalers.is_some_and(|scalers| scalers.is_any_built()) {
-            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch").await;
+            self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch");
         }
         self.delete_own_hpas(object, None).await?;
         let (pause, problem) = match self.apply_pause(object, &policy.overrides.pause).await {

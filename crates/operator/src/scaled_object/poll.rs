@@ -65,7 +65,7 @@ impl Reconciler {
             None => contributions(scalers, &readings, current),
             Some(composite) => self.composite_contributions(scalers, composite, &readings, target, current).await,
         };
-        self.publish_failures(object, state, scalers, &readings, polled.formula_error.take()).await;
+        self.publish_failures(object, state, scalers, &readings, polled.formula_error.take());
         self.conclude(subject, &polled, current, read_at, state).await
     }
 
@@ -153,7 +153,7 @@ impl Reconciler {
 
     /// The replicas of the target: as its watch reports them, or read now if the watch only reported a change.
     pub(super) async fn cached_replicas(&self, target: &ScaleTarget) -> Result<Option<i32>, ReconcileError> {
-        match self.cluster.track(target) {
+        match self.cluster.replicas(target) {
             CachedReplicas::Known(replicas) => Ok(Some(replicas)),
             CachedReplicas::Missing => Ok(None),
             CachedReplicas::Stale => match self.targets.fetch_scale(target).await {
@@ -169,7 +169,7 @@ impl Reconciler {
     }
 
     /// Publishes each metric that begins to fail, once.
-    async fn publish_failures(
+    fn publish_failures(
         &self,
         object: &ScaledObject,
         state: &mut ReconcileState,
@@ -194,7 +194,7 @@ impl Reconciler {
                 None => drop(state.failing_metrics.remove(name)),
                 Some(error) => {
                     if state.failing_metrics.insert(name.to_owned()) {
-                        self.events.publish(object, EventType::Warning, reason, &format!("{name}: {error}")).await;
+                        self.events.publish(object, EventType::Warning, reason, &format!("{name}: {error}"));
                     }
                 }
             }

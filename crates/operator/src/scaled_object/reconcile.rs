@@ -128,9 +128,6 @@ impl Reconciler {
     /// Drops everything that is kept of an object.
     pub(crate) fn forget(&self, key: &ObjectKey, state: &mut ReconcileState) {
         self.readings.forget(key);
-        if let Some(target) = state.target.take() {
-            self.cluster.untrack(&target);
-        }
         *state = ReconcileState::default();
     }
 
@@ -182,7 +179,7 @@ impl Reconciler {
         if let Some(invalid) = check_spec(&object.spec) {
             // KEDA: the status names the target all the same, and the triggers if only the formula is invalid.
             let problem = Some(invalid.message);
-            return match self.find_target(object, state).await {
+            return match self.find_target(object).await {
                 Ok(TargetStep::Found(target)) => {
                     let lists_triggers = invalid.step == ValidationStep::Modifiers;
                     blocked(Blocked { problem, target: Some(target), lists_triggers }, Ok(()))
@@ -198,7 +195,7 @@ impl Reconciler {
             ));
             return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
         }
-        let target = match self.find_target(object, state).await {
+        let target = match self.find_target(object).await {
             Ok(TargetStep::Found(target)) => target,
             Ok(TargetStep::Unusable(problem)) => {
                 return blocked(Blocked { problem: Some(problem), ..Blocked::default() }, Ok(()));

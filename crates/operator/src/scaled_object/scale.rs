@@ -69,7 +69,7 @@ impl Reconciler {
         }
         let step = ScaleStep { target, from: live, to: wanted, because, active };
         if let Some((event_type, reason, note)) = step.event(written.is_ok()) {
-            self.events.publish(object, event_type, reason, &note).await;
+            self.events.publish(object, event_type, reason, &note);
         }
         written?;
         info!(namespace = target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");

@@ -26,7 +26,7 @@ impl Reconciler {
             let key = &scalers.key;
             debug!(namespace = key.namespace, name = key.name, generation = scalers.generation, "scalers built");
         }
-        let scalers = self.publish_built(object, ensured, state).await;
+        let scalers = self.publish_built(object, ensured, state);
         // They may have been built on demand, since this reconcile began.
         state.has_built_scalers = true;
         Ok(scalers)
@@ -41,16 +41,11 @@ impl Reconciler {
         slot: &mut Slot,
     ) -> Result<Arc<ObjectScalers>, ReconcileError> {
         let ensured = self.wait_for_sources(object, slot, self.readings.rebuild_changed(object, scalers)).await?;
-        Ok(self.publish_built(object, ensured, state).await)
+        Ok(self.publish_built(object, ensured, state))
     }
 
     /// Publishes what is new about scalers that were built.
-    async fn publish_built(
-        &self,
-        object: &ScaledObject,
-        ensured: Ensured,
-        state: &mut ReconcileState,
-    ) -> Arc<ObjectScalers> {
+    fn publish_built(&self, object: &ScaledObject, ensured: Ensured, state: &mut ReconcileState) -> Arc<ObjectScalers> {
         let (scalers, replaced) = match ensured {
             Ensured::Cached(scalers) => return scalers,
             Ensured::Built { scalers, replaced } => (scalers, replaced),
@@ -60,15 +55,15 @@ impl Reconciler {
         let is_news = std::mem::replace(&mut state.has_built_scalers, true) || !is_known;
         for trigger in &scalers.triggers {
             let before = replaced.as_ref().and_then(|old| old.trigger(trigger.index, &trigger.trigger_type));
-            self.publish_trigger(object, trigger, before, is_news).await;
+            self.publish_trigger(object, trigger, before, is_news);
         }
         if is_news && scalers.is_any_built() && !replaced.is_some_and(|old| old.is_any_built()) {
-            self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch").await;
+            self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch");
         }
         scalers
     }
 
-    async fn publish_trigger(
+    fn publish_trigger(
         &self,
         object: &ScaledObject,
         trigger: &Arc<CachedTrigger>,
@@ -79,34 +74,34 @@ impl Reconciler {
             (_, Some(old)) if Arc::ptr_eq(old, trigger) => {}
             (Ok(_), _) if is_news => {
                 let note = format!("Scaler {} is built", trigger.trigger_type);
-                self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, &note).await;
-                self.report_unexpected_parameters(object, trigger.index).await;
-                self.report_absent_credentials(object, trigger).await;
+                self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, &note);
+                self.report_unexpected_parameters(object, trigger.index);
+                self.report_absent_credentials(object, trigger);
             }
             (Ok(_), _) => {}
             (Err(error), Some(old)) if old.scaler.as_ref().err() == Some(error) => {}
             (Err(error), _) if !is_news && is_in_ready_condition(object, &error.to_string()) => {}
             (Err(error), _) => {
-                self.events.publish(object, EventType::Warning, events::SCALER_FAILED, &error.to_string()).await;
+                self.events.publish(object, EventType::Warning, events::SCALER_FAILED, &error.to_string());
             }
         }
     }
 
     /// Publishes an event for each credential that does not exist, and that the trigger did not need to be built.
-    async fn report_absent_credentials(&self, object: &ScaledObject, trigger: &CachedTrigger) {
+    fn report_absent_credentials(&self, object: &ScaledObject, trigger: &CachedTrigger) {
         for absent in &trigger.credentials.absent {
             let note = format!("trigger {} ({}) was built without it: {absent}", trigger.index, trigger.trigger_type);
             warn!(note, "a credential does not exist");
-            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note).await;
+            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note);
         }
     }
 
     /// Publishes an event for each parameter that the trigger's type does not know, where this is configured.
-    async fn report_unexpected_parameters(&self, object: &ScaledObject, index: usize) {
+    fn report_unexpected_parameters(&self, object: &ScaledObject, index: usize) {
         let Some(trigger) = object.spec.triggers.get(index) else { return };
         for note in self.readings.builder.registry.report_unexpected_parameters(trigger) {
             warn!(note, "a trigger has an unexpected parameter");
-            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note).await;
+            self.events.publish(object, EventType::Warning, events::SCALER_INFO, &note);
         }
     }
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
-use kedge_cluster::{ScaleTarget, TargetKind, instant_after, phase};
+use kedge_cluster::{TargetKind, instant_after, phase};
 use kedge_core::activity::ActivityHistory;
 use kedge_core::hpa::compare::RenderedKeys;
 use kedge_core::policy::{Overrides, polling_interval};
@@ -37,7 +37,6 @@ pub struct ReconcileState {
     pub(super) rendered_keys: RenderedKeys,
     /// The HPA that was last ensured: nothing is rendered or compared while it, and what it derives from, is the same.
     pub(super) ensured_hpa: Option<EnsuredHpa>,
-    pub(super) target: Option<ScaleTarget>,
     /// The metrics that failed at the last poll, so that each failure is published once.
     pub(super) failing_metrics: BTreeSet<String>,
     /// Why the object cannot be read, once this was reported.
@@ -50,7 +49,7 @@ pub struct ReconcileState {
 #[derive(Debug)]
 pub(super) struct EnsuredHpa {
     pub(super) object: Arc<ScaledObject>,
-    pub(super) target: TargetKind,
+    pub(super) target: Arc<TargetKind>,
     pub(super) scalers: Arc<ObjectScalers>,
     pub(super) hpa: Arc<HorizontalPodAutoscaler>,
 }

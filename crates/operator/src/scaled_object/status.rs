@@ -107,7 +107,7 @@ impl Reconciler {
         let (before, after) =
             (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
         for (event_type, reason, note) in condition_events(before, after) {
-            self.events.publish(object, event_type, reason, &note).await;
+            self.events.publish(object, event_type, reason, &note);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use kedge_cluster::{ScaleTarget, TargetError};
 use kedge_core::status::TargetFacts;
 use kedge_core::validate::ValidationStep;
 
-use super::{ReconcileError, ReconcileState, Reconciler};
+use super::{ReconcileError, Reconciler};
 use crate::cluster_cache::CachedReplicas;
 
 /// The result of looking up the target.
@@ -36,12 +36,8 @@ impl FoundTarget {
 }
 
 impl Reconciler {
-    /// Resolves and tracks the target. Its scale is read where the cache does not know it, and before the first status.
-    pub(super) async fn find_target(
-        &self,
-        object: &ScaledObject,
-        state: &mut ReconcileState,
-    ) -> Result<TargetStep, ReconcileError> {
+    /// Resolves the target. Its scale is read where the cache does not know it, and before the first status.
+    pub(super) async fn find_target(&self, object: &ScaledObject) -> Result<TargetStep, ReconcileError> {
         let unusable =
             |error: &TargetError| TargetStep::Unusable(format!("{}: {error}", ValidationStep::Target.message()));
         let target = match self.resolve_target(object).await {
@@ -51,13 +47,9 @@ impl Reconciler {
             }
             Err(error) => return Err(error.into()),
         };
-        if let Some(old) = state.target.replace(target.clone()).filter(|old| *old != target) {
-            self.cluster.untrack(&old);
-        }
         self.watches.ensure(&target.kind);
         let is_first = object.status.as_ref().and_then(|status| status.original_replica_count).is_none();
-        let cached = self.cluster.track(&target);
-        if !is_first && matches!(cached, CachedReplicas::Known(_)) {
+        if !is_first && matches!(self.cluster.replicas(&target), CachedReplicas::Known(_)) {
             return Ok(TargetStep::Found(FoundTarget { target, live_replicas: None }));
         }
         match self.targets.fetch_scale(&target).await {

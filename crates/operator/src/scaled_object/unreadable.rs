@@ -51,7 +51,7 @@ impl Reconciler {
         let patch = json!({ "status": { "conditions": unreadable_conditions(&message) } });
         let api = self.unreadable_objects(key);
         let written = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
-        self.publish_unreadable(object, reasons::SCALED_OBJECT_CHECK_FAILED, &message).await;
+        self.publish_unreadable(object, reasons::SCALED_OBJECT_CHECK_FAILED, &message);
         written.map(drop).map_err(ReconcileError::api("cannot write the status"))
     }
 
@@ -63,7 +63,7 @@ impl Reconciler {
             return Ok(());
         }
         let note = "ScaledObject was deleted; it could not be read, so its target keeps its replicas";
-        self.publish_unreadable(object, events::SCALED_OBJECT_DELETED, note).await;
+        self.publish_unreadable(object, events::SCALED_OBJECT_DELETED, note);
         let patch = json!({ "metadata": { "resourceVersion": object.metadata.resource_version, "finalizers": left } });
         match self.unreadable_objects(key).patch(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Err(error) if is_not_found(&error) || is_conflict(&error) => Ok(()),
@@ -71,7 +71,7 @@ impl Reconciler {
         }
     }
 
-    async fn publish_unreadable(&self, object: &Unreadable, reason: &str, note: &str) {
+    fn publish_unreadable(&self, object: &Unreadable, reason: &str, note: &str) {
         let reference = ObjectReference {
             api_version: Some(ScaledObject::api_version(&()).into_owned()),
             kind: Some(ScaledObject::kind(&()).into_owned()),
@@ -80,7 +80,7 @@ impl Reconciler {
             uid: object.metadata.uid.clone(),
             ..ObjectReference::default()
         };
-        self.events.publish_for(reference, EventType::Warning, reason, note).await;
+        self.events.publish_for(reference, EventType::Warning, reason, note);
     }
 
     fn unreadable_objects(&self, key: &ObjectKey) -> Api<DynamicObject> {

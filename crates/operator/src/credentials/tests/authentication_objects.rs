@@ -22,10 +22,11 @@ impl Rig {
     fn start(coverage: WatchCoverage) -> Self {
         let cluster = TestCluster::new();
         let cache = Arc::new(ClusterCache::new(Arc::new(WorkQueue::new())));
+        let events = Arc::new(EventPublisher::new(cluster.client(), Clock::System, "test".to_owned()));
         let usage = Arc::new(Usage {
             telemetry: Arc::new(Telemetry::new("0")),
             client: cluster.client(),
-            events: EventPublisher::new(cluster.client(), Clock::System, "test".to_owned()),
+            events: events.clone(),
             cluster: cache.clone(),
             scopes: vec![Scope::Cluster],
             selector: None,
@@ -33,6 +34,7 @@ impl Rig {
         });
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(usage.run());
+        tasks.spawn(async move { match events.write_published().await {} });
         Self { cluster, cache, _tasks: tasks }
     }
 

@@ -223,8 +223,8 @@ async fn a_target_without_containers_has_no_variables_and_no_roles() {
     let object = object(json!({ "queryFromEnv": "QUERY" }), json!({ "name": "prom" }));
     let mut target = target();
     let text = |text: &str| text.to_owned();
-    target.kind =
-        TargetKind { group: text(""), version: text("v1"), kind: text("ConfigMap"), resource: text("configmaps") };
+    let (group, version) = (text(""), text("v1"));
+    target.kind = Arc::new(TargetKind { group, version, kind: text("ConfigMap"), resource: text("configmaps") });
     target.key = NamespacedName::new("shop", "settings");
     assert_eq!(resolve_for(&target, &cluster, settings(), &object).await.unwrap().len(), 0);
 }
