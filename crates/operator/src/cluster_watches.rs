@@ -111,12 +111,12 @@ impl ClusterWatches {
             let first = first.clone();
             move |event: ListWatchEvent<T>| {
                 apply(event);
-                first.is_done();
+                first.record();
             }
         };
         let on_failure = move |error: &kube::Error| {
             if on_failure(error) {
-                first.is_done();
+                first.record();
             }
         };
         let watch = list_watch_reporting(self.client.clone(), query, on_event, on_failure);
@@ -131,7 +131,8 @@ struct FirstList {
 }
 
 impl FirstList {
-    fn is_done(&self) {
+    /// Records that it is done, or cannot be done.
+    fn record(&self) {
         if !self.is_done.swap(true, Ordering::Relaxed) {
             self.unlisted.send_modify(|count| *count -= 1);
         }
