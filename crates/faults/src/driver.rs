@@ -1,6 +1,7 @@
 //! The driver of a scenario: takes its steps in time, and writes the target concurrently where a fault requires that.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -31,10 +32,26 @@ impl ScenarioDriver {
     pub async fn run(&self) {
         for (number, step) in self.steps.iter().enumerate() {
             tokio::time::sleep_until(self.started_at + step.at).await;
+            while self.is_being_deleted(&step.action) {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
             if self.claim(|next| next == number).is_some() {
                 self.perform(&step.action).await;
             }
         }
+    }
+
+    /// Whether an action applies an object of which an older one still has a finalizer: `kubectl delete` waits until it is gone.
+    fn is_being_deleted(&self, action: &Action) -> bool {
+        let Action::Apply(object) = action else { return false };
+        self.stored(object).is_some_and(|stored| !stored["metadata"]["deletionTimestamp"].is_null())
+    }
+
+    /// The object of the same kind and name that the API server has.
+    fn stored(&self, object: &Value) -> Option<Arc<Value>> {
+        let resource = resource(object["kind"].as_str().expect("a kind"));
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        self.plane.object(&resource, Some(NAMESPACE), name)
     }
 
     /// Claims the next step, if it is the expected one.
@@ -79,7 +96,7 @@ impl ScenarioDriver {
     async fn apply(&self, object: &Value) {
         let resource = resource(object["kind"].as_str().expect("a kind"));
         let name = object["metadata"]["name"].as_str().expect("a name");
-        match self.plane.object(&resource, Some(NAMESPACE), name) {
+        match self.stored(object) {
             None => self.call("user", Verb::Create, resource, None, Some(object.clone())).await,
             Some(_) => self.patch(&resource, name, object.clone()).await,
         }
@@ -105,7 +122,7 @@ impl ScenarioDriver {
 impl Interference for ScenarioDriver {
     fn take_next_step(&self) -> BoxFuture<'_, ()> {
         async {
-            if let Some(step) = self.claim(|_| true) {
+            if let Some(step) = self.claim(|next| !self.is_being_deleted(&self.steps[next].action)) {
                 self.perform(&self.steps[step].action).await;
             }
         }

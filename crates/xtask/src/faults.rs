@@ -12,7 +12,7 @@ const PROGRAM: &str = "kedge-faults";
 pub(crate) const RUNS: u64 = 20_000;
 
 /// For how many minutes CI plays runs on a machine that is too slow for all of them.
-pub(crate) const MINUTES_MAX: u32 = 35;
+pub(crate) const MINUTES_MAX: u32 = 30;
 
 /// The profile that is built sooner than it costs time to run.
 const QUICKLY_BUILT: &str = "faults";
