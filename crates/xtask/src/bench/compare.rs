@@ -8,6 +8,7 @@
 //! | `reads` | reads of metrics, one at a time and many at once |
 //! | `measure` | what is measured, by name and unit |
 //! | `results` | all rounds as a file: a run that was interrupted continues |
+//! | `wait` | waits that end when an operator leaves objects behind |
 //! | `report` | medians, spreads and ratios as tables |
 
 mod contender;
@@ -17,6 +18,7 @@ mod reads;
 mod report;
 mod results;
 mod round;
+mod wait;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,28 +1,28 @@
 //! The ScaledObjects and their targets. A target whose source has load needs one replica; no pod ever runs.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, Request};
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
-use kedge_test_cluster::wait::wait_for;
-use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::wait::{Waited, until_none_missing};
 use crate::bench::objects::deployment;
 use crate::bench::writer::Writer;
 
-/// How long anything may take that concerns all objects.
-const LIMIT: Duration = Duration::from_secs(900);
+const HPAS: &str = "/apis/autoscaling/v2/horizontalpodautoscalers";
+const SCALED_OBJECTS: &str = "/apis/keda.sh/v1alpha1/scaledobjects";
+
+/// How often objects are counted, and how often all are listed: the operator shares the machine with this.
+const COUNT_EVERY: Duration = Duration::from_millis(100);
+const LIST_EVERY: Duration = Duration::from_millis(500);
 
 const POLLING_INTERVAL: u32 = 10;
 
 /// Half of the threshold: one replica.
 const LOAD: f64 = 5.0;
-
-const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 pub(super) struct Fleet<'a> {
     writer: Writer,
@@ -33,8 +33,15 @@ pub(super) struct Fleet<'a> {
 
 #[derive(Deserialize)]
 struct Listed {
+    metadata: ListMetadata,
     /// Null where there are none.
     items: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMetadata {
+    remaining_item_count: Option<usize>,
 }
 
 impl<'a> Fleet<'a> {
@@ -107,40 +114,38 @@ impl<'a> Fleet<'a> {
         Ok(())
     }
 
-    /// Waits until there are so many HPAs.
-    pub(super) async fn until_hpas(&self, expected: usize) -> anyhow::Result<()> {
-        self.until_count("/apis/autoscaling/v2/horizontalpodautoscalers", expected).await
+    /// Waits until every ScaledObject has its HPA.
+    pub(super) async fn until_hpas(&self) -> anyhow::Result<Waited> {
+        let count = async || Ok(self.objects.saturating_sub(self.count(HPAS).await?));
+        until_none_missing("every ScaledObject has its HPA", COUNT_EVERY, count).await
     }
 
-    pub(super) async fn until_no_scaled_objects(&self) -> anyhow::Result<()> {
-        self.until_count("/apis/keda.sh/v1alpha1/scaledobjects", 0).await
+    pub(super) async fn until_no_hpas(&self) -> anyhow::Result<Waited> {
+        until_none_missing("every HPA is gone", COUNT_EVERY, async || self.count(HPAS).await).await
     }
 
-    async fn until_count(&self, path: &str, expected: usize) -> anyhow::Result<()> {
-        wait_for(&format!("{expected} objects at {path}"), LIMIT, async || {
-            let found = self.list(path, METADATA_ONLY).await.map_err(|error| error.to_string())?.len();
-            if found == expected { Ok(()) } else { Err(found.to_string()) }
-        })
-        .await
+    pub(super) async fn until_no_scaled_objects(&self) -> anyhow::Result<Waited> {
+        until_none_missing("every ScaledObject is gone", COUNT_EVERY, async || self.count(SCALED_OBJECTS).await).await
     }
 
     /// Waits until all targets have this number of replicas.
-    pub(super) async fn until_replicas(&self, expected: u64) -> anyhow::Result<()> {
-        wait_for(&format!("all targets have {expected} replicas"), LIMIT, async || {
-            let deployments = self.list("/apis/apps/v1/deployments", "application/json").await;
-            let mut counts = BTreeMap::<u64, usize>::new();
-            for deployment in deployments.map_err(|error| error.to_string())? {
-                *counts.entry(deployment["spec"]["replicas"].as_u64().unwrap_or_default()).or_default() += 1;
-            }
-            if counts.get(&expected) == Some(&self.objects) { Ok(()) } else { Err(format!("{counts:?}")) }
-        })
-        .await
+    pub(super) async fn until_replicas(&self, expected: u64) -> anyhow::Result<Waited> {
+        let others = async || {
+            let deployments = self.list("/apis/apps/v1/deployments").await?.items.unwrap_or_default();
+            let has_others = |one: &&Value| one["spec"]["replicas"].as_u64() != Some(expected);
+            Ok(deployments.iter().filter(has_others).count())
+        };
+        until_none_missing(&format!("every target has {expected} replicas"), LIST_EVERY, others).await
     }
 
-    async fn list(&self, path: &str, accept: &str) -> anyhow::Result<Vec<Value>> {
-        let client: &Client = self.writer.client();
-        let listed: Listed = client.request(Request::get(path).header("accept", accept).body(Vec::new())?).await?;
-        Ok(listed.items.unwrap_or_default())
+    /// How many objects there are. Only one of them is read.
+    async fn count(&self, path: &str) -> anyhow::Result<usize> {
+        let listed = self.list(&format!("{path}?limit=1")).await?;
+        Ok(listed.items.unwrap_or_default().len() + listed.metadata.remaining_item_count.unwrap_or(0))
+    }
+
+    async fn list(&self, path: &str) -> anyhow::Result<Listed> {
+        Ok(self.writer.client().request(Request::get(path).body(Vec::new())?).await?)
     }
 }
 

@@ -21,10 +21,11 @@ pub(super) enum Measure {
     Activation,
     Restart,
     Deletion,
+    LeftBehind,
 }
 
 impl Measure {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::IdleMemory,
         Self::Memory,
         Self::PeakMemory,
@@ -41,6 +42,7 @@ impl Measure {
         Self::Activation,
         Self::Restart,
         Self::Deletion,
+        Self::LeftBehind,
     ];
 
     /// What it is, and its unit.
@@ -62,6 +64,9 @@ impl Measure {
             Self::Activation => ("from load for all objects to one replica of each", "s"),
             Self::Restart => ("from a restart to all metrics served", "s"),
             Self::Deletion => ("deletion of all ScaledObjects", "s"),
+            Self::LeftBehind => {
+                ("objects without an HPA, a metric or replicas after three minutes without progress", "objects")
+            }
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
 use kedge_test_cluster::Cluster;
-use kedge_test_cluster::wait::wait_for;
 use kube::Client;
 
 use super::fleet::Fleet;
+use super::wait::{Waited, until_none_missing};
 use crate::bench::times::Times;
 
 /// The account of the HPA controller: the API server lets administrators pass without asking.
@@ -18,8 +18,8 @@ const HPA_CONTROLLER: &str = "system:serviceaccount:kube-system:horizontal-pod-a
 /// How many reads at once count as many.
 pub(super) const MANY: usize = 16;
 
-/// How long all metrics may take to be served.
-const LIMIT: Duration = Duration::from_secs(900);
+/// The pause before metrics that were not served are read again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads through the API server, as the HPA controller.
 pub(super) async fn through_api_server(cluster: &Cluster) -> anyhow::Result<Client> {
@@ -36,38 +36,51 @@ pub(super) async fn straight(cluster: &Cluster, port: u16) -> anyhow::Result<Cli
     Ok(Client::try_from(config)?)
 }
 
-async fn read(client: &Client, path: String) -> anyhow::Result<()> {
+async fn read(client: &Client, path: &str) -> anyhow::Result<()> {
     let request = Request::get(path).body(Vec::new())?;
     client.request_text(request).await.map(drop).context("a metric cannot be read")
 }
 
-/// Reads metrics one at a time.
-pub(super) async fn one_at_a_time(client: &Client, fleet: &Fleet<'_>, reads: usize) -> anyhow::Result<Times> {
-    let mut times = Vec::with_capacity(reads);
-    for number in 0..reads {
-        let started = Instant::now();
-        read(client, fleet.metric_path(number % fleet.len())).await?;
-        times.push(started.elapsed());
-    }
-    Ok(Times::new(times))
+/// The metrics that are served, and those that are not.
+pub(super) struct Served {
+    paths: Vec<String>,
+    pub(super) waited: Waited,
 }
 
-/// Reads metrics, many at once, for so long. How many it read.
-pub(super) async fn many_at_once(client: &Client, fleet: &Fleet<'_>, lasting: Duration) -> anyhow::Result<usize> {
-    let started = Instant::now();
-    let paths = (0..).map(|number| fleet.metric_path(number % fleet.len())).take_while(|_| started.elapsed() < lasting);
-    let done = stream::iter(paths).map(|path| Ok(read(client, path))).try_buffer_unordered(MANY);
-    done.try_fold(0, |count, ()| async move { Ok(count + 1) }).await
+impl Served {
+    /// Reads metrics one at a time.
+    pub(super) async fn one_at_a_time(&self, client: &Client, reads: usize) -> anyhow::Result<Times> {
+        let mut times = Vec::with_capacity(reads);
+        for path in self.paths.iter().cycle().take(reads) {
+            let started = Instant::now();
+            read(client, path).await?;
+            times.push(started.elapsed());
+        }
+        Ok(Times::new(times))
+    }
+
+    /// Reads metrics, many at once, for so long. How many it read.
+    pub(super) async fn many_at_once(&self, client: &Client, lasting: Duration) -> anyhow::Result<usize> {
+        let started = Instant::now();
+        let paths = self.paths.iter().cycle().take_while(|_| started.elapsed() < lasting);
+        let done = stream::iter(paths).map(|path| Ok(read(client, path))).try_buffer_unordered(MANY);
+        done.try_fold(0, |count, ()| async move { Ok(count + 1) }).await
+    }
 }
 
 /// Waits until every metric can be read.
-pub(super) async fn until_all_served(client: &Client, fleet: &Fleet<'_>) -> anyhow::Result<()> {
-    let mut missing: Vec<usize> = (0..fleet.len()).collect();
-    wait_for("every metric is served", LIMIT, async || {
-        let one = |number: usize| async move { (number, read(client, fleet.metric_path(number)).await.is_ok()) };
+pub(super) async fn until_all_served(client: &Client, fleet: &Fleet<'_>) -> anyhow::Result<Served> {
+    let (mut paths, mut missing) = (Vec::new(), (0..fleet.len()).map(|number| fleet.metric_path(number)).collect());
+    let count = async || {
+        let one = |path: String| async { (read(client, &path).await.is_ok(), path) };
         let asked = stream::iter(std::mem::take(&mut missing)).map(one).buffer_unordered(MANY);
-        missing = asked.filter_map(|(number, is_served)| async move { (!is_served).then_some(number) }).collect().await;
-        if missing.is_empty() { Ok(()) } else { Err(format!("{} are not", missing.len())) }
-    })
-    .await
+        let (served, rest): (Vec<_>, Vec<_>) =
+            asked.collect::<Vec<_>>().await.into_iter().partition(|(is_served, _)| *is_served);
+        paths.extend(served.into_iter().map(|(_, path)| path));
+        missing = rest.into_iter().map(|(_, path)| path).collect::<Vec<String>>();
+        Ok(missing.len())
+    };
+    let waited = until_none_missing("every metric is served", PAUSE, count).await?;
+    ensure!(!paths.is_empty(), "no metric is served");
+    Ok(Served { paths, waited })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::audit::LogPosition;
 use kedge_test_cluster::usage::Usage;
@@ -49,11 +50,12 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     println!("  creating the ScaledObjects");
     let started = Instant::now();
     fleet.create_scaled_objects().await?;
-    fleet.until_hpas(fleet.len()).await?;
-    values.insert(Measure::ApplyToHpas, started.elapsed().as_secs_f64());
+    let created = started.elapsed();
+    let hpas = fleet.until_hpas().await?;
+    values.insert(Measure::ApplyToHpas, (created + hpas.took).as_secs_f64());
     let client = reads::through_api_server(stage.cluster).await?;
-    reads::until_all_served(&client, fleet).await?;
-    fleet.until_replicas(1).await?;
+    let served = reads::until_all_served(&client, fleet).await?;
+    let scaled = fleet.until_replicas(1).await?;
 
     println!("  measuring the steady state");
     tokio::time::sleep(SETTLES_FOR).await;
@@ -68,42 +70,45 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
 
     println!("  reading metrics");
     let before = processes.usage()?;
-    let times = reads::one_at_a_time(&client, fleet, READS).await?;
+    let times = served.one_at_a_time(&client, READS).await?;
     let used = processes.usage()?.since(before);
     values.insert(Measure::ReadMedian, times.quantile(0.5).as_secs_f64() * 1000.0);
     values.insert(Measure::ReadSlowest, times.quantile(0.99).as_secs_f64() * 1000.0);
     values.insert(Measure::ReadCpu, used.cpu.as_secs_f64() * 1000.0 / READS as f64);
-    let count = reads::many_at_once(&client, fleet, READS_FOR).await?;
+    let count = served.many_at_once(&client, READS_FOR).await?;
     values.insert(Measure::ReadRate, count as f64 / READS_FOR.as_secs_f64());
     let straight = reads::straight(stage.cluster, processes.metrics_api_port()).await?;
     let before = processes.usage()?;
-    let count = reads::many_at_once(&straight, fleet, READS_FOR).await?;
+    let count = served.many_at_once(&straight, READS_FOR).await?;
     let used = processes.usage()?.since(before);
     values.insert(Measure::StraightRate, count as f64 / READS_FOR.as_secs_f64());
     values.insert(Measure::StraightCpu, used.cpu.as_secs_f64() * 1000.0 / count.max(1) as f64);
 
     println!("  scaling all targets to zero and back");
     fleet.set_load(false);
-    fleet.until_replicas(0).await?;
-    let started = Instant::now();
+    let asleep = fleet.until_replicas(0).await?;
     fleet.set_load(true);
-    fleet.until_replicas(1).await?;
-    values.insert(Measure::Activation, started.elapsed().as_secs_f64());
+    let awake = fleet.until_replicas(1).await?;
+    values.insert(Measure::Activation, awake.took.as_secs_f64());
 
     println!("  restarting");
     processes.check()?;
     processes.stop().await?;
     let started = Instant::now();
     let mut processes = start(&format!("{name}-restarted")).await?;
-    reads::until_all_served(&client, fleet).await?;
-    values.insert(Measure::Restart, started.elapsed().as_secs_f64());
+    let ready = started.elapsed();
+    let again = reads::until_all_served(&client, fleet).await?;
+    values.insert(Measure::Restart, (ready + again.waited.took).as_secs_f64());
 
     println!("  deleting the ScaledObjects");
     let started = Instant::now();
     fleet.delete_scaled_objects().await?;
-    fleet.until_no_scaled_objects().await?;
-    values.insert(Measure::Deletion, started.elapsed().as_secs_f64());
-    fleet.until_hpas(0).await?;
+    let requested = started.elapsed();
+    let gone = fleet.until_no_scaled_objects().await?;
+    values.insert(Measure::Deletion, (requested + gone.took).as_secs_f64());
+    let waits = [hpas, served.waited, scaled, asleep, awake, again.waited, gone];
+    values.insert(Measure::LeftBehind, waits.map(|wait| wait.missing).into_iter().fold(0, usize::max) as f64);
+    ensure!(gone.missing == 0 && fleet.until_no_hpas().await?.missing == 0, "objects of {contender} cannot be deleted");
     processes.check()?;
     processes.stop().await?;
     Ok(values)
