@@ -1,15 +1,16 @@
 //! The names that objects are stored under.
 
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::{ScaledJob, ScaledObject};
 
-/// A namespace and a name, where the kind is known from the context.
+/// A namespace and a name, where the kind is known from the context. Clones share their texts: every cache and queue holds some.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespacedName {
-    pub namespace: String,
-    pub name: String,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
 }
 
 /// The kinds that Kedge scales.
@@ -19,21 +20,21 @@ pub enum ScalableKind {
     ScaledJob,
 }
 
-/// The key of an object that Kedge scales.
+/// The key of an object that Kedge scales. Clones share their texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     pub kind: ScalableKind,
-    pub namespace: String,
-    pub name: String,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
 }
 
 impl NamespacedName {
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+    pub fn new(namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
+        Self { namespace: namespace.as_ref().into(), name: name.as_ref().into() }
     }
 
     pub fn from_meta(metadata: &ObjectMeta) -> Self {
-        Self::new(metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+        Self::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
     }
 }
 
@@ -64,16 +65,17 @@ impl ScalableKind {
 }
 
 impl ObjectKey {
-    pub fn new(kind: ScalableKind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { kind, namespace: namespace.into(), name: name.into() }
+    pub fn new(kind: ScalableKind, namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
+        Self { kind, namespace: namespace.as_ref().into(), name: name.as_ref().into() }
     }
 
-    pub fn scaled_object(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub fn scaled_object(namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
         Self::new(ScalableKind::ScaledObject, namespace, name)
     }
 
     pub fn from_meta(kind: ScalableKind, metadata: &ObjectMeta) -> Self {
-        Self::new(kind, metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+        Self::new(kind, namespace.unwrap_or_default(), name.unwrap_or_default())
     }
 }
 

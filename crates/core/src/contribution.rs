@@ -39,12 +39,12 @@ pub fn metric_contribution(
 }
 
 /// What a trigger contributes: an active metric counts first, then a fallback that asks for replicas, then a failure.
-pub fn trigger_contribution(state: TriggerState, metrics: &[Contribution]) -> Contribution {
-    let first = |wanted: fn(&Contribution) -> bool| metrics.iter().copied().find(wanted);
+pub fn trigger_contribution(state: TriggerState, metrics: impl Iterator<Item = Contribution> + Clone) -> Contribution {
+    let first = |wanted: fn(&Contribution) -> bool| metrics.clone().find(wanted);
     first(|one| matches!(one, Contribution::Active))
         .or_else(|| first(|one| matches!(one, Contribution::FallenBack { replicas } if *replicas > 0)))
         .or_else(|| first(|one| matches!(one, Contribution::Unknown)))
-        .or_else(|| metrics.first().copied())
+        .or_else(|| metrics.clone().next())
         .unwrap_or(match state {
             // cpu and memory have no metric that the operator reads.
             TriggerState::Built => Contribution::LeftToHpa,
@@ -86,7 +86,7 @@ mod tests {
             ("a trigger that is not built is unknown", NotBuilt, &[], Unknown),
         ];
         for (name, state, metrics, expected) in rows {
-            assert_eq!(trigger_contribution(state, metrics), expected, "{name}");
+            assert_eq!(trigger_contribution(state, metrics.iter().copied()), expected, "{name}");
         }
     }
 }

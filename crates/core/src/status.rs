@@ -75,6 +75,16 @@ pub struct PollFacts {
     pub history: ActivityHistory,
 }
 
+impl PollFacts {
+    /// Whether the status says the same of both polls, if it is the same before them.
+    pub fn is_reported_as(&self, other: &Self) -> bool {
+        let is_history_shown = self.activity != Activity::Active;
+        (self.activity, self.triggers, self.decision) == (other.activity, other.triggers, other.decision)
+            && self.active == other.active
+            && (!is_history_shown || self.history == other.history)
+    }
+}
+
 impl Facts<'_> {
     fn is_forced(&self) -> bool {
         self.overrides.activation == Activation::Forced

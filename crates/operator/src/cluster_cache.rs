@@ -2,6 +2,7 @@
 
 mod hpas;
 mod objects;
+mod small_set;
 mod targets;
 
 use std::collections::BTreeMap;
@@ -98,10 +99,8 @@ impl ClusterCache {
     /// The names of the objects that keep this object's target.
     pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
         let cached = self.lock();
-        let target = NamespacedName::new(
-            object.metadata.namespace.as_deref().unwrap_or_default(),
-            &object.spec.scale_target_ref.name,
-        );
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let target = NamespacedName::new(namespace, &object.spec.scale_target_ref.name);
         rivals(object, cached.scaled_objects.with_target(&target).map(|other| &**other))
     }
 
@@ -119,7 +118,7 @@ impl ClusterCache {
     }
 
     /// The names of all HPAs that an object owns.
-    pub fn hpas_of(&self, object: &ScaledObject) -> Vec<String> {
+    pub fn hpas_of(&self, object: &ScaledObject) -> Vec<Arc<str>> {
         self.lock().hpas.owned_by(&ObjectKey::from(object)).map(|key| key.name.clone()).collect()
     }
 
@@ -240,20 +239,22 @@ impl ClusterCache {
         event: ListWatchEvent<Workload>,
     ) {
         let mut cached = self.lock();
-        let changes: Vec<(NamespacedName, CachedReplicas)> = match event {
-            ListWatchEvent::Listed(all) => {
-                cached.targets.record_listed(kind, scope);
-                let missing = cached.targets.of_kind(kind, scope).map(|name| (name.clone(), CachedReplicas::Missing));
-                let mut listed: BTreeMap<NamespacedName, CachedReplicas> = missing.collect();
-                listed.extend(all.iter().map(|one| (one.key(), one.replicas(shown))));
-                listed.into_iter().collect()
-            }
-            ListWatchEvent::Applied(workload) => vec![(workload.key(), workload.replicas(shown))],
-            ListWatchEvent::Deleted(workload) => vec![(workload.key(), CachedReplicas::Missing)],
-        };
         let Cached { scaled_objects, targets, .. } = &mut *cached;
+        let is_named = |(key, _): &(NamespacedName, CachedReplicas)| scaled_objects.has_target(key);
+        let changes: BTreeMap<NamespacedName, CachedReplicas> = match event {
+            ListWatchEvent::Listed(all) => {
+                targets.record_listed(kind, scope);
+                let missing = targets.of_kind(kind, scope).map(|name| (name.clone(), CachedReplicas::Missing));
+                let listed = all.iter().map(|one| (one.key(), one.replicas(shown)));
+                missing.chain(listed).filter(is_named).collect()
+            }
+            ListWatchEvent::Applied(one) => [(one.key(), one.replicas(shown))].into_iter().filter(is_named).collect(),
+            ListWatchEvent::Deleted(one) => {
+                [(one.key(), CachedReplicas::Missing)].into_iter().filter(is_named).collect()
+            }
+        };
         let mut concerned = Vec::new();
-        for (key, replicas) in changes.into_iter().filter(|(key, _)| scaled_objects.has_target(key)) {
+        for (key, replicas) in changes {
             let target = ScaleTarget { kind: kind.clone(), key };
             let before = targets.record(&target, replicas);
             let appears = (before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing);

@@ -98,7 +98,7 @@ impl Default for Settings {
 impl Settings {
     /// Whether a reference names the Secret with the operator's own keys.
     fn is_own_secret(&self, reference: &Reference) -> bool {
-        let named = |own: &NamespacedName| own.namespace == reference.namespace && own.name == reference.name;
+        let named = |own: &NamespacedName| *own.namespace == *reference.namespace && *own.name == *reference.name;
         reference.kind == ReferenceKind::Secret && self.own_secret.as_ref().is_some_and(named)
     }
 

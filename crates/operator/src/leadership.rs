@@ -43,7 +43,10 @@ impl Leadership {
     }
 
     pub(crate) fn record_reconciled(&self, key: &ObjectKey) {
-        self.reconciled().insert(key.clone());
+        let mut reconciled = self.reconciled();
+        if !reconciled.contains(key) {
+            reconciled.insert(key.clone());
+        }
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {

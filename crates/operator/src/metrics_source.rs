@@ -36,7 +36,7 @@ impl ReadingsSource {
         let object = object.ok_or_else(|| MetricError::NotFound(format!("there is no ScaledObject {key}")))?;
         let scalers = self.scalers(&key, &object).await?;
         if let Some(composite) = scalers.composite.as_ref().filter(|_| request.metric == COMPOSITE_METRIC) {
-            return self.serve_composite(&object, &scalers, composite).await;
+            return Box::pin(self.serve_composite(&object, &scalers, composite)).await;
         }
         // The HPA's client requests names in lower case.
         let requested = scalers.metrics().find(|(_, metric)| metric.name.eq_ignore_ascii_case(request.metric));
@@ -60,7 +60,7 @@ impl ReadingsSource {
                 ))
             });
         }
-        let built = self.readings.on_demand(object).await;
+        let built = Box::pin(self.readings.on_demand(object)).await;
         built.map_err(|why| MetricError::Unavailable(format!("ScaledObject {key} has no metrics: {why}")))
     }
 
@@ -80,7 +80,7 @@ impl ReadingsSource {
             Err(error) => error,
         };
         let failed = |detail: String| MetricError::Failed(format!("metric:{name} encountered error: {detail}"));
-        match self.readings.fallback_value(object, scalers, metric).await {
+        match Box::pin(self.readings.fallback_value(object, scalers, metric)).await {
             None => Err(failed(error.to_string())),
             Some(Err(why)) => Err(failed(format!("{error}; {why}"))),
             Some(Ok(substitute)) => {

@@ -268,7 +268,7 @@ impl Operator {
         let patch = json!({ "status": { "lastActiveTime": kedge_api::time::to_time(at) } });
         let api: Api<ScaledObject> = Api::namespaced(self.reconciler.client.clone(), &key.namespace);
         if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
-            warn!(namespace = key.namespace, name = key.name, error = %error, "last activity not written");
+            warn!(namespace = %key.namespace, name = %key.name, error = %error, "last activity not written");
         }
     }
 }

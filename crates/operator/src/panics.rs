@@ -9,8 +9,9 @@ use futures::FutureExt;
 pub(crate) struct Panicked;
 
 /// The result of a future, or that it panicked.
-pub(crate) async fn without_panic<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
-    AssertUnwindSafe(future).catch_unwind().await.map_err(|_| Panicked)
+// Not an async function: that would hold the future twice.
+pub(crate) fn without_panic<T>(future: impl Future<Output = T>) -> impl Future<Output = Result<T, Panicked>> {
+    AssertUnwindSafe(future).catch_unwind().map(|outcome| outcome.map_err(|_| Panicked))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl PushListener {
                     // KEDA: only polls find that there is no more work.
                     PushEvent::Activity(Activity::Inactive) => continue,
                     PushEvent::Failed(error) => {
-                        debug!(namespace = key.namespace, name = key.name, error = %error, "push stream failed");
+                        debug!(namespace = %key.namespace, name = %key.name, error = %error, "push stream failed");
                         continue;
                     }
                 }

@@ -89,14 +89,18 @@ impl Readings {
         self.builder.credentials.references.forget(key);
     }
 
+    /// The cached scalers of an object, if they are for its generation and credentials.
+    pub fn current(&self, object: &Scalable<'_>) -> Option<Arc<ObjectScalers>> {
+        self.cache.get(&object.key).filter(|cached| self.is_current(cached, object))
+    }
+
     /// The scalers of an object for its generation and credentials.
     pub async fn ensure(&self, object: &ScaledObject, target: &ScaleTarget) -> Ensured {
         let scalable = Scalable::from(object);
-        let cached = self.cache.get(&scalable.key);
-        if let Some(cached) = cached.as_ref().filter(|cached| self.is_current(cached, &scalable)) {
-            return Ensured::Cached(cached.clone());
+        if let Some(current) = self.current(&scalable) {
+            return Ensured::Cached(current);
         }
-        let old = cached.filter(|old| Some(old.uid.as_str()) == scalable.uid);
+        let old = self.cache.get(&scalable.key).filter(|old| Some(old.uid.as_str()) == scalable.uid);
         let hpa = self.cluster.own_hpa(object);
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
         let scalers = self.builder.build(&scalable, target, earlier).await;
@@ -135,8 +139,7 @@ impl Readings {
     pub async fn on_demand(&self, object: &ScaledObject) -> Result<Arc<ObjectScalers>, String> {
         let scalable = Scalable::from(object);
         let key = &scalable.key;
-        let current = || self.cache.get(key).filter(|scalers| self.is_current(scalers, &scalable));
-        if let Some(scalers) = current() {
+        if let Some(scalers) = self.current(&scalable) {
             return Ok(scalers);
         }
         if let Some(invalid) = check_spec(&object.spec) {
@@ -152,7 +155,7 @@ impl Readings {
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
         let scalers = self.builder.build(&scalable, &target, earlier).await;
         // A reconcile, or another request, may have finished first.
-        if let Some(newer) = current() {
+        if let Some(newer) = self.current(&scalable) {
             return Ok(newer);
         }
         self.drop_stale(key);

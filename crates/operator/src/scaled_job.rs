@@ -39,7 +39,7 @@ pub async fn report_unsupported(client: Client, scopes: Vec<Scope>, selector: Op
         let api: Api<ScaledJob> = Api::namespaced(client.clone(), &key.namespace);
         let patch = json!({ "status": { "conditions": [condition()] } });
         if let Err(error) = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
-            warn!(namespace = key.namespace, name = key.name, error = %error, "status of ScaledJob not written");
+            warn!(namespace = %key.namespace, name = %key.name, error = %error, "status of ScaledJob not written");
         }
     }
 }

@@ -213,6 +213,12 @@ impl ObjectScalers {
         self.push_listeners().any(|push| push.metrics_change().is_some())
     }
 
+    /// Whether a source did not describe its metrics, or announced other ones.
+    pub fn needs_rebuild(&self) -> bool {
+        let is_silent = |trigger: &Arc<CachedTrigger>| matches!(trigger.scaler, Err(NotBuilt::NoAnswer(_)));
+        self.has_changed_metrics() || self.triggers.iter().any(is_silent)
+    }
+
     /// The indexes of the triggers that are built.
     pub fn built(&self) -> Vec<usize> {
         self.triggers.iter().filter(|trigger| trigger.scaler.is_ok()).map(|trigger| trigger.index).collect()

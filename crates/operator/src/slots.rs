@@ -1,11 +1,10 @@
 //! The slots of reconciles: how many work on the cluster at once. A reconcile gives its slot back while it waits for sources, so that
 //! sources that hang keep no other object waiting.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::future::poll_immediate;
+use futures::future::{BoxFuture, poll_immediate};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The slots of all reconciles.
@@ -55,10 +54,9 @@ impl Slot {
     /// Waits for sources without the slot. `None` if the wait was given up: the object became due, and is outdated, or the operator stops.
     pub(crate) async fn wait_outside<T>(
         &mut self,
-        sources: impl Future<Output = T>,
+        mut sources: BoxFuture<'_, T>,
         is_outdated: impl Fn() -> bool,
     ) -> Option<T> {
-        let mut sources = pin!(sources);
         if let Some(answer) = poll_immediate(&mut sources).await {
             return Some(answer);
         }
@@ -94,7 +92,7 @@ mod tests {
         let slots = Slots::new(1);
         let mut first = slots.acquire().await;
         assert!(timeout(HOUR, slots.acquire()).await.is_err(), "it is taken");
-        let (answer, second) = tokio::join!(first.wait_outside(sleep(HOUR), || true), async {
+        let (answer, second) = tokio::join!(first.wait_outside(Box::pin(sleep(HOUR)), || true), async {
             let second = slots.acquire().await;
             sleep(2 * HOUR).await;
             drop(second);
@@ -110,13 +108,13 @@ mod tests {
         let mut slot = slots.acquire().await;
         let signal = slot.due_again();
         signal.notify_one();
-        assert_eq!(slot.wait_outside(std::future::pending::<()>(), || true).await, None);
+        assert_eq!(slot.wait_outside(Box::pin(std::future::pending::<()>()), || true).await, None);
         signal.notify_one();
-        assert_eq!(slot.wait_outside(sleep(HOUR), || false).await, Some(()), "due again for another reason");
+        assert_eq!(slot.wait_outside(Box::pin(sleep(HOUR)), || false).await, Some(()), "due again for another reason");
         slots.stop();
         signal.notify_one();
-        assert_eq!(slot.wait_outside(std::future::pending::<()>(), || false).await, None);
+        assert_eq!(slot.wait_outside(Box::pin(std::future::pending::<()>()), || false).await, None);
         signal.notify_one();
-        assert_eq!(slot.wait_outside(std::future::ready(7), || true).await, Some(7), "what is there is used");
+        assert_eq!(slot.wait_outside(Box::pin(std::future::ready(7)), || true).await, Some(7), "what is there is used");
     }
 }

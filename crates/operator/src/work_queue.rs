@@ -50,15 +50,14 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
         loop {
             let wait = {
                 let mut entries = self.lock();
-                match entries.order.first().cloned() {
-                    Some((at, key)) if at <= Instant::now() => {
-                        entries.order.remove(&(at, key.clone()));
-                        entries.due.remove(&key);
-                        return key;
-                    }
-                    Some((at, _)) => Some(at),
-                    None => None,
+                let first = entries.order.first().map(|(at, _)| *at);
+                if first.is_some_and(|at| at <= Instant::now())
+                    && let Some((_, key)) = entries.order.pop_first()
+                {
+                    entries.due.remove(&key);
+                    return key;
                 }
+                first
             };
             let changed = self.changed.notified();
             match wait {

@@ -50,7 +50,7 @@ impl Workers {
             let next = match without_panic(reconciler.reconcile(&key, &mut state, &mut slot)).await {
                 Ok(next) => next,
                 Err(Panicked) => {
-                    let (namespace, name) = (&key.namespace, &key.name);
+                    let (namespace, name) = (&*key.namespace, &*key.name);
                     error!(namespace, name, pause = ?PANIC_PAUSE, "a reconcile panicked: this is a defect; retrying");
                     // Half a reconcile may have left anything behind.
                     reconciler.forget(&key, &mut state);

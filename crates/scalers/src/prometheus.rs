@@ -16,7 +16,7 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::auth;
 use crate::error::ReadError;
-use crate::http::{Address, Call};
+use crate::http::Call;
 use crate::identity::{aws, gcp};
 use crate::metric_name;
 use crate::observer;
@@ -60,11 +60,10 @@ fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<PrometheusScale
 
 impl PrometheusScaler {
     async fn fetch(&self, now: DateTime<Utc>) -> Result<Known, ReadError> {
-        let url = request::url(&self.config.query_request, now);
-        let address = Address::parse(&url).map_err(|problem| ReadError::Config {
+        let address = self.config.query_request.address_at(now).map_err(|problem| ReadError::Config {
             field: "serverAddress",
             problem: problem.to_owned(),
-            remedy: "write where Prometheus is, as in http://prometheus.monitoring:9090",
+            remedy: config::REMEDY,
         })?;
         let mut call = Call::get(address, self.config.headers.clone(), self.limit);
         if let Some(signer) = &self.config.signer {
@@ -103,7 +102,7 @@ impl Scaler for PrometheusScaler {
     }
 
     fn host(&self) -> Option<String> {
-        Address::parse(&self.config.query_request.server).ok().and_then(|address| address.host())
+        self.config.query_request.address().host()
     }
 }
 

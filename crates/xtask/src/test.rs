@@ -24,8 +24,8 @@ use steps::{Lane, Step};
 /// that nothing is compiled twice.
 const CLUSTER_TESTS: [&str; 3] = ["--workspace", "--test", "cluster"];
 
-/// The benchmarks of single functions, as arguments of cargo.
-const BENCHMARKS: [&str; 5] = ["--workspace", "--bench", "decisions", "--bench", "queries"];
+/// The benchmarks without a cluster, as arguments of cargo.
+const BENCHMARKS: [&str; 7] = ["--workspace", "--bench", "decisions", "--bench", "queries", "--bench", "fleet"];
 
 /// How many cluster tests run at once on each core: they wait for much of their time.
 const CLUSTER_TESTS_PER_CORE: usize = 2;

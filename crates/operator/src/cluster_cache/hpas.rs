@@ -7,13 +7,15 @@ use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, HorizontalPodAu
 use kedge_api::names;
 use kedge_cluster::{NamespacedName, ObjectKey, Scope};
 
+use super::small_set::SmallSet;
+
 /// The condition of an HPA that is mirrored.
 const SCALING_ACTIVE: &str = "ScalingActive";
 
 #[derive(Debug, Default)]
 pub(super) struct Hpas {
     by_name: BTreeMap<NamespacedName, CachedHpa>,
-    by_owner: BTreeMap<ObjectKey, BTreeSet<NamespacedName>>,
+    by_owner: BTreeMap<ObjectKey, SmallSet<NamespacedName>>,
 }
 
 /// A cached HPA.
@@ -96,6 +98,9 @@ fn reduced(mut hpa: HorizontalPodAutoscaler) -> HorizontalPodAutoscaler {
         conditions.shrink_to_fit();
         hpa.status = Some(HorizontalPodAutoscalerStatus { conditions: Some(conditions), ..Default::default() });
     }
+    // A metric is almost a kilobyte, and reading a list reserves space for four.
+    hpa.spec.metrics.iter_mut().for_each(Vec::shrink_to_fit);
+    hpa.metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
     hpa
 }
 
@@ -145,7 +150,7 @@ mod tests {
     fn owners_are_indexed_across_inserts_and_removals() {
         let mut hpas = Hpas::default();
         let owned = |hpas: &Hpas, owner: &str| -> Vec<String> {
-            hpas.owned_by(&key(owner)).map(|key| key.name.clone()).collect()
+            hpas.owned_by(&key(owner)).map(|key| key.name.to_string()).collect()
         };
         hpas.insert(hpa("first", "web"));
         hpas.insert(hpa("second", "web"));

@@ -1,6 +1,6 @@
 //! The cached objects of one kind that Kedge scales.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -8,22 +8,34 @@ use kedge_api::ScaledObject;
 use kedge_cluster::{ListWatchEvent, NamespacedName, ObjectKey, Scope};
 use kube::Resource;
 
+use super::small_set::SmallSet;
+
 /// What the cache reads of an object of one kind.
 pub(super) trait CachedObject: Resource<DynamicType = ()> {
     /// The name of the target that it scales, in its namespace.
     fn target_name(&self) -> &str;
+
+    /// Returns the memory that reading it reserved in excess.
+    fn shrink(&mut self);
 }
 
 impl CachedObject for ScaledObject {
     fn target_name(&self) -> &str {
         &self.spec.scale_target_ref.name
     }
+
+    fn shrink(&mut self) {
+        self.spec.triggers.shrink_to_fit();
+        if let Some(conditions) = self.status.as_mut().and_then(|status| status.conditions.as_mut()) {
+            conditions.shrink_to_fit();
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Objects<T> {
     by_key: BTreeMap<ObjectKey, Arc<T>>,
-    by_target: BTreeMap<NamespacedName, BTreeSet<ObjectKey>>,
+    by_target: BTreeMap<NamespacedName, SmallSet<ObjectKey>>,
     /// The targets whose last object was removed. Another may have been cached since.
     vacated: Vec<NamespacedName>,
 }
@@ -148,8 +160,9 @@ where
 }
 
 /// An object without the record of who wrote which field, which is larger than the rest.
-fn reduced<T: Resource>(mut object: T) -> Arc<T> {
+fn reduced<T: CachedObject>(mut object: T) -> Arc<T> {
     object.meta_mut().managed_fields = None;
+    object.shrink();
     Arc::new(object)
 }
 

@@ -18,7 +18,7 @@ impl Resolution<'_> {
         let kind = &self.target.kind;
         let workload = WorkloadKind { kind: kind.kind.clone(), prefix: kind.prefix(), resource: kind.resource.clone() };
         let key = &self.target.key;
-        let reference = Reference::new(ReferenceKind::Workload(Box::new(workload)), &key.namespace, &key.name);
+        let reference = Reference::new(ReferenceKind::Workload(Box::new(workload)), &*key.namespace, &*key.name);
         let found = self.reads.object::<DynamicObject>(&self.credentials.client, &reference).await?;
         let Some(found) = found else {
             return Err(CredentialError::Missing { reference, place: "scaleTargetRef".to_owned() });

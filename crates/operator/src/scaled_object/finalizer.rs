@@ -23,27 +23,27 @@ impl Reconciler {
     /// Adds the finalizer and the label with the object's name where they are missing, in one write.
     pub(super) async fn ensure_marks(&self, object: Arc<ScaledObject>) -> Result<Arc<ScaledObject>, ReconcileError> {
         let meta = &object.metadata;
-        let name = meta.name.clone().unwrap_or_default();
-        let finalizers = meta.finalizers.clone().unwrap_or_default();
+        let name = meta.name.as_deref().unwrap_or_default();
+        let finalizers = meta.finalizers.as_deref().unwrap_or_default();
         let label = meta.labels.as_ref().and_then(|labels| labels.get(labels::SCALED_OBJECT_NAME));
         // A name that is too long is reported later, and the object can be deleted.
-        let labelled = label == Some(&name) || !can_be_label_value(&name);
+        let labelled = label.is_some_and(|label| label == name) || !can_be_label_value(name);
         if finalizers.iter().any(|one| one == FINALIZER) && labelled {
             return Ok(object);
         }
-        let mut wanted = finalizers;
+        let mut wanted = finalizers.to_vec();
         if !wanted.iter().any(|one| one == FINALIZER) {
             wanted.push(FINALIZER.to_owned());
         }
         // The resource version makes the patch fail if another client changed the finalizers meanwhile.
-        let label = can_be_label_value(&name).then_some(name);
+        let label = can_be_label_value(name).then_some(name);
         let labels = label.map(|name| json!({ labels::SCALED_OBJECT_NAME: name })).unwrap_or_else(|| json!({}));
         let patch = json!({ "metadata": {
             "resourceVersion": meta.resource_version,
             "finalizers": wanted,
             "labels": labels,
         }});
-        let marked = self.patch_object(&object, &patch).await?;
+        let marked = Box::pin(self.patch_object(&object, &patch)).await?;
         Ok(Arc::new(marked))
     }
 

@@ -70,9 +70,20 @@ impl Reconciler {
         scalers: &Arc<ObjectScalers>,
         state: &mut ReconcileState,
     ) -> Result<HpaStep, ReconcileError> {
-        if let Some(name) = self.unchanged_hpa(object, target, scalers, state) {
-            return Ok(HpaStep::Ensured { name: Some(name) });
+        match self.unchanged_hpa(object, target, scalers, state) {
+            Some(name) => Ok(HpaStep::Ensured { name: Some(name) }),
+            None => Box::pin(self.compare_hpa(object, target, scalers, state)).await,
         }
+    }
+
+    /// Renders the HPA, and creates or replaces it where it differs.
+    async fn compare_hpa(
+        &self,
+        object: &Arc<ScaledObject>,
+        target: &ScaleTarget,
+        scalers: &Arc<ObjectScalers>,
+        state: &mut ReconcileState,
+    ) -> Result<HpaStep, ReconcileError> {
         state.ensured_hpa = None;
         let rendered = match self.render_hpa(object, target, scalers) {
             Some(Ok(rendered)) => rendered,
@@ -103,7 +114,7 @@ impl Reconciler {
             self.cluster.record_written_hpa(written);
         } else {
             let (object, scalers, target) = (object.clone(), scalers.clone(), target.kind.clone());
-            state.ensured_hpa = Some(EnsuredHpa { object, target, scalers, hpa: found.hpa });
+            state.ensured_hpa = Some(EnsuredHpa { object, target, scalers, hpa: found.hpa, reported: None });
         }
         state.rendered_keys = RenderedKeys::of(&rendered);
         Ok(HpaStep::Ensured { name })
@@ -209,7 +220,7 @@ impl Reconciler {
         stays: Option<&str>,
     ) -> Result<(), ReconcileError> {
         for name in self.cluster.hpas_of(object) {
-            if Some(name.as_str()) != stays {
+            if Some(&*name) != stays {
                 self.delete_hpa(object, &name).await?;
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use futures::FutureExt;
 use kedge_api::ScaledObject;
 use kedge_api::names::{COMPOSITE_METRIC, events};
 use kedge_cluster::target::desired_replicas;
@@ -58,12 +59,14 @@ impl Reconciler {
         scalers.fail_unbuilt(&self.clock);
         let age_max = self.readings.age_max_of_poll(object);
         let sources = scalers.read_all(|_| age_max, Requester::ScaleLoop, &self.clock);
-        let readings = self.wait_for_sources(object, slot, sources).await?;
+        let readings = self.wait_for_sources(object, slot, sources.boxed()).await?;
         let read_at = Instant::now();
         let current = self.cached_replicas(target).await?;
         let mut polled = match &scalers.composite {
             None => contributions(scalers, &readings, current),
-            Some(composite) => self.composite_contributions(scalers, composite, &readings, target, current).await,
+            Some(composite) => {
+                Box::pin(self.composite_contributions(scalers, composite, &readings, target, current)).await
+            }
         };
         self.publish_failures(object, state, scalers, &readings, polled.formula_error.take());
         self.conclude(subject, &polled, current, read_at, state).await
@@ -156,7 +159,7 @@ impl Reconciler {
         match self.cluster.replicas(target) {
             CachedReplicas::Known(replicas) => Ok(Some(replicas)),
             CachedReplicas::Missing => Ok(None),
-            CachedReplicas::Stale => match self.targets.fetch_scale(target).await {
+            CachedReplicas::Stale => match Box::pin(self.targets.fetch_scale(target)).await {
                 Ok(scale) => {
                     let replicas = desired_replicas(&scale);
                     self.cluster.record_replicas(target, CachedReplicas::Known(replicas));
@@ -205,7 +208,7 @@ impl Reconciler {
 /// What the triggers contribute where there is no formula.
 pub(super) fn contributions(scalers: &ObjectScalers, readings: &[MetricReading<'_>], current: Option<i32>) -> Polled {
     let mut active = BTreeMap::new();
-    let mut by_trigger: BTreeMap<usize, Vec<Contribution>> = BTreeMap::new();
+    let mut metrics = Vec::with_capacity(readings.len());
     for (trigger, metric, reading) in readings {
         let (failures, fallback) = (metric.failures(), scalers.fallback.as_ref());
         let contribution = metric_contribution(metric_answer(reading), failures, fallback, current);
@@ -215,11 +218,11 @@ pub(super) fn contributions(scalers: &ObjectScalers, readings: &[MetricReading<'
             scalers.record_fallback(trigger, metric, value);
         }
         active.extend(known_activity(contribution).map(|active| (metric.name.clone(), active)));
-        by_trigger.entry(trigger.index).or_default().push(contribution);
+        metrics.push((trigger.index, contribution));
     }
     let contribution = |trigger: &Arc<CachedTrigger>| {
-        let metrics = by_trigger.get(&trigger.index).map_or(&[][..], Vec::as_slice);
-        trigger_contribution(trigger_state(trigger), metrics)
+        let own = metrics.iter().filter(|(index, _)| *index == trigger.index).map(|(_, contribution)| *contribution);
+        trigger_contribution(trigger_state(trigger), own)
     };
     let contributions = scalers.triggers.iter().map(contribution).collect();
     Polled { contributions, active, formula_error: None }

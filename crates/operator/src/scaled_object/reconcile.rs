@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use kedge_api::ScaledObject;
 use kedge_cluster::{Backoff, ObjectKey, instant_after};
 use kedge_core::policy::{Policy, polling_interval};
@@ -89,7 +90,7 @@ impl Reconciler {
         slot: &mut Slot,
     ) -> Option<Instant> {
         if let Some(unreadable) = self.cluster.unreadable(key) {
-            return self.reconcile_unreadable(key, &unreadable, state).await;
+            return Box::pin(self.reconcile_unreadable(key, &unreadable, state)).await;
         }
         let Some(object) = self.cluster.object(key) else {
             self.forget(key, state);
@@ -111,7 +112,7 @@ impl Reconciler {
                 None
             }
             Err(error) if error.is_conflict() => {
-                debug!(namespace = key.namespace, name = key.name, error = %error, "conflict; reconciling again");
+                debug!(namespace = %key.namespace, name = %key.name, error = %error, "conflict; reconciling again");
                 state.schedule.poll_again();
                 state.conflicts += 1;
                 Some(instant_after(CONFLICT_BACKOFF.pause(state.conflicts)))
@@ -119,7 +120,7 @@ impl Reconciler {
             Err(error) => {
                 state.failures += 1;
                 let pause = BACKOFF.pause(state.failures);
-                warn!(namespace = key.namespace, name = key.name, error = %error, ?pause, "reconcile failed; retrying");
+                warn!(namespace = %key.namespace, name = %key.name, error = %error, ?pause, "reconcile failed; retrying");
                 Some(state.schedule.retry_at(pause))
             }
         }
@@ -139,21 +140,20 @@ impl Reconciler {
         slot: &mut Slot,
     ) -> Result<Option<Instant>, ReconcileError> {
         if object.metadata.deletion_timestamp.is_some() {
-            self.finalize(key, &object, state).await?;
-            return Ok(None);
+            return Box::pin(self.finalize(key, &object, state)).await.map(|()| None);
         }
         let mut object = self.ensure_marks(object).await?;
         let policy = Policy::from_spec(&object.spec, object.metadata.annotations.as_ref());
         self.telemetry.record_paused(key, policy.overrides.is_paused());
         if policy.overrides.is_fully_paused() {
-            return self.hold_paused(key, &object, &policy, state).await;
+            return Box::pin(self.hold_paused(key, &object, &policy, state)).await;
         }
-        let (progress, outcome) = self.run_steps(key, &mut object, &policy, state, slot).await;
+        let (mut progress, outcome) = self.run_steps(key, &mut object, &policy, state, slot).await;
         if outcome.as_ref().is_err_and(ReconcileError::is_outdated) {
             return outcome.map(|()| None);
         }
         let problem = progress.problem().or_else(|| outcome.as_ref().err().map(ToString::to_string));
-        self.report(&object, &policy, &progress, problem.as_deref(), state).await?;
+        self.report(&object, &policy, &mut progress, problem.as_deref(), state).await?;
         outcome?;
         let next = next_reconcile(&object, state, &progress);
         Ok(next.into_iter().chain(state.postponed_until.take()).min())
@@ -223,10 +223,11 @@ impl Reconciler {
     ) -> Result<(Scaled, Result<(), ReconcileError>), ReconcileError> {
         let mut scalers = self.ensure_scalers(object, &target.target, state, slot).await?;
         let is_pushed = scalers.is_pushed();
-        let input = PollInput::new(object, &policy.overrides, &scalers);
+        let mut input = PollInput::new(object, &policy.overrides, &scalers);
         let is_due = !is_pushed && (state.schedule.is_due(&input) || scalers.has_changed_metrics());
-        if is_due {
+        if is_due && scalers.needs_rebuild() {
             scalers = self.rebuild_scalers(object, scalers, state, slot).await?;
+            input = PollInput::new(object, &policy.overrides, &scalers);
         }
         // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
         let ensured = self.ensure_hpa(object, &target.target, &scalers, state).await;
@@ -236,9 +237,8 @@ impl Reconciler {
         };
         let subject = Subject { object, policy, target: &target.target, scalers: &scalers };
         let polled = if is_pushed {
-            Some(self.act_on_push(subject, state).await)
+            Some(Box::pin(self.act_on_push(subject, state)).await)
         } else if is_due {
-            let input = PollInput::new(object, &policy.overrides, &scalers);
             self.telemetry.record_delay(key, state.schedule.start_poll(object, input));
             Some(self.poll(subject, state, slot).await)
         } else {
@@ -257,7 +257,7 @@ impl Reconciler {
         &self,
         object: &ScaledObject,
         slot: &mut Slot,
-        sources: impl Future<Output = T>,
+        sources: BoxFuture<'_, T>,
     ) -> Result<T, ReconcileError> {
         let key = ObjectKey::from(object);
         let is_changed = || {

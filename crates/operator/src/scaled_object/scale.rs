@@ -29,21 +29,35 @@ struct ScaleStep<'a> {
 }
 
 impl Reconciler {
-    /// Applies the decision. The live scale is read first, and the decision made again on it; then the object is confirmed, which must
-    /// still be what the decision was made for.
+    /// Decides, and scales the target where that is the decision.
     pub(super) async fn apply_decision(
         &self,
-        Subject { object, policy, target, .. }: Subject<'_>,
+        subject: Subject<'_>,
         observe: impl Fn(Option<i32>) -> Observation,
         current: Option<i32>,
         active: &BTreeMap<String, bool>,
         read_at: Instant,
     ) -> Result<Decision, ReconcileError> {
-        let now = self.clock.now();
+        let Subject { object, policy, target, .. } = subject;
+        let decision = decide(policy, &observe(current), self.clock.now());
         let name = object.metadata.name.as_deref().unwrap_or_default();
-        let first = decide(policy, &observe(current), now);
-        debug!(namespace = target.key.namespace, name, decision = ?first, "decided");
-        let Decision::ScaleTo { .. } = first else { return Ok(first) };
+        debug!(namespace = %target.key.namespace, name, ?decision, "decided");
+        match decision {
+            Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, observe, active, read_at)).await,
+            Decision::Hold(_) => Ok(decision),
+        }
+    }
+
+    /// Scales the target. Its live scale is read first, and the decision made again on it; then the object is confirmed, which must still
+    /// be what the decision was made for.
+    async fn scale_target(
+        &self,
+        Subject { object, policy, target, .. }: Subject<'_>,
+        observe: impl Fn(Option<i32>) -> Observation,
+        active: &BTreeMap<String, bool>,
+        read_at: Instant,
+    ) -> Result<Decision, ReconcileError> {
+        let now = self.clock.now();
         let scale = match self.targets.fetch_scale(target).await {
             Ok(scale) => scale,
             Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => {
@@ -72,7 +86,8 @@ impl Reconciler {
             self.events.publish(object, event_type, reason, &note);
         }
         written?;
-        info!(namespace = target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        info!(namespace = %target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
         self.cluster.record_replicas(target, CachedReplicas::Known(wanted));
         Ok(decision)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
 use kedge_cluster::{EventType, ScaleTarget};
@@ -9,6 +10,7 @@ use tracing::{debug, warn};
 
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::readings::Ensured;
+use crate::scalable::Scalable;
 use crate::scalers_cache::{CachedTrigger, ObjectScalers};
 use crate::slots::Slot;
 
@@ -21,10 +23,13 @@ impl Reconciler {
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<Arc<ObjectScalers>, ReconcileError> {
-        let ensured = self.wait_for_sources(object, slot, self.readings.ensure(object, target)).await?;
+        let ensured = match self.readings.current(&Scalable::from(object)) {
+            Some(scalers) => Ensured::Cached(scalers),
+            None => self.wait_for_sources(object, slot, self.readings.ensure(object, target).boxed()).await?,
+        };
         if let Ensured::Built { scalers, .. } = &ensured {
             let key = &scalers.key;
-            debug!(namespace = key.namespace, name = key.name, generation = scalers.generation, "scalers built");
+            debug!(namespace = %key.namespace, name = %key.name, generation = scalers.generation, "scalers built");
         }
         let scalers = self.publish_built(object, ensured, state);
         // They may have been built on demand, since this reconcile began.
@@ -40,7 +45,8 @@ impl Reconciler {
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<Arc<ObjectScalers>, ReconcileError> {
-        let ensured = self.wait_for_sources(object, slot, self.readings.rebuild_changed(object, scalers)).await?;
+        let ensured =
+            self.wait_for_sources(object, slot, self.readings.rebuild_changed(object, scalers).boxed()).await?;
         Ok(self.publish_built(object, ensured, state))
     }
 

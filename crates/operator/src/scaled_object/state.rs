@@ -10,8 +10,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_cluster::{TargetKind, instant_after, phase};
 use kedge_core::activity::ActivityHistory;
+use kedge_core::conditions::FallbackState;
+use kedge_core::fallback::Failures;
 use kedge_core::hpa::compare::RenderedKeys;
 use kedge_core::policy::{Overrides, polling_interval};
+use kedge_core::status::PollFacts;
 use tokio::time::Instant;
 
 use super::write_budget::WriteBudget;
@@ -52,6 +55,17 @@ pub(super) struct EnsuredHpa {
     pub(super) target: Arc<TargetKind>,
     pub(super) scalers: Arc<ObjectScalers>,
     pub(super) hpa: Arc<HorizontalPodAutoscaler>,
+    /// What was last reported, once that changed nothing in the status.
+    pub(super) reported: Option<Reported>,
+}
+
+/// What a report depends on, apart from the object, its scalers and its HPA.
+#[derive(Debug)]
+pub(super) struct Reported {
+    pub(super) poll: Option<PollFacts>,
+    pub(super) fallback: FallbackState,
+    /// The failures of each metric.
+    pub(super) failures: Vec<Failures>,
 }
 
 /// When the triggers of an object are polled.

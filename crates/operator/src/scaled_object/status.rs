@@ -14,9 +14,19 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::reconcile::{Blocked, Progress, Scaled};
+use super::state::{EnsuredHpa, Reported};
 use super::target::FoundTarget;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedHpa, scaling_active};
+
+/// What came of a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Unchanged,
+    Changed,
+    /// It was written too often within the last minute.
+    Postponed,
+}
 
 impl Reconciler {
     /// Reports a reconcile of an object that is not paused.
@@ -24,15 +34,29 @@ impl Reconciler {
         &self,
         object: &ScaledObject,
         policy: &Policy,
-        progress: &Progress,
+        progress: &mut Progress,
         problem: Option<&str>,
         state: &mut ReconcileState,
     ) -> Result<(), ReconcileError> {
-        let (target, scalers, poll) = match progress {
+        match is_reported(progress, problem, state) {
+            true => Ok(()),
+            false => Box::pin(self.report_news(object, policy, progress, problem, state)).await,
+        }
+    }
+
+    async fn report_news(
+        &self,
+        object: &ScaledObject,
+        policy: &Policy,
+        progress: &mut Progress,
+        problem: Option<&str>,
+        state: &mut ReconcileState,
+    ) -> Result<(), ReconcileError> {
+        let (target, scalers, poll) = match &*progress {
             Progress::Blocked(Blocked { target, .. }) => (target.as_ref(), None, None),
             Progress::Scaled(scaled) => (Some(&scaled.target), Some(scalers_facts(scaled)), scaled.poll.as_ref()),
         };
-        let lists_triggers = match progress {
+        let lists_triggers = match &*progress {
             Progress::Blocked(blocked) => blocked.lists_triggers,
             Progress::Scaled(_) => true,
         };
@@ -46,7 +70,7 @@ impl Reconciler {
             triggers: lists_triggers.then_some(object.spec.triggers.as_slice()),
             scalers: scalers.as_ref(),
             poll,
-            fallback: match progress {
+            fallback: match &*progress {
                 Progress::Scaled(scaled) => scaled.scalers.fallback_state(),
                 Progress::Blocked(_) => unread_fallback(object),
             },
@@ -56,7 +80,11 @@ impl Reconciler {
                 Some((_, reason, message)) => HpaState::NotScaling { reason, message },
             },
         };
-        self.write_status(object, &facts, state).await
+        let written = self.write_status(object, &facts, state).await?;
+        if written == Written::Unchanged && problem.is_none() {
+            remember_report(progress, state);
+        }
+        Ok(())
     }
 
     /// The object's HPA as it is cached.
@@ -76,10 +104,11 @@ impl Reconciler {
         object: &mut Arc<ScaledObject>,
         target: &FoundTarget,
     ) -> Result<(), ReconcileError> {
-        let old = object.status.clone().unwrap_or_default();
-        if old.original_replica_count.is_some() || target.live_replicas.is_none() {
+        let recorded = object.status.as_ref().and_then(|status| status.original_replica_count);
+        if recorded.is_some() || target.live_replicas.is_none() {
             return Ok(());
         }
+        let old = object.status.clone().unwrap_or_default();
         if let Some(written) = self.patch_status(object, &old, &with_target(&old, &target.facts())).await? {
             *object = Arc::new(written);
         }
@@ -93,15 +122,16 @@ impl Reconciler {
         object: &ScaledObject,
         facts: &Facts<'_>,
         state: &mut ReconcileState,
-    ) -> Result<(), ReconcileError> {
-        let old = object.status.clone().unwrap_or_default();
-        let new = next_status(&old, facts, self.clock.now());
+    ) -> Result<Written, ReconcileError> {
+        let none = ScaledObjectStatus::default();
+        let old = object.status.as_ref().unwrap_or(&none);
+        let new = next_status(old, facts, self.clock.now());
         if let Err(until) = state.status_writes.check() {
             state.postpone(until);
-            return Ok(());
+            return Ok(Written::Postponed);
         }
-        if self.patch_status(object, &old, &new).await?.is_none() {
-            return Ok(());
+        if self.patch_status(object, old, &new).await?.is_none() {
+            return Ok(Written::Unchanged);
         }
         state.status_writes.count();
         let (before, after) =
@@ -109,7 +139,7 @@ impl Reconciler {
         for (event_type, reason, note) in condition_events(before, after) {
             self.events.publish(object, event_type, reason, &note);
         }
-        Ok(())
+        Ok(Written::Changed)
     }
 
     /// Patches the status if it changed; returns the object as it is then.
@@ -133,6 +163,29 @@ impl Reconciler {
         self.cluster.record_written_object(written.clone());
         Ok(Some(written))
     }
+}
+
+/// Whether a reconcile found nothing that differs from the last report, which changed nothing in the status.
+fn is_reported(progress: &Progress, problem: Option<&str>, state: &ReconcileState) -> bool {
+    let Progress::Scaled(Scaled { target, scalers, poll, .. }) = progress else { return false };
+    let Some(EnsuredHpa { scalers: ensured, reported: Some(reported), .. }) = &state.ensured_hpa else { return false };
+    problem.is_none()
+        && target.live_replicas.is_none()
+        && Arc::ptr_eq(ensured, scalers)
+        && reported.fallback == scalers.fallback_state()
+        && scalers.metrics().map(|(_, metric)| metric.failures()).eq(reported.failures.iter().copied())
+        && match (poll, &reported.poll) {
+            (None, None) => true,
+            (Some(poll), Some(reported)) => poll.is_reported_as(reported),
+            _ => false,
+        }
+}
+
+/// Remembers what a report that changed nothing depends on.
+fn remember_report(progress: &mut Progress, state: &mut ReconcileState) {
+    let (Progress::Scaled(scaled), Some(ensured)) = (progress, &mut state.ensured_hpa) else { return };
+    let failures = scaled.scalers.metrics().map(|(_, metric)| metric.failures()).collect();
+    ensured.reported = Some(Reported { poll: scaled.poll.take(), fallback: scaled.scalers.fallback_state(), failures });
 }
 
 /// The state of the fallback while no trigger has been read.

@@ -52,7 +52,7 @@ impl Reconciler {
         if !is_first && matches!(self.cluster.replicas(&target), CachedReplicas::Known(_)) {
             return Ok(TargetStep::Found(FoundTarget { target, live_replicas: None }));
         }
-        match self.targets.fetch_scale(&target).await {
+        match Box::pin(self.targets.fetch_scale(&target)).await {
             Ok(scale) => {
                 let replicas = desired_replicas(&scale);
                 self.cluster.record_replicas(&target, CachedReplicas::Known(replicas));

@@ -39,7 +39,7 @@ impl Reconciler {
                 None
             }
             Err(error) => {
-                warn!(namespace = key.namespace, name = key.name, error = %error, "unreadable object not reported; retrying");
+                warn!(namespace = %key.namespace, name = %key.name, error = %error, "unreadable object not reported; retrying");
                 Some(instant_after(PROBLEM_RECHECK))
             }
         }

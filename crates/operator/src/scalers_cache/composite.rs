@@ -22,7 +22,9 @@ impl ObjectScalers {
         clock: &Clock,
     ) -> Vec<MetricReading<'_>> {
         let age_max = &age_max;
-        join_all(self.metrics().map(|(trigger, metric)| async move {
+        // The metrics are counted first: for a few, this polls them without a queue.
+        let metrics: Vec<_> = self.metrics().collect();
+        join_all(metrics.into_iter().map(|(trigger, metric)| async move {
             (trigger, metric, self.read(trigger, metric, age_max(trigger), requester, clock).await)
         }))
         .await

@@ -103,6 +103,7 @@ pub struct RequestName<'a> {
 impl ObjectSeries {
     pub(super) fn metric(&mut self, name: MetricName<'_>) -> &mut MetricSeries {
         let position = self.metrics.iter().position(|series| series.name() == name).unwrap_or_else(|| {
+            self.metrics.reserve_exact(1);
             self.metrics.push(MetricSeries::new(name));
             self.metrics.len() - 1
         });
@@ -115,6 +116,7 @@ impl ObjectSeries {
 
     pub(super) fn requests(&mut self, name: RequestName<'_>) -> &mut RequestSeries {
         let position = self.requests.iter().position(|series| series.name() == name).unwrap_or_else(|| {
+            self.requests.reserve_exact(1);
             self.requests.push(RequestSeries::new(name));
             self.requests.len() - 1
         });

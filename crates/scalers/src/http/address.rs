@@ -26,9 +26,9 @@ impl Address {
     /// Reads an absolute URL. The error does not repeat it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").ok_or("does not begin with http:// or https://")?;
-        let scheme = match scheme.to_ascii_lowercase().as_str() {
-            "http" => Scheme::HTTP,
-            "https" => Scheme::HTTPS,
+        let scheme = match scheme {
+            http if http.eq_ignore_ascii_case("http") => Scheme::HTTP,
+            https if https.eq_ignore_ascii_case("https") => Scheme::HTTPS,
             _ => return Err("does not begin with http:// or https://"),
         };
         let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -59,6 +59,19 @@ impl Address {
         Ok(())
     }
 
+    /// The same address with these texts at its end.
+    pub(crate) fn with_more(&self, texts: &[&str]) -> Result<Self, &'static str> {
+        let length = texts.iter().map(|text| text.len()).sum::<usize>();
+        let begin = self.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let mut whole = String::with_capacity(begin.len() + length);
+        whole.push_str(begin);
+        texts.iter().for_each(|text| whole.push_str(text));
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = Some(path_and_query(&whole)?);
+        let uri = Uri::from_parts(parts).map_err(|_| "is not a URL")?;
+        Ok(Self { uri, credentials: self.credentials.clone() })
+    }
+
     /// The credentials in the URL.
     pub(crate) fn credentials(&self) -> Option<&HeaderValue> {
         self.credentials.as_ref()
@@ -84,8 +97,11 @@ impl Address {
 
 fn path_and_query(tail: &str) -> Result<PathAndQuery, &'static str> {
     let tail = tail.split('#').next().unwrap_or_default();
-    let root = if tail.starts_with('/') { "" } else { "/" };
-    let escaped = format!("{root}{}", utf8_percent_encode(tail, ESCAPED));
+    let mut escaped = String::with_capacity(tail.len() + 1);
+    if !tail.starts_with('/') {
+        escaped.push('/');
+    }
+    escaped.extend(utf8_percent_encode(tail, ESCAPED));
     PathAndQuery::try_from(escaped).map_err(|_| "has a path or query that cannot be sent")
 }
 

@@ -114,9 +114,10 @@ impl HttpClient {
     }
 
     async fn follow(&self, call: &Call, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
-        let mut call = call.clone();
+        let mut redirected = None;
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_observed(&call).await.map_err(|error| explain(&error, endpoint))?;
+            let call = redirected.as_ref().unwrap_or(call);
+            let response = self.send_observed(call).await.map_err(|error| explain(&error, endpoint))?;
             // What is posted are credentials: they are for the one that was named.
             let location = location(&response).filter(|_| call.method == Method::GET);
             let Some(location) = location else { return read_body(response, call.accepted, endpoint).await };
@@ -124,7 +125,7 @@ impl HttpClient {
                 .address
                 .resolve(location)
                 .map_err(|problem| malformed(endpoint, format!("it redirects to an address that {problem}")))?;
-            call = call.redirected(next);
+            redirected = Some(call.redirected(next));
         }
         Err(malformed(endpoint, format!("it redirects more than {REDIRECTS_MAX} times")))
     }

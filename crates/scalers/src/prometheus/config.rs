@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-
 use super::identity;
-use super::request::{self, QueryRequest};
+use super::request::{self, QueryParts, QueryRequest};
 use crate::auth::{self, Auth};
 use crate::field::{Field, FieldGroup};
-use crate::http::{Address, HttpClient, TlsProfile, Verification};
+use crate::http::{HttpClient, TlsProfile, Verification};
 use crate::identity::Signer;
 use crate::metadata::{Reader, convert};
 use crate::oauth::OAuthToken;
@@ -52,6 +50,9 @@ const TIMEOUT: Field = Field::optional("timeout")
     .help("The limit of one request");
 const UNSAFE_SSL: Field =
     Field::optional("unsafeSsl").default("false").help("`true`: does not verify the server's certificate");
+
+/// What to do about a `serverAddress` that cannot be used.
+pub(super) const REMEDY: &str = "write where Prometheus is, as in http://prometheus.monitoring:9090";
 
 /// A checked trigger.
 #[derive(Clone, Debug)]
@@ -96,10 +97,10 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Conf
     let identity = read
         .is_building()
         .then(|| identity::parse(&mut read, trigger, auth.as_ref(), &shared.http.settings().cloud_environment));
-    let host = query_request.as_ref().map(QueryRequest::host).unwrap_or_default();
+    let host = query_request.as_ref().and_then(|request| request.address().uri.host()).unwrap_or_default();
     let policy = &shared.http.settings().outbound_policy;
     let identity =
-        identity.flatten().and_then(|identity| read.take(identity.permitted(policy, trigger.namespace, &host)));
+        identity.flatten().and_then(|identity| read.take(identity.permitted(policy, trigger.namespace, host)));
     let signer = identity.and_then(|identity| read.take(shared.signers.signer(&identity, &shared.http)));
     let headers = read.take(request::headers(&custom_headers, auth.as_ref()));
     let oauth = auth.as_ref().and_then(|auth| auth.oauth.clone());
@@ -130,13 +131,8 @@ fn parse_query_request(read: &mut Reader<'_>) -> Option<QueryRequest> {
     let query = read.required(QUERY, convert::text);
     let namespace = read.optional(NAMESPACE, convert::text);
     let parameters = read.optional(QUERY_PARAMETERS, convert::map).unwrap_or_default();
-    let query_request = QueryRequest { server: server?, query: query.unwrap_or_default(), namespace, parameters };
-    // The time does not matter: only the rest of the URL can be invalid.
-    if let Err(problem) = Address::parse(&request::url(&query_request, DateTime::UNIX_EPOCH)) {
-        let remedy = "write where Prometheus is, as in http://prometheus.monitoring:9090";
-        read.error(FieldError::new("serverAddress", problem, remedy));
-    }
-    Some(query_request)
+    let parts = QueryParts { server: server?, query: query.unwrap_or_default(), namespace, parameters };
+    read.take(QueryRequest::new(&parts).map_err(|problem| FieldError::new("serverAddress", problem, REMEDY)))
 }
 
 pub(super) fn parse_tls(read: &mut Reader<'_>, auth: Option<Auth>) -> TlsProfile {

@@ -11,20 +11,49 @@ use crate::auth::Auth;
 use crate::http::{Address, basic};
 use crate::trigger::FieldError;
 
-/// The parts of the URL. Users put credentials in all of them.
-#[derive(Clone)]
-pub(super) struct QueryRequest {
+/// The parts of the URL of a query.
+#[derive(Clone, Default)]
+pub(super) struct QueryParts {
     pub(super) server: String,
     pub(super) query: String,
     pub(super) namespace: Option<String>,
     pub(super) parameters: Vec<(String, String)>,
 }
 
+/// An instant query, ready but for its time. Users put credentials in all parts of its URL.
+#[derive(Clone)]
+pub(super) struct QueryRequest {
+    address: Address,
+    after_time: String,
+}
+
 impl QueryRequest {
-    /// The host of the server; empty if the address is invalid.
-    pub(super) fn host(&self) -> String {
-        let address = Address::parse(&self.server).ok();
-        address.and_then(|address| address.uri.host().map(str::to_owned)).unwrap_or_default()
+    /// `serverAddress` and `namespace` are used as they are. The error does not repeat them.
+    pub(super) fn new(parts: &QueryParts) -> Result<Self, &'static str> {
+        let before_time = format!("{}/api/v1/query?query={}&time=", parts.server, escape(&parts.query));
+        let mut after_time = String::new();
+        if let Some(namespace) = &parts.namespace {
+            // KEDA: not escaped, so that further parameters can follow.
+            after_time = format!("&namespace={namespace}");
+        }
+        for (name, value) in &parts.parameters {
+            after_time.push_str(&format!("&{}={}", escape(name), escape(value)));
+        }
+        let request = Self { address: Address::parse(&before_time)?, after_time };
+        // The time does not matter: only the rest of the URL can be invalid.
+        request.address_at(DateTime::UNIX_EPOCH)?;
+        Ok(request)
+    }
+
+    /// Where the query is sent at this time.
+    pub(super) fn address_at(&self, now: DateTime<Utc>) -> Result<Address, &'static str> {
+        let time = now.to_rfc3339_opts(SecondsFormat::Secs, true);
+        self.address.with_more(&[&time, &self.after_time])
+    }
+
+    /// The address of the server, with the beginning of the query.
+    pub(super) fn address(&self) -> &Address {
+        &self.address
     }
 }
 
@@ -32,21 +61,6 @@ impl fmt::Debug for QueryRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QueryRequest").finish_non_exhaustive()
     }
-}
-
-/// The instant query. `serverAddress` and `namespace` are used as they are.
-pub(super) fn url(query_request: &QueryRequest, now: DateTime<Utc>) -> String {
-    let time = now.to_rfc3339_opts(SecondsFormat::Secs, true);
-    let mut url = format!("{}/api/v1/query?query={}&time={time}", query_request.server, escape(&query_request.query));
-    if let Some(namespace) = &query_request.namespace {
-        // KEDA: not escaped, so that further parameters can follow.
-        url.push_str("&namespace=");
-        url.push_str(namespace);
-    }
-    for (name, value) in &query_request.parameters {
-        url.push_str(&format!("&{}={}", escape(name), escape(value)));
-    }
-    url
 }
 
 fn escape(text: &str) -> String {
@@ -112,8 +126,8 @@ mod tests {
     use crate::auth::{Basic, Custom};
     use crate::trigger::Secret;
 
-    fn query_request(server: &str, query: &str) -> QueryRequest {
-        QueryRequest { server: server.to_owned(), query: query.to_owned(), namespace: None, parameters: Vec::new() }
+    fn parts(server: &str, query: &str) -> QueryParts {
+        QueryParts { server: server.to_owned(), query: query.to_owned(), ..QueryParts::default() }
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -126,7 +140,7 @@ mod tests {
 
     #[test]
     fn urls_are_those_of_keda() {
-        let plain = query_request("http://p:9090", "sum(rate(x{a=\"b c\"}[2m])) + 1");
+        let plain = parts("http://p:9090", "sum(rate(x{a=\"b c\"}[2m])) + 1");
         let rows = [
             (
                 "the query is escaped as a form, the time has whole seconds",
@@ -136,21 +150,22 @@ mod tests {
             ),
             (
                 "the server stays as it is",
-                query_request("http://p/", "up"),
+                parts("http://p/", "up"),
                 "http://p//api/v1/query?query=up&time=2026-08-20T10:11:12Z",
             ),
             (
                 "the namespace is not escaped, parameters are",
-                QueryRequest {
+                QueryParts {
                     namespace: Some("a&b=c".to_owned()),
                     parameters: pairs(&[("x y", "1/2"), ("z", "")]),
-                    ..query_request("http://p", "up")
+                    ..parts("http://p", "up")
                 },
                 "http://p/api/v1/query?query=up&time=2026-08-20T10:11:12Z&namespace=a&b=c&x+y=1%2F2&z=",
             ),
         ];
-        for (name, query_request, expected) in rows {
-            assert_eq!(url(&query_request, now()), expected, "{name}");
+        for (name, parts, expected) in rows {
+            let address = QueryRequest::new(&parts).unwrap().address_at(now()).unwrap();
+            assert_eq!(address.uri.to_string(), expected, "{name}");
         }
     }
 
