@@ -112,7 +112,7 @@ impl EventPublisher {
     }
 
     async fn write(&self, event: Event) {
-        let namespace = event.metadata.namespace.as_deref().unwrap_or(CLUSTER_SCOPED_NAMESPACE);
+        let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         if let Err(error) = api.create(&PostParams::default(), &event).await {
             warn_of(&event, &error.to_string());

@@ -1,7 +1,7 @@
 //! The workload being scaled: its kind, resolved by discovery, and its `/scale` subresource.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use k8s_openapi::api::autoscaling::v1::Scale;
 use kedge_api::scaled_object::{GroupVersionKindResource, ScaleTargetRef};
@@ -54,30 +54,26 @@ pub enum TargetError {
     Write { target: String, source: Box<kube::Error> },
 }
 
-/// The group and version of the workloads that every cluster has.
-const APPS: (&str, &str) = ("apps", "v1");
-
-/// The kinds of these workloads, each with its resource. Their `spec.replicas` is what `/scale` shows.
-const APPS_KINDS: [(&str, &str); 3] =
-    [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("ReplicaSet", "replicasets")];
+/// The kinds of workloads that every cluster has. Their `spec.replicas` is what `/scale` shows.
+static BUILT_IN: LazyLock<[Arc<TargetKind>; 3]> = LazyLock::new(|| {
+    let kinds = [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("ReplicaSet", "replicasets")];
+    kinds.map(|(kind, resource)| {
+        let (group, version) = ("apps".to_owned(), "v1".to_owned());
+        Arc::new(TargetKind { group, version, kind: kind.to_owned(), resource: resource.to_owned() })
+    })
+});
 
 impl TargetKind {
     /// The kind that a reference names, where it is one that every cluster has.
-    pub fn built_in(reference: &ScaleTargetRef) -> Option<Self> {
+    pub fn built_in(reference: &ScaleTargetRef) -> Option<Arc<Self>> {
         let (api_version, kind) = reference.api_version_and_kind();
-        let (kind, resource) = APPS_KINDS.into_iter().find(|(one, _)| *one == kind)?;
-        let built_in = Self {
-            group: APPS.0.to_owned(),
-            version: APPS.1.to_owned(),
-            kind: kind.to_owned(),
-            resource: resource.to_owned(),
-        };
-        (built_in.api_version() == api_version).then_some(built_in)
+        let group_and_version = api_version.split_once('/')?;
+        let is_named = |one: &Self| one.kind == kind && (one.group.as_str(), one.version.as_str()) == group_and_version;
+        BUILT_IN.iter().find(|one| is_named(one)).cloned()
     }
 
     pub fn is_built_in(&self) -> bool {
-        let is_it = |(kind, resource)| self.kind == kind && self.resource == resource;
-        (self.group.as_str(), self.version.as_str()) == APPS && APPS_KINDS.into_iter().any(is_it)
+        BUILT_IN.iter().any(|one| **one == *self)
     }
 
     pub fn api_version(&self) -> String {
@@ -145,12 +141,17 @@ impl ScaleTargets {
     }
 
     /// The target that a reference in this namespace names.
-    pub async fn resolve(&self, namespace: &str, reference: &ScaleTargetRef) -> Result<ScaleTarget, TargetError> {
+    pub async fn resolve(
+        &self,
+        namespace: impl Into<Arc<str>>,
+        reference: &ScaleTargetRef,
+    ) -> Result<ScaleTarget, TargetError> {
         if !can_be_object_name(&reference.name) {
             return Err(TargetError::InvalidName { name: reference.name.clone() });
         }
         let kind = self.resolve_kind(reference).await?;
-        Ok(ScaleTarget { kind, key: NamespacedName::new(namespace, &reference.name) })
+        let key = NamespacedName { namespace: namespace.into(), name: reference.name.as_str().into() };
+        Ok(ScaleTarget { kind, key })
     }
 
     async fn discover(&self, api_version: &str, kind: &str) -> Result<TargetKind, TargetError> {

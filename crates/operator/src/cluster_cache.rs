@@ -97,10 +97,10 @@ impl ClusterCache {
     }
 
     /// The names of the objects that keep this object's target.
-    pub fn rivals(&self, object: &ScaledObject) -> Vec<String> {
+    pub fn rivals(&self, key: &ObjectKey, object: &ScaledObject) -> Vec<String> {
+        let name = object.spec.scale_target_ref.name.as_str().into();
+        let target = NamespacedName { namespace: key.namespace.clone(), name };
         let cached = self.lock();
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let target = NamespacedName::new(namespace, &object.spec.scale_target_ref.name);
         rivals(object, cached.scaled_objects.with_target(&target).map(|other| &**other))
     }
 
@@ -122,10 +122,11 @@ impl ClusterCache {
         self.lock().hpas.owned_by(&ObjectKey::from(object)).map(|key| key.name.clone()).collect()
     }
 
-    /// All HPAs that an object owns.
-    pub fn own_hpas(&self, owner: &ObjectKey) -> Vec<Arc<HorizontalPodAutoscaler>> {
+    /// Whether an object owns this HPA, as it is cached, and no other.
+    pub fn is_only_hpa(&self, owner: &ObjectKey, hpa: &Arc<HorizontalPodAutoscaler>) -> bool {
         let cached = self.lock();
-        cached.hpas.owned_by(owner).filter_map(|key| cached.hpas.get(key)).map(|cached| cached.hpa.clone()).collect()
+        let mut own = cached.hpas.owned_by(owner).filter_map(|key| cached.hpas.get(key));
+        own.next().is_some_and(|own| Arc::ptr_eq(&own.hpa, hpa)) && own.next().is_none()
     }
 
     /// Caches an HPA as a write returned it, without waiting for the watch.

@@ -91,7 +91,7 @@ impl ClusterWatches {
             let Some(watches) = Weak::upgrade(&watches) else { return };
             let kinds = built_in_kinds(&event);
             watches.cluster.apply_stored_event(&within, event);
-            kinds.into_iter().for_each(|kind| watches.ensure(&Arc::new(kind)));
+            kinds.iter().for_each(|kind| watches.ensure(kind));
         };
         self.spawn::<Stored<ScaledObject>>(query, apply, |_| false);
     }
@@ -140,7 +140,7 @@ impl FirstList {
 }
 
 /// The kinds of the targets in an event that every cluster has.
-fn built_in_kinds(event: &ListWatchEvent<Stored<ScaledObject>>) -> BTreeSet<TargetKind> {
+fn built_in_kinds(event: &ListWatchEvent<Stored<ScaledObject>>) -> BTreeSet<Arc<TargetKind>> {
     let kind = |stored: &Stored<ScaledObject>| match stored {
         Stored::Readable(object) => TargetKind::built_in(&object.spec.scale_target_ref),
         Stored::Unreadable(_) => None,

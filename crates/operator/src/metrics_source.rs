@@ -104,7 +104,8 @@ impl ReadingsSource {
         let mut around = Surroundings { fallback: scalers.fallback.as_ref(), ..Surroundings::default() };
         let mut outcome = composite::evaluate(composite, &read, failures, around);
         if let CompositeOutcome::Unknown(Unknown::NoSubstitute(_)) = outcome
-            && let Ok(target) = readings.targets.resolve(&scalers.key.namespace, &object.spec.scale_target_ref).await
+            && let Ok(target) =
+                readings.targets.resolve(scalers.key.namespace.clone(), &object.spec.scale_target_ref).await
         {
             around.current_replicas = readings.current_replicas(&target).await;
             around.ready_pods = match composite.metric_type {

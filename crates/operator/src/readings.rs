@@ -149,7 +149,7 @@ impl Readings {
             return Err("it is paused".to_owned());
         }
         let hpa = self.cluster.own_hpa(object);
-        let target = self.targets.resolve(&key.namespace, &object.spec.scale_target_ref).await;
+        let target = self.targets.resolve(key.namespace.clone(), &object.spec.scale_target_ref).await;
         let target = target.map_err(|error| error.to_string())?;
         let old = self.cache.get(key).filter(|old| old.fits(&scalable));
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
@@ -232,7 +232,7 @@ impl Readings {
         let failures = self.failures(object, metric);
         let fallback = scalers.fallback.as_ref().filter(|fallback| failures.exceed_threshold(fallback))?;
         let value = async {
-            let target = self.targets.resolve(&scalers.key.namespace, &object.spec.scale_target_ref).await?;
+            let target = self.targets.resolve(scalers.key.namespace.clone(), &object.spec.scale_target_ref).await?;
             // The HPA multiplies by the ready pods, so the fallback divides by them.
             let ready = match metric.metric_type {
                 MetricType::AverageValue => None,

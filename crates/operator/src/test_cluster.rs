@@ -43,7 +43,7 @@ static PREPARED: LazyLock<Plane> = LazyLock::new(|| {
 /// A Deployment as a target.
 pub(crate) fn deployment(namespace: &str, name: &str) -> ScaleTarget {
     let reference = serde_json::from_value(json!({ "name": name })).expect("a reference");
-    let kind = Arc::new(TargetKind::built_in(&reference).expect("a Deployment by default"));
+    let kind = TargetKind::built_in(&reference).expect("a Deployment by default");
     ScaleTarget { kind, key: NamespacedName::new(namespace, name) }
 }
 

@@ -132,11 +132,8 @@ impl Reconciler {
         let is_derived_from = Arc::ptr_eq(&ensured.object, object)
             && Arc::ptr_eq(&ensured.scalers, scalers)
             && ensured.target == target.kind;
-        let is_only = || {
-            let mut own = self.cluster.own_hpas(&scalers.key);
-            own.len() == 1 && own.pop().is_some_and(|own| Arc::ptr_eq(&own, &ensured.hpa))
-        };
-        (is_derived_from && is_only()).then(|| ensured.hpa.metadata.name.clone())?
+        let is_unchanged = is_derived_from && self.cluster.is_only_hpa(&scalers.key, &ensured.hpa);
+        is_unchanged.then(|| ensured.hpa.metadata.name.clone())?
     }
 
     /// The HPA as it must be; `None` where no metric is known.

@@ -66,7 +66,8 @@ impl Reconciler {
 
     /// Sets the replicas of the target, whatever they are.
     pub(super) async fn set_replicas(&self, object: &ScaledObject, wanted: i32) -> Result<(), ReconcileError> {
-        let target = self.resolve_target(object).await?;
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let target = self.targets.resolve(namespace, &object.spec.scale_target_ref).await?;
         let scale = self.targets.fetch_scale(&target).await?;
         if desired_replicas(&scale) != wanted {
             self.confirm(object).await?;

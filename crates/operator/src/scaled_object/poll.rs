@@ -69,14 +69,14 @@ impl Reconciler {
             }
         };
         self.publish_failures(object, state, scalers, &readings, polled.formula_error.take());
-        self.conclude(subject, &polled, current, read_at, state).await
+        self.conclude(subject, polled, current, read_at, state).await
     }
 
     /// Decides by what was contributed, and applies the decision.
     pub(super) async fn conclude(
         &self,
         subject: Subject<'_>,
-        polled: &Polled,
+        polled: Polled,
         current: Option<i32>,
         read_at: Instant,
         state: &mut ReconcileState,
@@ -96,7 +96,7 @@ impl Reconciler {
             activity,
             triggers: if has_failed { TriggerHealth::SomeFailed } else { TriggerHealth::AllAnswered },
             decision,
-            active: status_activity(scalers, &polled.active),
+            active: status_activity(scalers, polled.active),
             history,
         })
     }
@@ -247,7 +247,12 @@ pub(super) fn trigger_state(trigger: &CachedTrigger) -> TriggerState {
 }
 
 /// The activity of each metric for the status. Where there is a formula, metrics have none of their own.
-fn status_activity(scalers: &ObjectScalers, active: &BTreeMap<String, bool>) -> BTreeMap<String, bool> {
-    let one = |name: &String| (name.clone(), active.get(name).copied().unwrap_or(false));
-    scalers.metrics().map(|(_, metric)| one(&metric.name)).collect()
+fn status_activity(scalers: &ObjectScalers, mut active: BTreeMap<String, bool>) -> BTreeMap<String, bool> {
+    active.retain(|name, _| scalers.metrics().any(|(_, metric)| metric.name == *name));
+    for (_, metric) in scalers.metrics() {
+        if !active.contains_key(&metric.name) {
+            active.insert(metric.name.clone(), false);
+        }
+    }
+    active
 }

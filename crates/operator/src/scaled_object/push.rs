@@ -27,7 +27,7 @@ impl Reconciler {
         let metrics = scalers.metrics().filter(|(trigger, _)| indexes.contains(&trigger.index));
         polled.active.extend(metrics.map(|(_, metric)| (metric.name.clone(), true)));
         polled.contributions.push(Contribution::Active);
-        let facts = self.conclude(subject, &polled, current, Instant::now(), state).await?;
+        let facts = self.conclude(subject, polled, current, Instant::now(), state).await?;
         // Not before: a reconcile that failed is retried, and acts on it then.
         pushed.iter().filter_map(|trigger| trigger.push.as_ref()).for_each(|push| push.clear_active());
         Ok(facts)

@@ -179,7 +179,7 @@ impl Reconciler {
         if let Some(invalid) = check_spec(&object.spec) {
             // KEDA: the status names the target all the same, and the triggers if only the formula is invalid.
             let problem = Some(invalid.message);
-            return match self.find_target(object).await {
+            return match self.find_target(key, object).await {
                 Ok(TargetStep::Found(target)) => {
                     let lists_triggers = invalid.step == ValidationStep::Modifiers;
                     blocked(Blocked { problem, target: Some(target), lists_triggers }, Ok(()))
@@ -188,14 +188,14 @@ impl Reconciler {
                 Err(error) => blocked(Blocked { problem, ..Blocked::default() }, Err(error)),
             };
         }
-        if let Some(rival) = self.cluster.rivals(object).first() {
+        if let Some(rival) = self.cluster.rivals(key, object).first() {
             let target = &object.spec.scale_target_ref.name;
             let problem = Some(format!(
                 "the workload '{target}' is already managed by the ScaledObject '{rival}'; delete one of them, or choose another target"
             ));
             return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
         }
-        let target = match self.find_target(object).await {
+        let target = match self.find_target(key, object).await {
             Ok(TargetStep::Found(target)) => target,
             Ok(TargetStep::Unusable(problem)) => {
                 return blocked(Blocked { problem: Some(problem), ..Blocked::default() }, Ok(()));
@@ -221,7 +221,7 @@ impl Reconciler {
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<(Scaled, Result<(), ReconcileError>), ReconcileError> {
-        let mut scalers = self.ensure_scalers(object, &target.target, state, slot).await?;
+        let mut scalers = self.ensure_scalers(key, object, &target.target, state, slot).await?;
         let is_pushed = scalers.is_pushed();
         let mut input = PollInput::new(object, &policy.overrides, &scalers);
         let is_due = !is_pushed && (state.schedule.is_due(&input) || scalers.has_changed_metrics());
@@ -259,16 +259,19 @@ impl Reconciler {
         slot: &mut Slot,
         sources: BoxFuture<'_, T>,
     ) -> Result<T, ReconcileError> {
-        let key = ObjectKey::from(object);
-        let is_changed = || {
-            let now = self.cluster.object(&key);
+        let is_changed = |key: &ObjectKey| {
+            let now = self.cluster.object(key);
             now.is_none_or(|now| needs_reconcile(&object.metadata, &now.metadata))
         };
-        let has_push = || {
-            let scalers = self.readings.get(&key);
+        let has_push = |key: &ObjectKey| {
+            let scalers = self.readings.get(key);
             scalers.is_some_and(|scalers| scalers.is_pushed() || scalers.has_changed_metrics())
         };
-        slot.wait_outside(sources, || is_changed() || has_push()).await.ok_or(ReconcileError::Interrupted)
+        let is_outdated = || {
+            let key = ObjectKey::from(object);
+            is_changed(&key) || has_push(&key)
+        };
+        slot.wait_outside(sources, is_outdated).await.ok_or(ReconcileError::Interrupted)
     }
 
     /// Confirms, before its target is written, that the object is unchanged: the watch may be behind, and a user may have paused it.

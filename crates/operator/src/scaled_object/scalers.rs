@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
-use kedge_cluster::{EventType, ScaleTarget};
+use kedge_cluster::{EventType, ObjectKey, ScaleTarget};
 use tracing::{debug, warn};
 
 use super::{ReconcileError, ReconcileState, Reconciler};
@@ -18,12 +18,13 @@ impl Reconciler {
     /// The scalers of the object, built for its generation and its credentials.
     pub(super) async fn ensure_scalers(
         &self,
+        key: &ObjectKey,
         object: &ScaledObject,
         target: &ScaleTarget,
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<Arc<ObjectScalers>, ReconcileError> {
-        let ensured = match self.readings.current(&Scalable::from(object)) {
+        let ensured = match self.readings.current(&Scalable::new(key.clone(), object)) {
             Some(scalers) => Ensured::Cached(scalers),
             None => self.wait_for_sources(object, slot, self.readings.ensure(object, target).boxed()).await?,
         };

@@ -2,7 +2,7 @@
 
 use kedge_api::ScaledObject;
 use kedge_cluster::target::desired_replicas;
-use kedge_cluster::{ScaleTarget, TargetError};
+use kedge_cluster::{ObjectKey, ScaleTarget, TargetError};
 use kedge_core::status::TargetFacts;
 use kedge_core::validate::ValidationStep;
 
@@ -37,10 +37,14 @@ impl FoundTarget {
 
 impl Reconciler {
     /// Resolves the target. Its scale is read where the cache does not know it, and before the first status.
-    pub(super) async fn find_target(&self, object: &ScaledObject) -> Result<TargetStep, ReconcileError> {
+    pub(super) async fn find_target(
+        &self,
+        key: &ObjectKey,
+        object: &ScaledObject,
+    ) -> Result<TargetStep, ReconcileError> {
         let unusable =
             |error: &TargetError| TargetStep::Unusable(format!("{}: {error}", ValidationStep::Target.message()));
-        let target = match self.resolve_target(object).await {
+        let target = match self.targets.resolve(key.namespace.clone(), &object.spec.scale_target_ref).await {
             Ok(target) => target,
             Err(error @ (TargetError::UnknownKind { .. } | TargetError::InvalidName { .. })) => {
                 return Ok(unusable(&error));
@@ -64,10 +68,5 @@ impl Reconciler {
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    pub(super) async fn resolve_target(&self, object: &ScaledObject) -> Result<ScaleTarget, TargetError> {
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        self.targets.resolve(namespace, &object.spec.scale_target_ref).await
     }
 }
