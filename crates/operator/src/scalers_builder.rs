@@ -83,7 +83,7 @@ impl ScalersBuilder {
             });
         }
         // Polls may be far apart, and a push source is not listened to until its scaler is built.
-        let has_silent = triggers.iter().any(|trigger| matches!(trigger.scaler, Err(NotBuilt::NoAnswer(_))));
+        let has_silent = triggers.iter().any(|trigger| trigger.is_silent());
         again = again.or(has_silent.then_some(RETRY_PAUSE));
         let (used, refresh_in) = resolution.end();
         references.set(key, began, used);

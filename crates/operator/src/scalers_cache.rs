@@ -163,6 +163,11 @@ const COMPOSITE_LABELS: TriggerLabels<'static> =
     TriggerLabels { index: 0, trigger_type: "", name: Some(COMPOSITE_METRIC), metric: COMPOSITE_METRIC };
 
 impl CachedTrigger {
+    /// Whether its source did not describe its metrics.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.scaler, Err(NotBuilt::NoAnswer(_)))
+    }
+
     /// The labels of a trigger without a metric of its own: cpu or memory.
     fn resource_labels(&self) -> Option<TriggerLabels<'_>> {
         (self.scaler.is_ok() && self.metrics.is_empty()).then(|| TriggerLabels {
@@ -215,8 +220,7 @@ impl ObjectScalers {
 
     /// Whether a source did not describe its metrics, or announced other ones.
     pub fn needs_rebuild(&self) -> bool {
-        let is_silent = |trigger: &Arc<CachedTrigger>| matches!(trigger.scaler, Err(NotBuilt::NoAnswer(_)));
-        self.has_changed_metrics() || self.triggers.iter().any(is_silent)
+        self.has_changed_metrics() || self.triggers.iter().any(|trigger| trigger.is_silent())
     }
 
     /// The indexes of the triggers that are built.

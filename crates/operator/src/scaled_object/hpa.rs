@@ -70,20 +70,6 @@ impl Reconciler {
         scalers: &Arc<ObjectScalers>,
         state: &mut ReconcileState,
     ) -> Result<HpaStep, ReconcileError> {
-        match self.unchanged_hpa(object, target, scalers, state) {
-            Some(name) => Ok(HpaStep::Ensured { name: Some(name) }),
-            None => Box::pin(self.compare_hpa(object, target, scalers, state)).await,
-        }
-    }
-
-    /// Renders the HPA, and creates or replaces it where it differs.
-    async fn compare_hpa(
-        &self,
-        object: &Arc<ScaledObject>,
-        target: &ScaleTarget,
-        scalers: &Arc<ObjectScalers>,
-        state: &mut ReconcileState,
-    ) -> Result<HpaStep, ReconcileError> {
         state.ensured_hpa = None;
         let rendered = match self.render_hpa(object, target, scalers) {
             Some(Ok(rendered)) => rendered,
@@ -120,20 +106,20 @@ impl Reconciler {
         Ok(HpaStep::Ensured { name })
     }
 
-    /// The name of the HPA, if neither it nor what it derives from has changed since it was ensured.
-    fn unchanged_hpa(
+    /// The HPA, if neither it nor what it derives from has changed since it was ensured.
+    pub(super) fn unchanged_hpa(
         &self,
         object: &Arc<ScaledObject>,
         target: &ScaleTarget,
         scalers: &Arc<ObjectScalers>,
         state: &ReconcileState,
-    ) -> Option<String> {
+    ) -> Option<HpaStep> {
         let ensured = state.ensured_hpa.as_ref()?;
         let is_derived_from = Arc::ptr_eq(&ensured.object, object)
             && Arc::ptr_eq(&ensured.scalers, scalers)
             && ensured.target == target.kind;
         let is_unchanged = is_derived_from && self.cluster.is_only_hpa(&scalers.key, &ensured.hpa);
-        is_unchanged.then(|| ensured.hpa.metadata.name.clone())?
+        is_unchanged.then(|| HpaStep::Ensured { name: ensured.hpa.metadata.name.clone() })
     }
 
     /// The HPA as it must be; `None` where no metric is known.

@@ -230,7 +230,10 @@ impl Reconciler {
             input = PollInput::new(object, &policy.overrides, &scalers);
         }
         // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
-        let ensured = self.ensure_hpa(object, &target.target, &scalers, state).await;
+        let ensured = match self.unchanged_hpa(object, &target.target, &scalers, state) {
+            Some(unchanged) => Ok(unchanged),
+            None => Box::pin(self.ensure_hpa(object, &target.target, &scalers, state)).await,
+        };
         let (hpa, mut outcome) = match ensured {
             Ok(step) => (step, Ok(())),
             Err(error) => (HpaStep::NotWritten, Err(error)),

@@ -8,6 +8,7 @@ use kedge_api::{Condition, ScaledObject};
 use kedge_cluster::merge_patch::merge_patch;
 use kedge_cluster::{EventType, NamespacedName, ObjectKey};
 use kedge_core::conditions::{FallbackState, HpaState};
+use kedge_core::fallback::Failures;
 use kedge_core::policy::Policy;
 use kedge_core::status::{Facts, PauseFacts, ScalersFacts, next_status, with_target};
 use kube::api::{Api, Patch, PatchParams};
@@ -38,20 +39,11 @@ impl Reconciler {
         problem: Option<&str>,
         state: &mut ReconcileState,
     ) -> Result<(), ReconcileError> {
-        match is_reported(progress, problem, state) {
-            true => Ok(()),
-            false => Box::pin(self.report_news(object, policy, progress, problem, state)).await,
+        if is_reported(progress, problem, state) {
+            return Ok(());
         }
-    }
-
-    async fn report_news(
-        &self,
-        object: &ScaledObject,
-        policy: &Policy,
-        progress: &mut Progress,
-        problem: Option<&str>,
-        state: &mut ReconcileState,
-    ) -> Result<(), ReconcileError> {
+        // Before the facts: a reading of the metrics API may change these meanwhile, and is reported the next time.
+        let seen = reported_failures(progress);
         let (target, scalers, poll) = match &*progress {
             Progress::Blocked(Blocked { target, .. }) => (target.as_ref(), None, None),
             Progress::Scaled(scaled) => (Some(&scaled.target), Some(scalers_facts(scaled)), scaled.poll.as_ref()),
@@ -80,9 +72,11 @@ impl Reconciler {
                 Some((_, reason, message)) => HpaState::NotScaling { reason, message },
             },
         };
-        let written = self.write_status(object, &facts, state).await?;
-        if written == Written::Unchanged && problem.is_none() {
-            remember_report(progress, state);
+        let written = Box::pin(self.write_status(object, &facts, state)).await?;
+        if let (Written::Unchanged, None, Progress::Scaled(scaled), Some((fallback, failures)), Some(ensured)) =
+            (written, problem, progress, seen, &mut state.ensured_hpa)
+        {
+            ensured.reported = Some(Reported { poll: scaled.poll.take(), fallback, failures });
         }
         Ok(())
     }
@@ -168,10 +162,9 @@ impl Reconciler {
 /// Whether a reconcile found nothing that differs from the last report, which changed nothing in the status.
 fn is_reported(progress: &Progress, problem: Option<&str>, state: &ReconcileState) -> bool {
     let Progress::Scaled(Scaled { target, scalers, poll, .. }) = progress else { return false };
-    let Some(EnsuredHpa { scalers: ensured, reported: Some(reported), .. }) = &state.ensured_hpa else { return false };
+    let Some(EnsuredHpa { reported: Some(reported), .. }) = &state.ensured_hpa else { return false };
     problem.is_none()
         && target.live_replicas.is_none()
-        && Arc::ptr_eq(ensured, scalers)
         && reported.fallback == scalers.fallback_state()
         && scalers.metrics().map(|(_, metric)| metric.failures()).eq(reported.failures.iter().copied())
         && match (poll, &reported.poll) {
@@ -181,11 +174,10 @@ fn is_reported(progress: &Progress, problem: Option<&str>, state: &ReconcileStat
         }
 }
 
-/// Remembers what a report that changed nothing depends on.
-fn remember_report(progress: &mut Progress, state: &mut ReconcileState) {
-    let (Progress::Scaled(scaled), Some(ensured)) = (progress, &mut state.ensured_hpa) else { return };
-    let failures = scaled.scalers.metrics().map(|(_, metric)| metric.failures()).collect();
-    ensured.reported = Some(Reported { poll: scaled.poll.take(), fallback: scaled.scalers.fallback_state(), failures });
+/// What a report depends on that readings of the metrics API change, too: the fallback, and the failures of each metric.
+fn reported_failures(progress: &Progress) -> Option<(FallbackState, Vec<Failures>)> {
+    let Progress::Scaled(Scaled { scalers, .. }) = progress else { return None };
+    Some((scalers.fallback_state(), scalers.metrics().map(|(_, metric)| metric.failures()).collect()))
 }
 
 /// The state of the fallback while no trigger has been read.

@@ -53,10 +53,15 @@ impl Address {
 
     /// Replaces the query by one that is escaped already.
     pub(crate) fn set_query(&mut self, query: &str) -> Result<(), &'static str> {
-        let mut parts = self.uri.clone().into_parts();
-        parts.path_and_query = Some(path_and_query(&format!("{}?{query}", self.uri.path()))?);
-        self.uri = Uri::from_parts(parts).map_err(|_| "is not a URL")?;
+        self.uri = self.uri_with(&format!("{}?{query}", self.uri.path()))?;
         Ok(())
+    }
+
+    /// The same URL with another path and query.
+    fn uri_with(&self, tail: &str) -> Result<Uri, &'static str> {
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = Some(path_and_query(tail)?);
+        Uri::from_parts(parts).map_err(|_| "is not a URL")
     }
 
     /// The same address with these texts at its end.
@@ -66,10 +71,7 @@ impl Address {
         let mut whole = String::with_capacity(begin.len() + length);
         whole.push_str(begin);
         texts.iter().for_each(|text| whole.push_str(text));
-        let mut parts = self.uri.clone().into_parts();
-        parts.path_and_query = Some(path_and_query(&whole)?);
-        let uri = Uri::from_parts(parts).map_err(|_| "is not a URL")?;
-        Ok(Self { uri, credentials: self.credentials.clone() })
+        Ok(Self { uri: self.uri_with(&whole)?, credentials: self.credentials.clone() })
     }
 
     /// The credentials in the URL.
