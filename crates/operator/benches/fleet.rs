@@ -1,4 +1,4 @@
-//! Many ScaledObjects on an API server in memory, in virtual time: the heap of an operator, by object, and the allocations of a quiet poll.
+//! Many ScaledObjects on an API server in memory, in virtual time: the heap of an operator, by object, and what a quiet poll costs.
 //!
 //! `cargo bench --bench fleet` measures 1,000 objects, or as many as `-- --objects N` says; `cargo test --bench fleet` only checks that it
 //! works, with a few.
@@ -21,6 +21,7 @@ use kedge_plane::{Options, Plane};
 use kedge_scalers::http::connector::BoxStream;
 use kedge_scalers::{Connector, Registry};
 use kube::client::Body;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -61,13 +62,14 @@ async fn measure(objects: usize) -> anyhow::Result<()> {
     cluster.report_as_hpa_controller(objects).await?;
     tokio::time::sleep(SETTLES_FOR).await;
 
-    let region = Region::new(ALLOCATOR);
+    let (region, started) = (Region::new(ALLOCATOR), processor_time());
     tokio::time::sleep(POLLING_INTERVAL * POLLS).await;
-    let quiet = region.change();
+    let (quiet, used) = (region.change(), processor_time() - started);
     let polls = objects as f64 * f64::from(POLLS);
     println!("{objects} ScaledObjects with one Prometheus trigger");
     println!("{:8.1} allocations of a quiet poll", quiet.allocations as f64 / polls);
     println!("{:8.0} bytes allocated by it", quiet.bytes_allocated as f64 / polls);
+    println!("{:8.1} µs of processor time, with those of the source", used.as_secs_f64() * 1e6 / polls);
 
     // Another operator writes nothing: what is allocated for it is what it holds.
     first.abort();
@@ -81,6 +83,12 @@ async fn measure(objects: usize) -> anyhow::Result<()> {
     println!("{:8.0} blocks of heap by object", by_object(held.allocations, held.deallocations));
     ensure!(!second.is_finished(), "the operator ended");
     Ok(())
+}
+
+/// The processor time that this process has used.
+fn processor_time() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(used).expect("it is not negative")
 }
 
 /// The API server in memory.

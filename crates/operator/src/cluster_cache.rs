@@ -18,8 +18,8 @@ use kedge_core::rivals::rivals;
 use tokio::sync::watch as signal;
 
 use crate::work_queue::WorkQueue;
-pub use hpas::{CachedHpa, scaling_active};
-use hpas::{Hpas, owner};
+use hpas::Hpas;
+pub use hpas::{CachedHpa, ReducedHpa, scaling_active};
 use objects::Objects;
 use objects::is_later;
 pub(crate) use objects::needs_reconcile;
@@ -105,11 +105,14 @@ impl ClusterCache {
     }
 
     /// The object's HPA, if it exists and is the object's own.
-    pub fn own_hpa(&self, object: &ScaledObject) -> Option<Arc<HorizontalPodAutoscaler>> {
-        let recorded = object.status.as_ref().and_then(|status| status.hpa_name.clone());
-        let name = recorded.unwrap_or_else(|| hpa_name(object));
-        let found = self.hpa(&NamespacedName::new(object.metadata.namespace.as_deref().unwrap_or_default(), name));
-        found.map(|found| found.hpa).filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
+    pub fn own_hpa(&self, object: &ScaledObject) -> Option<HorizontalPodAutoscaler> {
+        let found = self.hpa(&recorded_hpa(object)).map(|found| found.hpa.read());
+        found.filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
+    }
+
+    /// Whether the object's HPA scales its target.
+    pub fn is_hpa_scaling(&self, key: &ObjectKey, object: &ScaledObject) -> bool {
+        self.lock().hpas.get(&recorded_hpa(object)).is_some_and(|found| found.hpa.scales_for(key))
     }
 
     /// Caches an object as a write returned it, without waiting for the watch.
@@ -123,7 +126,7 @@ impl ClusterCache {
     }
 
     /// Whether an object owns this HPA, as it is cached, and no other.
-    pub fn is_only_hpa(&self, owner: &ObjectKey, hpa: &Arc<HorizontalPodAutoscaler>) -> bool {
+    pub fn is_only_hpa(&self, owner: &ObjectKey, hpa: &Arc<ReducedHpa>) -> bool {
         let cached = self.lock();
         let mut own = cached.hpas.owned_by(owner).filter_map(|key| cached.hpas.get(key));
         own.next().is_some_and(|own| Arc::ptr_eq(&own.hpa, hpa)) && own.next().is_none()
@@ -131,11 +134,11 @@ impl ClusterCache {
 
     /// Caches an HPA as a write returned it, without waiting for the watch.
     pub fn record_written_hpa(&self, hpa: HorizontalPodAutoscaler) {
-        let key = NamespacedName::from_meta(&hpa.metadata);
+        let written = CachedHpa::from(hpa);
         let mut cached = self.lock();
-        let version = hpa.metadata.resource_version.as_deref();
-        if cached.hpas.get(&key).is_none_or(|cached| is_later(version, cached.version.as_deref())) {
-            cached.hpas.insert(hpa);
+        let is_newer = |cached: &CachedHpa| is_later(written.version.as_deref(), cached.version.as_deref());
+        if cached.hpas.get(&written.hpa.key).is_none_or(is_newer) {
+            cached.hpas.insert(written);
         }
     }
 
@@ -205,21 +208,19 @@ impl ClusterCache {
 
     /// Applies an event of the watch of HPAs in this scope. HPAs without an owner of ours are not cached: one that has the name of ours is
     /// found when ours is created.
-    pub fn apply_hpa_event(&self, scope: &Scope, event: ListWatchEvent<HorizontalPodAutoscaler>) {
+    pub fn apply_hpa_event(&self, scope: &Scope, event: ListWatchEvent<CachedHpa>) {
         let mut cached = self.lock();
         let concerned: Vec<ObjectKey> = match event {
             ListWatchEvent::Listed(all) => {
-                cached.hpas.replace_all(scope, all.into_iter().filter(|hpa| owner(hpa).is_some()))
+                cached.hpas.replace_all(scope, all.into_iter().filter(|hpa| hpa.owner().is_some()))
             }
-            ListWatchEvent::Applied(hpa)
-                if owner(&hpa).is_none() && cached.hpas.get(&NamespacedName::from_meta(&hpa.metadata)).is_none() =>
-            {
+            ListWatchEvent::Applied(found) if found.owner().is_none() && cached.hpas.get(&found.hpa.key).is_none() => {
                 Vec::new()
             }
-            ListWatchEvent::Applied(hpa) => cached.hpas.insert(hpa),
-            ListWatchEvent::Deleted(hpa) => {
-                cached.hpas.remove(&NamespacedName::from_meta(&hpa.metadata));
-                owner(&hpa).into_iter().collect()
+            ListWatchEvent::Applied(found) => cached.hpas.insert(found),
+            ListWatchEvent::Deleted(found) => {
+                cached.hpas.remove(&found.hpa.key);
+                found.owner().into_iter().cloned().collect()
             }
         };
         drop(cached);
@@ -270,6 +271,13 @@ impl ClusterCache {
     fn lock(&self) -> MutexGuard<'_, Cached> {
         self.cached.lock().expect("no holder of the lock panics")
     }
+}
+
+/// The name of the object's HPA: as its status records it, or as it will be.
+fn recorded_hpa(object: &ScaledObject) -> NamespacedName {
+    let recorded = object.status.as_ref().and_then(|status| status.hpa_name.clone());
+    let name = recorded.unwrap_or_else(|| hpa_name(object));
+    NamespacedName::new(object.metadata.namespace.as_deref().unwrap_or_default(), name)
 }
 
 #[cfg(test)]

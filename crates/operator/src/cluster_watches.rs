@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_cluster::api_error::is_denied;
 use kedge_cluster::stored::Stored;
@@ -13,7 +12,7 @@ use kube::Client;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 
-use crate::cluster_cache::{ClusterCache, ReplicasIn, Workload};
+use crate::cluster_cache::{CachedHpa, ClusterCache, ReplicasIn, Workload};
 
 /// Runs watches until it is dropped.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -42,7 +41,7 @@ impl ClusterWatches {
             let (cluster, within) = (watches.cluster.clone(), scope.clone());
             let path = scope.path("/apis/autoscaling/v2", "horizontalpodautoscalers");
             let apply = move |event| cluster.apply_hpa_event(&within, event);
-            watches.spawn::<HorizontalPodAutoscaler>(ResourceQuery::all(path), apply, |_| false);
+            watches.spawn::<CachedHpa>(ResourceQuery::all(path), apply, |_| false);
         }
         watches
     }

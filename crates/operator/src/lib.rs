@@ -14,6 +14,7 @@
 //! | [`query_limits`] | how many queries may be in flight |
 //! | [`scalers_builder`] | building the scalers of an object |
 //! | [`scalable`] | the kind-neutral view of an object with triggers |
+//! | [`compact`] | values that are kept for every object and rarely read |
 //! | `validation` | the check of a spec before it is used |
 //! | [`metrics_source`] | serving the metrics API from the readings service |
 //! | [`credentials`] | the credentials of triggers, and noticing their changes |
@@ -28,6 +29,7 @@
 pub mod cluster_cache;
 pub mod cluster_reads;
 pub mod cluster_watches;
+pub mod compact;
 pub mod credentials;
 pub mod leadership;
 pub mod metrics_source;

@@ -13,7 +13,7 @@ use kedge_core::milli::Milli;
 use kedge_core::policy::{Policy, left_to_hpa, polling_interval};
 use tokio::time::Instant;
 
-use crate::cluster_cache::{CachedReplicas, ClusterCache, scaling_active};
+use crate::cluster_cache::{CachedReplicas, ClusterCache};
 use crate::leadership::Leadership;
 use crate::scalable::Scalable;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
@@ -102,7 +102,7 @@ impl Readings {
         }
         let old = self.cache.get(&scalable.key).filter(|old| Some(old.uid.as_str()) == scalable.uid);
         let hpa = self.cluster.own_hpa(object);
-        let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
+        let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_ref() };
         let scalers = self.builder.build(&scalable, target, earlier).await;
         let replaced = self.replace(scalers.clone());
         Ensured::Built { scalers, replaced }
@@ -152,7 +152,7 @@ impl Readings {
         let target = self.targets.resolve(key.namespace.clone(), &object.spec.scale_target_ref).await;
         let target = target.map_err(|error| error.to_string())?;
         let old = self.cache.get(key).filter(|old| old.fits(&scalable));
-        let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_deref() };
+        let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_ref() };
         let scalers = self.builder.build(&scalable, &target, earlier).await;
         // A reconcile, or another request, may have finished first.
         if let Some(newer) = self.current(&scalable) {
@@ -192,13 +192,8 @@ impl Readings {
     }
 
     /// How old a reading that the HPA asked for may be to serve a poll.
-    pub fn age_max_of_poll(&self, object: &ScaledObject) -> Duration {
-        let hpa_scales = || {
-            self.cluster
-                .own_hpa(object)
-                .is_some_and(|hpa| scaling_active(&hpa).is_some_and(|(status, ..)| status == "True"))
-        };
-        match left_to_hpa(&object.spec) && hpa_scales() {
+    pub fn age_max_of_poll(&self, key: &ObjectKey, object: &ScaledObject) -> Duration {
+        match left_to_hpa(&object.spec) && self.cluster.is_hpa_scaling(key, object) {
             true => ASKED_BY_HPA.max(polling_interval(&object.spec)),
             false => FRESH,
         }

@@ -16,6 +16,7 @@ use kedge_scalers::target::{External, TargetType};
 use kedge_scalers::{Owner, Registry, Role as TriggerRole, Scaler, TriggerConfig, metric_name, registry};
 use tokio::time::Instant;
 
+use crate::compact::Compact;
 use crate::credentials::{Credentials, Resolved};
 use crate::leadership::Leadership;
 use crate::push_listener::PushListener;
@@ -134,7 +135,7 @@ impl ScalersBuilder {
         let scaler = trigger.scaler.as_ref().ok()?;
         trigger.push.as_ref().and_then(|push| push.metrics_change())?;
         // A source that does not answer now announces the change again.
-        let specs = scaler.describe().await.ok().filter(|specs| *specs != trigger.specs)?;
+        let specs = scaler.describe().await.ok().filter(|specs| *specs != trigger.specs.read())?;
         let described = describe(object, earlier, &specs);
         let scaler = check(object, trigger.index, &trigger.trigger_type, &specs).map(|()| scaler.clone());
         Some(CachedTrigger {
@@ -142,7 +143,7 @@ impl ScalersBuilder {
             trigger_type: trigger.trigger_type.clone(),
             name: trigger.name.clone(),
             scaler,
-            specs,
+            specs: Compact::new(&specs),
             metrics: described,
             service: trigger.service,
             query_limit: trigger.query_limit.clone(),
@@ -204,6 +205,7 @@ impl ScalersBuilder {
         let (trigger_type, name) = (trigger.r#type.clone(), trigger.name.clone());
         let host = scaler.as_ref().ok().and_then(|scaler| scaler.host());
         let query_limit = host.map(|host| self.query_limits.limit(&object.key.namespace, host));
+        let specs = Compact::new(&specs);
         CachedTrigger { index, trigger_type, name, scaler, specs, metrics, service, query_limit, push, credentials }
     }
 
@@ -290,10 +292,9 @@ fn check_targets(index: usize, trigger_type: &str, specs: &[MetricSpec]) -> Resu
 /// placeholder with a target of one per replica.
 fn known_specs(object: &Scalable<'_>, index: usize, trigger: &Trigger, earlier: Earlier<'_>) -> Vec<MetricSpec> {
     let trigger_type = &trigger.r#type;
-    if let Some(before) =
-        earlier.scalers.and_then(|scalers| scalers.trigger(index, trigger_type)).filter(|old| !old.specs.is_empty())
-    {
-        return before.specs.clone();
+    let before = earlier.scalers.and_then(|scalers| scalers.trigger(index, trigger_type)).map(|old| old.specs.read());
+    if let Some(before) = before.filter(|before| !before.is_empty()) {
+        return before;
     }
     let prefix = metric_name::full_name(index, "");
     let in_hpa = earlier.hpa.and_then(|hpa| hpa.spec.metrics.as_ref()).into_iter().flatten();

@@ -26,6 +26,7 @@ use kedge_scalers::observer::{GrpcCall, GrpcEvent, RequestObserver, observed};
 use kedge_scalers::{Known, ReadError, Scaler};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::compact::Compact;
 use crate::credentials::Resolved;
 use crate::panics::without_panic;
 use crate::push_listener::PushListener;
@@ -87,7 +88,7 @@ pub struct CachedTrigger {
     pub name: Option<String>,
     pub scaler: Result<Arc<dyn Scaler>, NotBuilt>,
     /// The metrics for the HPA: as the scaler describes them, or as it last did.
-    pub specs: Vec<MetricSpec>,
+    pub specs: Compact<Vec<MetricSpec>>,
     /// The external ones among them.
     pub metrics: Vec<Arc<ExternalMetric>>,
     pub service: Service,

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kedge_api::names;
 use kedge_cluster::{NamespacedName, ObjectKey, Scope};
+use serde::{Deserialize, Deserializer};
 
 use super::small_set::SmallSet;
+use crate::compact::Compact;
 
 /// The condition of an HPA that is mirrored.
 const SCALING_ACTIVE: &str = "ScalingActive";
@@ -21,10 +24,65 @@ pub(super) struct Hpas {
 /// A cached HPA.
 #[derive(Clone, Debug)]
 pub struct CachedHpa {
-    /// What is compared with the rendered HPA, and mirrored into the status of the object. Stays the same value until one of these changes.
-    pub hpa: Arc<HorizontalPodAutoscaler>,
+    pub hpa: Arc<ReducedHpa>,
     /// The newest resource version: the numbers in the status of an HPA change all the time.
     pub version: Option<String>,
+}
+
+impl CachedHpa {
+    /// The object that owns it.
+    pub(super) fn owner(&self) -> Option<&ObjectKey> {
+        self.hpa.owner.as_ref()
+    }
+}
+
+impl From<HorizontalPodAutoscaler> for CachedHpa {
+    fn from(hpa: HorizontalPodAutoscaler) -> Self {
+        let version = hpa.metadata.resource_version.clone();
+        Self { hpa: Arc::new(ReducedHpa::new(hpa)), version }
+    }
+}
+
+/// Reduces each HPA of a list as soon as it is read: in the types of the Kubernetes API, all of them take ten times as much.
+impl<'de> Deserialize<'de> for CachedHpa {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        HorizontalPodAutoscaler::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// What is compared with the rendered HPA, and mirrored into the status of its object. Stays the same value until one of these changes.
+#[derive(Debug, PartialEq)]
+pub struct ReducedHpa {
+    pub key: NamespacedName,
+    owner: Option<ObjectKey>,
+    /// Whether its owner controls it.
+    is_controlled: bool,
+    /// Whether the HPA controller scales by it.
+    is_scaling: bool,
+    fields: Compact<HorizontalPodAutoscaler>,
+}
+
+impl ReducedHpa {
+    fn new(hpa: HorizontalPodAutoscaler) -> Self {
+        let hpa = reduced(hpa);
+        let mut owners = hpa.metadata.owner_references.iter().flatten();
+        Self {
+            key: NamespacedName::from_meta(&hpa.metadata),
+            owner: owner(&hpa),
+            is_controlled: owners.find(|owner| is_ours(owner)).is_some_and(|owner| owner.controller == Some(true)),
+            is_scaling: scaling_active(&hpa).is_some_and(|(status, ..)| status == "True"),
+            fields: Compact::new(&hpa),
+        }
+    }
+
+    pub fn read(&self) -> HorizontalPodAutoscaler {
+        self.fields.read()
+    }
+
+    /// Whether it scales, and this object controls it.
+    pub(super) fn scales_for(&self, object: &ObjectKey) -> bool {
+        self.is_scaling && self.is_controlled && self.owner.as_ref() == Some(object)
+    }
 }
 
 impl Hpas {
@@ -38,50 +96,42 @@ impl Hpas {
     }
 
     /// Caches an HPA. Returns its owners before and now, if what is cached of it changed.
-    pub(super) fn insert(&mut self, hpa: HorizontalPodAutoscaler) -> Vec<ObjectKey> {
-        let key = NamespacedName::from_meta(&hpa.metadata);
-        let version = hpa.metadata.resource_version.clone();
-        let hpa = reduced(hpa);
-        if let Some(same) = self.by_name.get_mut(&key).filter(|cached| *cached.hpa == hpa) {
-            same.version = version;
+    pub(super) fn insert(&mut self, found: CachedHpa) -> Vec<ObjectKey> {
+        let key = found.hpa.key.clone();
+        if let Some(same) = self.by_name.get_mut(&key).filter(|cached| cached.hpa == found.hpa) {
+            same.version = found.version;
             return Vec::new();
         }
-        let before = self.remove(&key).as_deref().and_then(owner);
-        let now = owner(&hpa);
+        let (before, now) = (self.remove(&key), found.owner().cloned());
         if let Some(owner) = &now {
             self.by_owner.entry(owner.clone()).or_default().insert(key.clone());
         }
-        self.by_name.insert(key, CachedHpa { hpa: Arc::new(hpa), version });
+        self.by_name.insert(key, found);
         before.into_iter().chain(now).collect()
     }
 
-    pub(super) fn remove(&mut self, key: &NamespacedName) -> Option<Arc<HorizontalPodAutoscaler>> {
-        let old = self.by_name.remove(key)?.hpa;
-        if let Some(owner) = owner(&old)
-            && let Some(owned) = self.by_owner.get_mut(&owner)
-        {
+    /// Removes an HPA. Returns its owner.
+    pub(super) fn remove(&mut self, key: &NamespacedName) -> Option<ObjectKey> {
+        let owner = self.by_name.remove(key)?.hpa.owner.clone()?;
+        if let Some(owned) = self.by_owner.get_mut(&owner) {
             owned.remove(key);
             if owned.is_empty() {
                 self.by_owner.remove(&owner);
             }
         }
-        Some(old)
+        Some(owner)
     }
 
     /// Applies a list of all HPAs within a scope. Returns the owners, before and now, of those that changed.
-    pub(super) fn replace_all(
-        &mut self,
-        scope: &Scope,
-        all: impl Iterator<Item = HorizontalPodAutoscaler>,
-    ) -> Vec<ObjectKey> {
+    pub(super) fn replace_all(&mut self, scope: &Scope, all: impl Iterator<Item = CachedHpa>) -> Vec<ObjectKey> {
         let inside = self.by_name.keys().filter(|key| scope.includes(&key.namespace));
         let mut gone: BTreeSet<NamespacedName> = inside.cloned().collect();
         let mut concerned = Vec::new();
-        for hpa in all {
-            gone.remove(&NamespacedName::from_meta(&hpa.metadata));
-            concerned.extend(self.insert(hpa));
+        for found in all {
+            gone.remove(&found.hpa.key);
+            concerned.extend(self.insert(found));
         }
-        concerned.extend(gone.iter().filter_map(|key| self.remove(key)).filter_map(|hpa| owner(&hpa)));
+        concerned.extend(gone.iter().filter_map(|key| self.remove(key)));
         concerned
     }
 }
@@ -95,12 +145,8 @@ fn reduced(mut hpa: HorizontalPodAutoscaler) -> HorizontalPodAutoscaler {
         let mut conditions = status.conditions.unwrap_or_default();
         conditions.retain(|condition| condition.type_ == SCALING_ACTIVE);
         conditions.iter_mut().for_each(|condition| condition.last_transition_time = None);
-        conditions.shrink_to_fit();
         hpa.status = Some(HorizontalPodAutoscalerStatus { conditions: Some(conditions), ..Default::default() });
     }
-    // A metric is almost a kilobyte, and reading a list reserves space for four.
-    hpa.spec.metrics.iter_mut().for_each(Vec::shrink_to_fit);
-    hpa.metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
     hpa
 }
 
@@ -112,11 +158,14 @@ pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(&str, &str, &str
 }
 
 /// The object that owns an HPA, if one does.
-pub(super) fn owner(hpa: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
-    let is_ours = |version: &str| version.split_once('/').is_some_and(|(group, _)| group == names::GROUP);
-    let mut owners = hpa.metadata.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.kind == "ScaledObject" && is_ours(&owner.api_version))?;
+fn owner(hpa: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
+    let owner = hpa.metadata.owner_references.iter().flatten().find(|owner| is_ours(owner))?;
     Some(ObjectKey::scaled_object(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
+}
+
+fn is_ours(owner: &OwnerReference) -> bool {
+    let group = owner.api_version.split_once('/').map(|(group, _)| group);
+    owner.kind == "ScaledObject" && group == Some(names::GROUP)
 }
 
 #[cfg(test)]
@@ -125,11 +174,11 @@ mod tests {
 
     use super::*;
 
-    fn hpa(name: &str, owner: &str) -> HorizontalPodAutoscaler {
+    fn hpa(name: &str, owner: &str) -> CachedHpa {
         hpa_with(name, owner, "1", json!({}))
     }
 
-    fn hpa_with(name: &str, owner: &str, version: &str, status: Value) -> HorizontalPodAutoscaler {
+    fn hpa_with(name: &str, owner: &str, version: &str, status: Value) -> CachedHpa {
         let owner = json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": owner, "uid": "u" });
         let managed = json!([{ "manager": "kube-controller-manager", "operation": "Update" }]);
         let hpa = json!({
@@ -172,7 +221,7 @@ mod tests {
         let mut hpas = Hpas::default();
         assert_eq!(hpas.insert(hpa_with("h", "web", "7", status(1, "True"))), [key("web")]);
         let first = hpas.get(&NamespacedName::new("shop", "h")).unwrap().clone();
-        assert_eq!(scaling_active(&first.hpa), Some(("True", "R", "")));
+        assert_eq!(scaling_active(&first.hpa.read()), Some(("True", "R", "")));
         assert_eq!(hpas.insert(hpa_with("h", "web", "8", status(2, "True"))), [], "nothing that is mirrored changed");
         let second = hpas.get(&NamespacedName::new("shop", "h")).unwrap().clone();
         assert!(Arc::ptr_eq(&first.hpa, &second.hpa));

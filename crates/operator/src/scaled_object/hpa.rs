@@ -88,11 +88,12 @@ impl Reconciler {
         }
         // Another replica may have deleted it since.
         let Some(found) = self.cluster.hpa(&key) else { return Err(ReconcileError::Changed) };
-        if let HpaOwnership::Foreign { because } = check_ownership(object, &found.hpa) {
+        let existing = found.hpa.read();
+        if let HpaOwnership::Foreign { because } = check_ownership(object, &existing) {
             let problem = format!("failed to ensure HPA is correctly created for ScaledObject: {because}");
             return Ok(HpaStep::Rejected { problem });
         }
-        if needs_write(&found.hpa, &rendered, &state.rendered_keys) {
+        if needs_write(&existing, &rendered, &state.rendered_keys) {
             if let Err(until) = state.hpa_writes.take() {
                 return Ok(postpone(name, until, state));
             }
@@ -119,7 +120,7 @@ impl Reconciler {
             && Arc::ptr_eq(&ensured.scalers, scalers)
             && ensured.target == target.kind;
         let is_unchanged = is_derived_from && self.cluster.is_only_hpa(&scalers.key, &ensured.hpa);
-        is_unchanged.then(|| HpaStep::Ensured { name: ensured.hpa.metadata.name.clone() })
+        is_unchanged.then(|| HpaStep::Ensured { name: Some(ensured.hpa.key.name.to_string()) })
     }
 
     /// The HPA as it must be; `None` where no metric is known.
@@ -129,7 +130,7 @@ impl Reconciler {
         target: &ScaleTarget,
         scalers: &ObjectScalers,
     ) -> Option<Result<HorizontalPodAutoscaler, RenderError>> {
-        let metrics: Vec<_> = scalers.triggers.iter().flat_map(|trigger| trigger.specs.clone()).collect();
+        let metrics: Vec<_> = scalers.triggers.iter().flat_map(|trigger| trigger.specs.read()).collect();
         let metrics = match &scalers.composite {
             Some(composite) => with_composite(metrics, composite),
             None => metrics,
@@ -139,7 +140,7 @@ impl Reconciler {
         }
         let kind = TargetKind { api_version: target.kind.api_version(), kind: target.kind.kind.clone() };
         Some(render(object, &kind, metrics, &self.version).map(|mut hpa| {
-            let triggers = scalers.triggers.iter().map(|trigger| (trigger_state(trigger), trigger.specs.len()));
+            let triggers = scalers.triggers.iter().map(|trigger| (trigger_state(trigger), trigger.specs.read().len()));
             if is_scale_in_banned(triggers) {
                 ban_scale_in(&mut hpa);
             }
@@ -213,7 +214,7 @@ impl Reconciler {
     async fn delete_hpa(&self, object: &ScaledObject, name: &str) -> Result<(), ReconcileError> {
         let key = NamespacedName::new(object.metadata.namespace.clone().unwrap_or_default(), name);
         let is_ours = |found: &HorizontalPodAutoscaler| check_ownership(object, found) == HpaOwnership::Ours;
-        let found = self.cluster.hpa(&key).map(|cached| cached.hpa);
+        let found = self.cluster.hpa(&key).map(|cached| cached.hpa.read());
         let Some(found) = found.filter(|found| is_ours(found)) else { return Ok(()) };
         let exactly = Preconditions { uid: found.metadata.uid.clone(), resource_version: None };
         let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };

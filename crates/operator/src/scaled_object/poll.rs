@@ -57,7 +57,7 @@ impl Reconciler {
     ) -> Result<PollFacts, ReconcileError> {
         let Subject { object, target, scalers, .. } = subject;
         scalers.fail_unbuilt(&self.clock);
-        let age_max = self.readings.age_max_of_poll(object);
+        let age_max = self.readings.age_max_of_poll(&scalers.key, object);
         let sources = scalers.read_all(|_| age_max, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources.boxed()).await?;
         let read_at = Instant::now();

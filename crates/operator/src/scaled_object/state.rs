@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
 use kedge_cluster::{TargetKind, instant_after, phase};
@@ -18,6 +17,7 @@ use kedge_core::status::PollFacts;
 use tokio::time::Instant;
 
 use super::write_budget::WriteBudget;
+use crate::cluster_cache::ReducedHpa;
 use crate::scalers_cache::ObjectScalers;
 
 /// Within this time a new process, or a new leader, polls every object.
@@ -54,7 +54,7 @@ pub(super) struct EnsuredHpa {
     pub(super) object: Arc<ScaledObject>,
     pub(super) target: Arc<TargetKind>,
     pub(super) scalers: Arc<ObjectScalers>,
-    pub(super) hpa: Arc<HorizontalPodAutoscaler>,
+    pub(super) hpa: Arc<ReducedHpa>,
     /// What was last reported, once that changed nothing in the status.
     pub(super) reported: Option<Reported>,
 }

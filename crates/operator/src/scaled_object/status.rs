@@ -53,7 +53,7 @@ impl Reconciler {
             Progress::Scaled(_) => true,
         };
         let target = target.map(FoundTarget::facts);
-        let hpa = self.hpa_of(object, progress);
+        let hpa = self.hpa_of(object, progress).map(|cached| cached.hpa.read());
         let facts = Facts {
             overrides: &policy.overrides,
             problem,
@@ -66,7 +66,7 @@ impl Reconciler {
                 Progress::Scaled(scaled) => scaled.scalers.fallback_state(),
                 Progress::Blocked(_) => unread_fallback(object),
             },
-            hpa: match hpa.as_ref().and_then(|cached| scaling_active(&cached.hpa)) {
+            hpa: match hpa.as_ref().and_then(scaling_active) {
                 None => HpaState::Unknown,
                 Some(("True", _, _)) => HpaState::Scaling,
                 Some((_, reason, message)) => HpaState::NotScaling { reason, message },
@@ -187,15 +187,14 @@ pub(super) fn unread_fallback(object: &ScaledObject) -> FallbackState {
 
 fn scalers_facts(scaled: &Scaled) -> ScalersFacts {
     let scalers = &scaled.scalers;
-    let resources =
-        scalers.triggers.iter().flat_map(|trigger| &trigger.specs).filter_map(|spec| spec.resource.as_ref());
+    let specs = scalers.triggers.iter().flat_map(|trigger| trigger.specs.read());
     let failures = || scalers.metrics().map(|(_, metric)| (metric.name.clone(), metric.failures())).collect();
     ScalersFacts {
         is_any_built: scalers.is_any_built(),
         hpa_name: scaled.hpa.name().map(str::to_owned),
         has_composite: scalers.composite.is_some(),
         external_metrics: scalers.metrics().map(|(_, metric)| metric.name.clone()).collect(),
-        resource_metrics: resources.map(|resource| resource.name.clone()).collect(),
+        resource_metrics: specs.filter_map(|spec| spec.resource.map(|resource| resource.name)).collect(),
         failures: scalers.fallback.as_ref().map(|_| failures()),
     }
 }

@@ -84,7 +84,8 @@ async fn it_keeps_the_metrics_that_its_hpa_has() {
         .build(&(&object("Mars/Base", false)).into(), &target(), Earlier { scalers: None, hpa: Some(&hpa) })
         .await;
     assert_eq!(names(&scalers), [GOOD, "s1-b"]);
-    let spec = scalers.triggers[1].specs[0].external.as_ref().unwrap();
+    let specs = scalers.triggers[1].specs.read();
+    let spec = specs[0].external.as_ref().unwrap();
     assert_eq!(spec.metric.selector, None, "rendering adds it");
     assert_eq!(scalers.triggers[1].metrics[0].target.0, 7000);
 }

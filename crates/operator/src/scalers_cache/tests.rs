@@ -90,7 +90,7 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         trigger_type: "slow".to_owned(),
         name: None,
         scaler,
-        specs: vec![spec],
+        specs: Compact::new(&vec![spec]),
         metrics: vec![Arc::new(metric)],
         service: Service::Live,
         query_limit: None,
