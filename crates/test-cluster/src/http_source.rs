@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// The response to a query.
 #[derive(Clone, Debug)]
@@ -73,10 +73,12 @@ impl HttpSource {
         let table = Arc::new(Mutex::new(table));
         let shared = table.clone();
         let server = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
             while let Ok((connection, _)) = listener.accept().await {
                 let table = shared.clone();
-                // A client that closes the connection early loses its response.
-                tokio::spawn(async move { drop(serve(connection, &table).await) });
+                // Ends with an error when the client closes the connection.
+                connections.spawn(async move { drop(serve(connection, &table).await) });
+                while connections.try_join_next().is_some() {}
             }
         });
         Ok(Self { address, table, server })
@@ -134,21 +136,25 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().expect("no holder of the lock panics")
 }
 
-async fn serve(mut connection: TcpStream, table: &Mutex<Table>) -> std::io::Result<()> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(connection.read_u8().await?);
-    }
-    let head = String::from_utf8_lossy(&head);
-    let response = {
-        let mut table = lock(table);
-        if let Some(query) = Query::parse(&head) {
-            table.received.push((query.name().to_owned(), Instant::now()));
+/// Serves the requests of a connection, one after the other.
+async fn serve(connection: TcpStream, table: &Mutex<Table>) -> std::io::Result<()> {
+    connection.set_nodelay(true)?;
+    let mut connection = BufReader::new(connection);
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(connection.read_u8().await?);
         }
-        respond(&head, &table)
-    };
-    connection.write_all(response.as_bytes()).await?;
-    connection.shutdown().await
+        let head = String::from_utf8_lossy(&head);
+        let response = {
+            let mut table = lock(table);
+            if let Some(query) = Query::parse(&head) {
+                table.received.push((query.name().to_owned(), Instant::now()));
+            }
+            respond(&head, &table)
+        };
+        connection.write_all(response.as_bytes()).await?;
+    }
 }
 
 /// The complete response to a request.
@@ -168,7 +174,7 @@ fn respond(head: &str, table: &Table) -> String {
     };
     let headers: String = headers.into_iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
-    format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}")
+    format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}")
 }
 
 fn vector(elements: &str) -> String {

@@ -14,8 +14,9 @@ use super::measure::Measure;
 use super::reads;
 use super::results::Values;
 
-/// How long it is left alone before something is measured.
-const SETTLES_FOR: Duration = Duration::from_secs(60);
+/// How long an operator must have written nothing before its steady state is measured, and how long this is waited for: some never stop.
+const QUIET_FOR: Duration = Duration::from_secs(60);
+const SETTLES_FOR_MAX: Duration = Duration::from_secs(300);
 
 /// How long it is measured without objects.
 const IDLE_FOR: Duration = Duration::from_secs(30);
@@ -57,32 +58,34 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     let served = reads::until_all_served(&client, fleet).await?;
     let scaled = fleet.until_replicas(1).await?;
 
+    println!("  waiting until nothing is written any more");
+    settle(stage.cluster, processes.user()).await?;
     println!("  measuring the steady state");
-    tokio::time::sleep(SETTLES_FOR).await;
     let log = LogPosition::end(stage.cluster)?;
     let steady = used_during(&processes, stage.steady_for).await?;
     let writes = log.count_writes_of(stage.cluster, processes.user())?;
     fleet.forget_queries();
-    values.insert(Measure::Cpu, steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64());
+    let background = steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64();
+    values.insert(Measure::Cpu, background);
     values.insert(Measure::Memory, steady.resident_bytes as f64 / MIB);
     values.insert(Measure::PeakMemory, steady.peak_bytes as f64 / MIB);
     values.insert(Measure::Writes, writes as f64 * 60.0 / stage.steady_for.as_secs_f64());
 
     println!("  reading metrics");
-    let before = processes.usage()?;
+    let (before, started) = (processes.usage()?, Instant::now());
     let times = served.one_at_a_time(&client, READS).await?;
-    let used = processes.usage()?.since(before);
+    let for_reads = cpu_beside(background, processes.usage()?.since(before), started.elapsed());
     values.insert(Measure::ReadMedian, times.quantile(0.5).as_secs_f64() * 1000.0);
     values.insert(Measure::ReadSlowest, times.quantile(0.99).as_secs_f64() * 1000.0);
-    values.insert(Measure::ReadCpu, used.cpu.as_secs_f64() * 1000.0 / READS as f64);
+    values.insert(Measure::ReadCpu, for_reads * 1000.0 / READS as f64);
     let count = served.many_at_once(&client, READS_FOR).await?;
     values.insert(Measure::ReadRate, count as f64 / READS_FOR.as_secs_f64());
     let straight = reads::straight(stage.cluster, processes.metrics_api_port()).await?;
-    let before = processes.usage()?;
+    let (before, started) = (processes.usage()?, Instant::now());
     let count = served.many_at_once(&straight, READS_FOR).await?;
-    let used = processes.usage()?.since(before);
+    let for_reads = cpu_beside(background, processes.usage()?.since(before), started.elapsed());
     values.insert(Measure::StraightRate, count as f64 / READS_FOR.as_secs_f64());
-    values.insert(Measure::StraightCpu, used.cpu.as_secs_f64() * 1000.0 / count.max(1) as f64);
+    values.insert(Measure::StraightCpu, for_reads * 1000.0 / count.max(1) as f64);
 
     println!("  scaling all targets to zero and back");
     fleet.set_load(false);
@@ -112,6 +115,23 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     processes.check()?;
     processes.stop().await?;
     Ok(values)
+}
+
+/// Waits until nothing was written for a while.
+async fn settle(cluster: &Cluster, user: &str) -> anyhow::Result<()> {
+    let started = Instant::now();
+    loop {
+        let log = LogPosition::end(cluster)?;
+        tokio::time::sleep(QUIET_FOR).await;
+        if log.count_writes_of(cluster, user)? == 0 || started.elapsed() >= SETTLES_FOR_MAX {
+            return Ok(());
+        }
+    }
+}
+
+/// The seconds of processor time that came on top of those of the steady state.
+fn cpu_beside(background: f64, used: Usage, elapsed: Duration) -> f64 {
+    (used.cpu.as_secs_f64() - background * elapsed.as_secs_f64()).max(0.0)
 }
 
 /// What is used while time passes.
