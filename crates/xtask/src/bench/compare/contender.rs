@@ -10,6 +10,8 @@ use kedge_test_cluster::usage::Usage;
 use kedge_test_cluster::{Cluster, Launch, RunningKeda, RunningOperator, operator};
 use serde::{Deserialize, Serialize};
 
+use crate::image;
+
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -52,7 +54,7 @@ impl Processes {
             Contender::Kedge => {
                 let webhooks = Port::reserve()?;
                 let flags = vec![format!("--webhooks-bind-address=127.0.0.1:{}", webhooks.number)];
-                let launch = Launch { name: name.to_owned(), flags, ..Launch::default() };
+                let launch = Launch { name: name.to_owned(), flags, environment: image::environment() };
                 let operator = RunningOperator::launch(cluster, kedge, launch).await?;
                 Ok(Self::Kedge { operator, _webhooks: webhooks })
             }
