@@ -6,6 +6,7 @@
 //! | `contender` | the processes of KEDA or of Kedge |
 //! | `fleet` | the ScaledObjects and their targets |
 //! | `reads` | reads of metrics, one at a time and many at once |
+//! | `responder` | the floor of reads |
 //! | `measure` | what is measured, by name and unit |
 //! | `results` | all rounds as a file: a run that was interrupted continues |
 //! | `wait` | waits that end when an operator leaves objects behind |
@@ -16,6 +17,7 @@ mod fleet;
 mod measure;
 mod reads;
 mod report;
+mod responder;
 mod results;
 mod round;
 mod wait;
@@ -88,7 +90,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
                 continue;
             }
             println!("round {} of {}: {contender}", number + 1, args.rounds);
-            let values = round::measure(&stage, contender, number).await?;
+            let values = match contender {
+                Contender::StaticResponder => round::measure_floor(&stage).await?,
+                operator => round::measure(&stage, operator, number).await?,
+            };
             results.add(contender, number, values)?;
         }
     }
@@ -102,6 +107,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn contenders(keda_defaults: bool) -> impl Iterator<Item = Contender> {
-    let all = [Contender::KedaDefaults, Contender::Keda, Contender::Kedge];
+    let all = [Contender::KedaDefaults, Contender::Keda, Contender::Kedge, Contender::StaticResponder];
     all.into_iter().filter(move |contender| keda_defaults || *contender != Contender::KedaDefaults)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::running_keda::ClientLimits;
 use kedge_test_cluster::usage::Usage;
@@ -21,6 +21,8 @@ pub(super) enum Contender {
     /// With raised limits of requests to the API server.
     Keda,
     Kedge,
+    /// Answers every read at once: nothing that goes through the API server can be faster.
+    StaticResponder,
 }
 
 impl fmt::Display for Contender {
@@ -29,6 +31,7 @@ impl fmt::Display for Contender {
             Self::KedaDefaults => "KEDA at its defaults",
             Self::Keda => "KEDA",
             Self::Kedge => "Kedge",
+            Self::StaticResponder => "static responder",
         })
     }
 }
@@ -49,6 +52,7 @@ impl Processes {
     ) -> anyhow::Result<Self> {
         let keda = async |limits| RunningKeda::start_with(cluster, name, limits).await.map(Self::Keda);
         match contender {
+            Contender::StaticResponder => bail!("the static responder is no operator"),
             Contender::KedaDefaults => keda(ClientLimits::Default).await,
             Contender::Keda => keda(ClientLimits::Raised).await,
             Contender::Kedge => {

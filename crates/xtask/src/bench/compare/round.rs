@@ -7,12 +7,15 @@ use anyhow::ensure;
 use kedge_test_cluster::Cluster;
 use kedge_test_cluster::audit::LogPosition;
 use kedge_test_cluster::usage::Usage;
+use kube::Client;
 
 use super::contender::{Contender, Processes};
 use super::fleet::Fleet;
 use super::measure::Measure;
-use super::reads;
+use super::reads::{self, Served};
+use super::responder::StaticResponder;
 use super::results::Values;
+use crate::bench::times::Times;
 
 /// How long an operator must have written nothing before its steady state is measured, and how long this is waited for: some never stop.
 const QUIET_FOR: Duration = Duration::from_secs(60);
@@ -75,17 +78,15 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     let (before, started) = (processes.usage()?, Instant::now());
     let times = served.one_at_a_time(&client, READS).await?;
     let for_reads = cpu_beside(background, processes.usage()?.since(before), started.elapsed());
-    values.insert(Measure::ReadMedian, times.quantile(0.5).as_secs_f64() * 1000.0);
-    values.insert(Measure::ReadSlowest, times.quantile(0.99).as_secs_f64() * 1000.0);
+    insert_times(&mut values, &times);
     values.insert(Measure::ReadCpu, for_reads * 1000.0 / READS as f64);
-    let count = served.many_at_once(&client, READS_FOR).await?;
-    values.insert(Measure::ReadRate, count as f64 / READS_FOR.as_secs_f64());
+    values.insert(Measure::ReadRate, read_rate(&served, &client).await?);
     let straight = reads::straight(stage.cluster, processes.metrics_api_port()).await?;
     let (before, started) = (processes.usage()?, Instant::now());
-    let count = served.many_at_once(&straight, READS_FOR).await?;
+    let rate = read_rate(&served, &straight).await?;
     let for_reads = cpu_beside(background, processes.usage()?.since(before), started.elapsed());
-    values.insert(Measure::StraightRate, count as f64 / READS_FOR.as_secs_f64());
-    values.insert(Measure::StraightCpu, for_reads * 1000.0 / count.max(1) as f64);
+    values.insert(Measure::StraightRate, rate);
+    values.insert(Measure::StraightCpu, for_reads * 1000.0 / (rate * READS_FOR.as_secs_f64()).max(1.0));
 
     println!("  scaling all targets to zero and back");
     fleet.set_load(false);
@@ -115,6 +116,27 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     processes.check()?;
     processes.stop().await?;
     Ok(values)
+}
+
+/// Measures reads of a server that does nothing else.
+pub(super) async fn measure_floor(stage: &Stage<'_>) -> anyhow::Result<Values> {
+    let mut values = Values::new();
+    let _responder = StaticResponder::start(stage.cluster).await?;
+    let client = reads::through_api_server(stage.cluster).await?;
+    let served = reads::until_all_served(&client, stage.fleet).await?;
+    insert_times(&mut values, &served.one_at_a_time(&client, READS).await?);
+    values.insert(Measure::ReadRate, read_rate(&served, &client).await?);
+    Ok(values)
+}
+
+fn insert_times(values: &mut Values, times: &Times) {
+    values.insert(Measure::ReadMedian, times.quantile(0.5).as_secs_f64() * 1000.0);
+    values.insert(Measure::ReadSlowest, times.quantile(0.99).as_secs_f64() * 1000.0);
+}
+
+/// How many reads are made in a second, many at once.
+async fn read_rate(served: &Served, client: &Client) -> anyhow::Result<f64> {
+    Ok(served.many_at_once(client, READS_FOR).await? as f64 / READS_FOR.as_secs_f64())
 }
 
 /// Waits until nothing was written for a while.
