@@ -39,7 +39,7 @@ const CLEAR_MIN: usize = 30;
 
 /// How often a timeline with a difference is played again. The plane computes the same from the same input, so a defect of it shows
 /// each time; what the record cannot show of the real controller, such as an old cache, does not.
-const REPEATS: usize = 6;
+const REPEATS: usize = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_planes_autoscalers_write_what_the_real_controller_writes() {
