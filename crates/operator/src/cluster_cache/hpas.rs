@@ -65,11 +65,12 @@ pub struct ReducedHpa {
 impl ReducedHpa {
     fn new(hpa: HorizontalPodAutoscaler) -> Self {
         let hpa = reduced(hpa);
-        let mut owners = hpa.metadata.owner_references.iter().flatten();
+        let key = NamespacedName::from_meta(&hpa.metadata);
+        let owner = hpa.metadata.owner_references.iter().flatten().find(|owner| is_ours(owner));
         Self {
-            key: NamespacedName::from_meta(&hpa.metadata),
-            owner: owner(&hpa),
-            is_controlled: owners.find(|owner| is_ours(owner)).is_some_and(|owner| owner.controller == Some(true)),
+            owner: owner.map(|owner| ObjectKey::scaled_object(&*key.namespace, &owner.name)),
+            is_controlled: owner.is_some_and(|owner| owner.controller == Some(true)),
+            key,
             is_scaling: scaling_active(&hpa).is_some_and(|(status, ..)| status == "True"),
             fields: Compact::new(&hpa),
         }
@@ -157,12 +158,7 @@ pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(&str, &str, &str
     Some((&found.status, found.reason.as_deref().unwrap_or_default(), found.message.as_deref().unwrap_or_default()))
 }
 
-/// The object that owns an HPA, if one does.
-fn owner(hpa: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
-    let owner = hpa.metadata.owner_references.iter().flatten().find(|owner| is_ours(owner))?;
-    Some(ObjectKey::scaled_object(hpa.metadata.namespace.clone().unwrap_or_default(), &owner.name))
-}
-
+/// Whether it names a ScaledObject.
 fn is_ours(owner: &OwnerReference) -> bool {
     let group = owner.api_version.split_once('/').map(|(group, _)| group);
     owner.kind == "ScaledObject" && group == Some(names::GROUP)
