@@ -1,7 +1,6 @@
 //! Objects as they are stored: an object that was stored under another CRD may have a value that our types do not have.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -36,15 +35,11 @@ impl<T> Stored<T> {
     }
 }
 
-/// Drops the record of who wrote which field, which is larger than the rest.
-impl<'de, T: DeserializeOwned + Resource> Deserialize<'de> for Stored<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Stored<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let error = match serde_json::from_str::<T>(raw.get()) {
-            Ok(mut object) => {
-                object.meta_mut().managed_fields = None;
-                return Ok(Self::Readable(object));
-            }
+            Ok(object) => return Ok(Self::Readable(object)),
             Err(error) => error.to_string(),
         };
         let metadata: Unreadable = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
@@ -61,12 +56,11 @@ mod tests {
     #[test]
     fn what_cannot_be_read_keeps_its_metadata_and_the_reason() {
         let all = r#"[
-            {"metadata": {"name": "a", "managedFields": [{"manager": "m"}]}, "immutable": true},
+            {"metadata": {"name": "a"}, "immutable": true},
             {"metadata": {"name": "b"}, "immutable": "perhaps"}
         ]"#;
         let (readable, unreadable) = Stored::<ConfigMap>::split(serde_json::from_str(all).unwrap());
         assert!(readable.len() == 1 && readable[0].immutable == Some(true));
-        assert_eq!(readable[0].metadata.managed_fields, None);
         assert_eq!(unreadable.len(), 1);
         assert_eq!(unreadable[0].metadata.name.as_deref(), Some("b"));
         assert!(unreadable[0].error.contains("expected a boolean"), "{}", unreadable[0].error);

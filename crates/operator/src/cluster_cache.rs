@@ -1,5 +1,6 @@
 //! The cluster cache, filled by watches: ScaledObjects, HPAs, and the replicas of targets.
 
+mod cached_object;
 mod hpas;
 mod objects;
 mod small_set;
@@ -18,6 +19,7 @@ use kedge_core::rivals::rivals;
 use tokio::sync::watch as signal;
 
 use crate::work_queue::WorkQueue;
+pub use cached_object::{CachedObject, LazyObject};
 use hpas::Hpas;
 pub use hpas::{CachedHpa, ReducedHpa, scaling_active};
 use objects::Objects;
@@ -37,7 +39,7 @@ pub struct ClusterCache {
 
 #[derive(Debug, Default)]
 struct Cached {
-    scaled_objects: Objects<ScaledObject>,
+    scaled_objects: Objects,
     /// The ScaledObjects that our types cannot read.
     unreadable: BTreeMap<ObjectKey, Arc<Unreadable>>,
     hpas: Hpas,
@@ -46,7 +48,7 @@ struct Cached {
 
 impl Cached {
     /// Changes what is cached of objects, and drops targets that no object names any more.
-    fn change_objects<T>(&mut self, change: impl FnOnce(&mut Objects<ScaledObject>) -> T) -> T {
+    fn change_objects<T>(&mut self, change: impl FnOnce(&mut Objects) -> T) -> T {
         let done = change(&mut self.scaled_objects);
         for name in self.scaled_objects.take_vacated() {
             self.targets.forget(&name);
@@ -65,12 +67,12 @@ impl ClusterCache {
         self.changed.subscribe()
     }
 
-    pub fn objects(&self) -> Vec<Arc<ScaledObject>> {
+    pub fn objects(&self) -> Vec<Arc<CachedObject>> {
         self.lock().scaled_objects.values().cloned().collect()
     }
 
-    pub fn object(&self, key: &ObjectKey) -> Option<Arc<ScaledObject>> {
-        self.lock().scaled_objects.get(key).cloned()
+    pub fn object(&self, key: &ObjectKey) -> Option<LazyObject> {
+        self.lock().scaled_objects.get(key).cloned().map(LazyObject::from)
     }
 
     /// The object, if our types cannot read it.
@@ -88,20 +90,20 @@ impl ClusterCache {
         cached.scaled_objects.keys().chain(cached.unreadable.keys()).for_each(|key| self.queue.add_now(key.clone()));
     }
 
-    /// The key and the trigger types of every object.
-    pub fn triggers(&self) -> Vec<(ObjectKey, Vec<String>)> {
-        let entry = |(key, object): (&ObjectKey, &Arc<ScaledObject>)| {
-            (key.clone(), object.spec.triggers.iter().map(|trigger| trigger.r#type.clone()).collect())
+    /// The names of the objects that keep this object's target.
+    pub fn rivals(&self, object: &LazyObject) -> Vec<String> {
+        let others: Vec<_> = {
+            let cached = self.lock();
+            let all = cached.scaled_objects.with_target(&object.cached.target);
+            all.filter(|other| other.key != object.cached.key).cloned().collect()
         };
-        self.lock().scaled_objects.iter().map(entry).collect()
+        let others: Vec<ScaledObject> = others.iter().map(|other| other.read()).collect();
+        rivals(object, others.iter())
     }
 
-    /// The names of the objects that keep this object's target.
-    pub fn rivals(&self, key: &ObjectKey, object: &ScaledObject) -> Vec<String> {
-        let name = object.spec.scale_target_ref.name.as_str().into();
-        let target = NamespacedName { namespace: key.namespace.clone(), name };
-        let cached = self.lock();
-        rivals(object, cached.scaled_objects.with_target(&target).map(|other| &**other))
+    /// Whether no other object has a target of the same name.
+    pub fn is_alone(&self, object: &CachedObject) -> bool {
+        self.lock().scaled_objects.keys_with_target(&object.target).all(|key| *key == object.key)
     }
 
     /// The object's HPA, if it exists and is the object's own.
@@ -110,14 +112,18 @@ impl ClusterCache {
         found.filter(|found| check_ownership(object, found) == HpaOwnership::Ours)
     }
 
-    /// Whether the object's HPA scales its target.
-    pub fn is_hpa_scaling(&self, key: &ObjectKey, object: &ScaledObject) -> bool {
-        self.lock().hpas.get(&recorded_hpa(object)).is_some_and(|found| found.hpa.scales_for(key))
+    /// Whether an HPA of the object scales its target.
+    pub fn is_hpa_scaling(&self, key: &ObjectKey) -> bool {
+        let cached = self.lock();
+        let mut own = cached.hpas.owned_by(key).filter_map(|name| cached.hpas.get(name));
+        own.any(|found| found.hpa.scales_for(key))
     }
 
     /// Caches an object as a write returned it, without waiting for the watch.
-    pub fn record_written_object(&self, object: ScaledObject) {
-        self.lock().change_objects(|objects| objects.record_written(object));
+    pub fn record_written_object(&self, object: ScaledObject) -> LazyObject {
+        let cached = Arc::new(CachedObject::from(object.clone()));
+        self.lock().change_objects(|objects| objects.record_written(cached.clone()));
+        LazyObject::written(cached, object)
     }
 
     /// The names of all HPAs that an object owns.
@@ -160,7 +166,7 @@ impl ClusterCache {
     }
 
     /// Applies an event of the watch of ScaledObjects in this scope, of which some may be unreadable.
-    pub fn apply_stored_event(&self, scope: &Scope, event: ListWatchEvent<Stored<ScaledObject>>) {
+    pub fn apply_stored_event(&self, scope: &Scope, event: ListWatchEvent<Stored<CachedObject>>) {
         let key = |one: &Unreadable| ObjectKey::from_meta(ScalableKind::ScaledObject, &one.metadata);
         let event = match event {
             ListWatchEvent::Listed(all) => {
@@ -176,11 +182,11 @@ impl ClusterCache {
                 return self.queue.add_now(key);
             }
             ListWatchEvent::Applied(Stored::Readable(object)) => {
-                self.lock().unreadable.remove(&ObjectKey::from(&object));
+                self.lock().unreadable.remove(&object.key);
                 ListWatchEvent::Applied(object)
             }
             ListWatchEvent::Deleted(Stored::Readable(object)) => {
-                self.lock().unreadable.remove(&ObjectKey::from(&object));
+                self.lock().unreadable.remove(&object.key);
                 ListWatchEvent::Deleted(object)
             }
         };
@@ -197,7 +203,7 @@ impl ClusterCache {
     }
 
     /// Applies an event of the watch of ScaledObjects in this scope.
-    pub fn apply_object_event(&self, scope: &Scope, event: ListWatchEvent<ScaledObject>) {
+    pub fn apply_object_event(&self, scope: &Scope, event: ListWatchEvent<CachedObject>) {
         let is_listed = matches!(event, ListWatchEvent::Listed(_));
         let concerned = self.lock().change_objects(|objects| objects.apply_event(scope, event));
         if is_listed || !concerned.is_empty() {
@@ -286,7 +292,11 @@ mod tests {
 
     use super::*;
 
-    fn object(version: u32, generation: u32) -> ScaledObject {
+    fn object(version: u32, generation: u32) -> CachedObject {
+        scaled_object(version, generation).into()
+    }
+
+    fn scaled_object(version: u32, generation: u32) -> ScaledObject {
         serde_json::from_value(json!({
             "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
             "metadata": { "name": "web", "namespace": "shop", "resourceVersion": version.to_string(), "generation": generation },
@@ -306,13 +316,30 @@ mod tests {
         let key = ObjectKey::scaled_object("shop", "web");
         let version = || cache.object(&key).and_then(|object| object.metadata.resource_version.clone());
         cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object(7, 1)));
-        cache.record_written_object(object(5, 1));
+        cache.record_written_object(scaled_object(5, 1));
         assert_eq!(version().as_deref(), Some("7"));
-        cache.record_written_object(object(9, 1));
+        cache.record_written_object(scaled_object(9, 1));
         assert_eq!(version().as_deref(), Some("9"));
         cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Deleted(object(10, 1)));
-        cache.record_written_object(object(9, 1));
+        cache.record_written_object(scaled_object(9, 1));
         assert_eq!(version(), None, "what is gone stays gone");
+    }
+
+    #[test]
+    fn an_object_is_alone_until_another_has_a_target_of_the_same_name() {
+        let (cache, _) = cluster_cache();
+        let named = |name: &str| {
+            let mut object = scaled_object(1, 1);
+            object.metadata.name = Some(name.to_owned());
+            CachedObject::from(object)
+        };
+        let is_alone = || cache.is_alone(&named("web"));
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(named("web")));
+        assert!(is_alone());
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(named("other")));
+        assert!(!is_alone());
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Deleted(named("other")));
+        assert!(is_alone());
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use kedge_api::ScaledObject;
 use kedge_cluster::api_error::is_denied;
 use kedge_cluster::stored::Stored;
 use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, Scope, TargetKind, list_watch_reporting};
@@ -12,7 +11,7 @@ use kube::Client;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 
-use crate::cluster_cache::{CachedHpa, ClusterCache, ReplicasIn, Workload};
+use crate::cluster_cache::{CachedHpa, CachedObject, ClusterCache, ReplicasIn, Workload};
 
 /// Runs watches until it is dropped.
 #[allow(missing_debug_implementations)] // kube's client has none
@@ -86,13 +85,13 @@ impl ClusterWatches {
         let path = scope.path("/apis/keda.sh/v1alpha1", "scaledobjects");
         let query = ResourceQuery { label_selector: selector, ..ResourceQuery::all(path) };
         let (watches, within) = (Arc::downgrade(self), scope.clone());
-        let apply = move |event: ListWatchEvent<Stored<ScaledObject>>| {
+        let apply = move |event: ListWatchEvent<Stored<CachedObject>>| {
             let Some(watches) = Weak::upgrade(&watches) else { return };
             let kinds = built_in_kinds(&event);
             watches.cluster.apply_stored_event(&within, event);
             kinds.iter().for_each(|kind| watches.ensure(kind));
         };
-        self.spawn::<Stored<ScaledObject>>(query, apply, |_| false);
+        self.spawn::<Stored<CachedObject>>(query, apply, |_| false);
     }
 
     /// Starts a watch. `on_failure` returns whether it cannot be listed, and is not waited for.
@@ -139,9 +138,9 @@ impl FirstList {
 }
 
 /// The kinds of the targets in an event that every cluster has.
-fn built_in_kinds(event: &ListWatchEvent<Stored<ScaledObject>>) -> BTreeSet<Arc<TargetKind>> {
-    let kind = |stored: &Stored<ScaledObject>| match stored {
-        Stored::Readable(object) => TargetKind::built_in(&object.spec.scale_target_ref),
+fn built_in_kinds(event: &ListWatchEvent<Stored<CachedObject>>) -> BTreeSet<Arc<TargetKind>> {
+    let kind = |stored: &Stored<CachedObject>| match stored {
+        Stored::Readable(object) => object.target_kind.clone(),
         Stored::Unreadable(_) => None,
     };
     match event {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A value as JSON. Equal values are equal as JSON, too: maps of the Kubernetes API are sorted.
+#[derive(Clone)]
 pub struct Compact<T> {
     json: Box<str>,
     value: PhantomData<fn() -> T>,

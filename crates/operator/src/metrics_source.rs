@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use kedge_api::ScaledObject;
 use kedge_api::names::COMPOSITE_METRIC;
 use kedge_cluster::ObjectKey;
 use kedge_core::fallback::MetricType;
@@ -13,6 +12,7 @@ use kedge_core::quantity::{Quantity, format_float};
 use kedge_metrics_api::source::MetricFuture;
 use kedge_metrics_api::{MetricError, MetricRequest, MetricSource, MetricValue};
 
+use crate::cluster_cache::LazyObject;
 use crate::readings::Readings;
 use crate::scalers_cache::composite;
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, ObjectScalers, Requester};
@@ -52,7 +52,7 @@ impl ReadingsSource {
     }
 
     /// The scalers of the object: as the leader has them after its reconcile, else built on demand.
-    async fn scalers(&self, key: &ObjectKey, object: &ScaledObject) -> Result<Arc<ObjectScalers>, MetricError> {
+    async fn scalers(&self, key: &ObjectKey, object: &LazyObject) -> Result<Arc<ObjectScalers>, MetricError> {
         if self.readings.leadership.has_reconciled(key) {
             return self.readings.get(key).ok_or_else(|| {
                 MetricError::Unavailable(format!(
@@ -67,7 +67,7 @@ impl ReadingsSource {
     /// The values of one metric, or of its fallback.
     async fn serve_metric(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         scalers: &Arc<ObjectScalers>,
         trigger: &Arc<CachedTrigger>,
         metric: &Arc<ExternalMetric>,
@@ -93,7 +93,7 @@ impl ReadingsSource {
     /// The value of the formula, or of the fallback.
     async fn serve_composite(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         scalers: &Arc<ObjectScalers>,
         composite: &Composite,
     ) -> Result<Vec<MetricValue>, MetricError> {

@@ -153,7 +153,8 @@ impl Operator {
     pub fn telemetry(&self) -> impl Fn() -> Vec<u8> + Send + Sync + 'static {
         let reconciler = self.reconciler.clone();
         move || {
-            reconciler.telemetry.count(reconciler.cluster.triggers().into_iter());
+            let objects = reconciler.cluster.objects();
+            reconciler.telemetry.count(objects.iter().map(|object| (&object.key, &*object.trigger_types)));
             reconciler.telemetry.render()
         }
     }

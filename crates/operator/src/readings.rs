@@ -10,10 +10,10 @@ use kedge_cluster::target::desired_replicas;
 use kedge_cluster::{Clock, ObjectKey, ScaleTarget, ScaleTargets, TargetError};
 use kedge_core::fallback::{Failures, MetricType, NoSubstitute, replicas, substitute};
 use kedge_core::milli::Milli;
-use kedge_core::policy::{Policy, left_to_hpa, polling_interval};
+use kedge_core::policy::Policy;
 use tokio::time::Instant;
 
-use crate::cluster_cache::{CachedReplicas, ClusterCache};
+use crate::cluster_cache::{CachedObject, CachedReplicas, ClusterCache, LazyObject};
 use crate::leadership::Leadership;
 use crate::scalable::Scalable;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
@@ -90,16 +90,16 @@ impl Readings {
     }
 
     /// The cached scalers of an object, if they are for its generation and credentials.
-    pub fn current(&self, object: &Scalable<'_>) -> Option<Arc<ObjectScalers>> {
+    pub fn current(&self, object: &CachedObject) -> Option<Arc<ObjectScalers>> {
         self.cache.get(&object.key).filter(|cached| self.is_current(cached, object))
     }
 
     /// The scalers of an object for its generation and credentials.
-    pub async fn ensure(&self, object: &ScaledObject, target: &ScaleTarget) -> Ensured {
-        let scalable = Scalable::from(object);
-        if let Some(current) = self.current(&scalable) {
+    pub async fn ensure(&self, object: &LazyObject, target: &ScaleTarget) -> Ensured {
+        if let Some(current) = self.current(&object.cached) {
             return Ensured::Cached(current);
         }
+        let scalable = Scalable::from(&**object);
         let old = self.cache.get(&scalable.key).filter(|old| Some(old.uid.as_str()) == scalable.uid);
         let hpa = self.cluster.own_hpa(object);
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_ref() };
@@ -126,8 +126,8 @@ impl Readings {
     }
 
     /// Whether the scalers were built for the object, and its credentials, as they are now.
-    fn is_current(&self, scalers: &ObjectScalers, object: &Scalable<'_>) -> bool {
-        scalers.fits(object)
+    fn is_current(&self, scalers: &ObjectScalers, object: &CachedObject) -> bool {
+        scalers.fits(object.uid.as_deref(), object.generation)
             && scalers.term == self.leadership.term()
             && scalers.credentials == self.builder.credentials.references.changes(&scalers.key)
             && scalers.refresh_at.is_none_or(|at| at > Instant::now())
@@ -136,12 +136,12 @@ impl Readings {
 
     /// The scalers of an object on a standby, or on a leader before its first reconcile of the object: cached, or built now. Else why
     /// there are none.
-    pub async fn on_demand(&self, object: &ScaledObject) -> Result<Arc<ObjectScalers>, String> {
-        let scalable = Scalable::from(object);
-        let key = &scalable.key;
-        if let Some(scalers) = self.current(&scalable) {
+    pub async fn on_demand(&self, object: &LazyObject) -> Result<Arc<ObjectScalers>, String> {
+        if let Some(scalers) = self.current(&object.cached) {
             return Ok(scalers);
         }
+        let scalable = Scalable::from(&**object);
+        let key = &scalable.key;
         if let Some(invalid) = check_spec(&object.spec) {
             return Err(invalid.message);
         }
@@ -151,11 +151,11 @@ impl Readings {
         let hpa = self.cluster.own_hpa(object);
         let target = self.targets.resolve(key.namespace.clone(), &object.spec.scale_target_ref).await;
         let target = target.map_err(|error| error.to_string())?;
-        let old = self.cache.get(key).filter(|old| old.fits(&scalable));
+        let old = self.cache.get(key).filter(|old| old.fits(scalable.uid, scalable.generation));
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_ref() };
         let scalers = self.builder.build(&scalable, &target, earlier).await;
         // A reconcile, or another request, may have finished first.
-        if let Some(newer) = self.current(&scalable) {
+        if let Some(newer) = self.current(&object.cached) {
             return Ok(newer);
         }
         self.drop_stale(key);
@@ -170,9 +170,8 @@ impl Readings {
             self.builder.telemetry.drop_object(key);
             self.builder.credentials.references.forget(key);
         }
-        let is_current = |scalers: &ObjectScalers| {
-            object.as_ref().is_some_and(|object| self.is_current(scalers, &Scalable::from(&**object)))
-        };
+        let is_current =
+            |scalers: &ObjectScalers| object.as_ref().is_some_and(|object| self.is_current(scalers, &object.cached));
         if self.cache.get(key).is_some_and(|scalers| !is_current(&scalers))
             && let Some(old) = self.cache.remove(key)
         {
@@ -192,18 +191,18 @@ impl Readings {
     }
 
     /// How old a reading that the HPA asked for may be to serve a poll.
-    pub fn age_max_of_poll(&self, key: &ObjectKey, object: &ScaledObject) -> Duration {
-        match left_to_hpa(&object.spec) && self.cluster.is_hpa_scaling(key, object) {
-            true => ASKED_BY_HPA.max(polling_interval(&object.spec)),
+    pub fn age_max_of_poll(&self, scalers: &ObjectScalers) -> Duration {
+        match scalers.is_left_to_hpa && self.cluster.is_hpa_scaling(&scalers.key) {
+            true => ASKED_BY_HPA.max(scalers.polling_interval),
             false => FRESH,
         }
     }
 
     /// The consecutive failures of a metric. Only the leader counts them; a standby reads what the leader wrote.
-    pub fn failures(&self, object: &ScaledObject, metric: &ExternalMetric) -> Failures {
+    pub fn failures(&self, object: &LazyObject, metric: &ExternalMetric) -> Failures {
         match self.leadership.leads() {
             true => metric.failures(),
-            false => Scalable::from(object).recorded_failures(&metric.name),
+            false => Scalable::from(&**object).recorded_failures(&metric.name),
         }
     }
 
@@ -220,7 +219,7 @@ impl Readings {
     /// The value served for a metric that keeps failing, if the object has a fallback and the failures exceed its threshold.
     pub async fn fallback_value(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         scalers: &ObjectScalers,
         metric: &ExternalMetric,
     ) -> Option<Result<Milli, NoFallback>> {

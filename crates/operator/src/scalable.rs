@@ -9,7 +9,7 @@ use kedge_api::trigger::Trigger;
 use kedge_cluster::ObjectKey;
 use kedge_core::fallback::{Failures, usable_fallback};
 use kedge_core::formula::settings::{self, Composite};
-use kedge_core::policy::polling_interval;
+use kedge_core::policy::{left_to_hpa, polling_interval};
 use kedge_scalers::registry;
 
 /// An object with triggers.
@@ -19,6 +19,8 @@ pub struct Scalable<'a> {
     pub uid: Option<&'a str>,
     pub generation: Option<i64>,
     pub polling_interval: Duration,
+    /// Whether the HPA alone decides about replicas while it scales.
+    pub is_left_to_hpa: bool,
     pub triggers: &'a [Trigger],
     /// The fallback, if its numbers are valid.
     pub fallback: Option<&'a Fallback>,
@@ -64,6 +66,7 @@ impl<'a> Scalable<'a> {
             uid: meta.uid.as_deref(),
             generation: meta.generation,
             polling_interval: polling_interval(spec),
+            is_left_to_hpa: left_to_hpa(spec),
             triggers: &spec.triggers,
             fallback: usable_fallback(spec),
             declares_fallback: spec.fallback.is_some(),

@@ -67,7 +67,8 @@ impl ScalersBuilder {
         let (changes, began) = (references.changes(key), references.now());
         // Before any listener is started: it would be missing from what is built for a later term.
         let term = self.leadership.term();
-        let same = earlier.scalers.filter(|scalers| scalers.fits(object) && scalers.term == term);
+        let same =
+            earlier.scalers.filter(|scalers| scalers.fits(object.uid, object.generation) && scalers.term == term);
         let mut resolution = self.credentials.begin(object, target);
         let (mut triggers, mut again) = (Vec::new(), None);
         for (index, trigger) in object.triggers.iter().enumerate() {
@@ -168,6 +169,7 @@ impl ScalersBuilder {
             fallback: object.fallback.cloned(),
             triggers,
             polling_interval: object.polling_interval,
+            is_left_to_hpa: object.is_left_to_hpa,
             // A source that is slower than the polls would be queried all the time.
             query_limit: object.polling_interval.max(self.registry.default_timeout()),
             first_answer_limit: self.registry.default_timeout(),

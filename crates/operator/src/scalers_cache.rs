@@ -31,7 +31,6 @@ use crate::credentials::Resolved;
 use crate::panics::without_panic;
 use crate::push_listener::PushListener;
 use crate::query_limits::{LastAnswer, QueryLimit};
-use crate::scalable::Scalable;
 use crate::telemetry::{RequestName, Telemetry, TriggerLabels};
 use crate::work_queue::WorkQueue;
 pub use metric::{ExternalMetric, Failure, Reading};
@@ -59,6 +58,8 @@ pub struct ObjectScalers {
     /// Shared with the previous entry where nothing changed for them.
     pub triggers: Vec<Arc<CachedTrigger>>,
     pub polling_interval: Duration,
+    /// Whether the HPA alone decides about replicas while it scales.
+    pub is_left_to_hpa: bool,
     /// How long a query may take at most, whatever timeout the trigger has.
     pub query_limit: Duration,
     /// How long the metrics API waits for the first answer of a source.
@@ -191,8 +192,8 @@ impl CachedTrigger {
 
 impl ObjectScalers {
     /// Whether it was built for this generation of the object.
-    pub fn fits(&self, object: &Scalable<'_>) -> bool {
-        Some(self.generation) == object.generation && Some(self.uid.as_str()) == object.uid
+    pub fn fits(&self, uid: Option<&str>, generation: Option<i64>) -> bool {
+        Some(self.generation) == generation && Some(self.uid.as_str()) == uid
     }
 
     /// Every external metric, with its trigger.

@@ -170,7 +170,7 @@ impl Telemetry {
     }
 
     /// Counts all managed objects and their triggers.
-    pub fn count(&self, objects: impl Iterator<Item = (ObjectKey, Vec<String>)>) {
+    pub fn count<'a>(&self, objects: impl Iterator<Item = (&'a ObjectKey, &'a [Box<str>])>) {
         let authentications = self.authentications();
         self.objects.reset();
         self.triggers.reset();
@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn no_scrape_sees_objects_that_are_being_counted() {
         let telemetry = Telemetry::new("1.2.3");
-        let objects = || (0..50).map(|number| (ObjectKey::scaled_object("shop", format!("web-{number}")), vec![]));
+        let keys: Vec<_> = (0..50).map(|number| ObjectKey::scaled_object("shop", format!("web-{number}"))).collect();
+        let objects = || keys.iter().map(|key| (key, &[][..]));
         telemetry.count(objects());
         std::thread::scope(|scope| {
             let counts = scope.spawn(|| (0..500).for_each(|_| telemetry.count(objects())));
@@ -265,7 +266,7 @@ mod tests {
             telemetry.record_value(&key, &trigger, 2.0);
             telemetry.record_active(&key, &trigger, true);
             telemetry.set_authentications([(("trigger_authentication", "shop".to_owned()), 2)].into());
-            telemetry.count([(key.clone(), vec!["cron".to_owned()])].into_iter());
+            telemetry.count([(&key, &["cron".into()][..])].into_iter());
             String::from_utf8(telemetry.render()).unwrap()
         };
         let text = record();
@@ -288,7 +289,7 @@ mod tests {
         let key = ObjectKey::scaled_object("shop", "web");
         telemetry.record_paused(&key, true);
         telemetry.record_delay(&key, Duration::from_millis(1500));
-        telemetry.count([(key.clone(), vec!["cron".to_owned(), "cron".to_owned()])].into_iter());
+        telemetry.count([(&key, &["cron".into(), "cron".into()][..])].into_iter());
         let text = String::from_utf8(telemetry.render()).unwrap();
         for line in [
             "keda_scaled_object_paused{namespace=\"shop\",scaledObject=\"web\"} 1",

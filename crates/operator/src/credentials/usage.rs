@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::authentication::TriggerAuthenticationStatus;
 use kedge_api::names::{self, FINALIZER, events};
-use kedge_api::trigger::{AuthenticationKind, Trigger};
 use kedge_core::credentials::{Reference, ReferenceKind, usage};
 use kube::Client;
 use kube::api::{Patch, PatchParams};
@@ -21,7 +20,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::read::path;
-use crate::cluster_cache::ClusterCache;
+use crate::cluster_cache::{CachedObject, ClusterCache};
 use crate::telemetry::Telemetry;
 use kedge_cluster::Scope;
 use kedge_cluster::api_error::is_conflict;
@@ -194,8 +193,7 @@ impl Usage {
 
     /// Updates all of them. Returns whether every write succeeded.
     async fn update_all(&self, known: &mut BTreeMap<Reference, ObservedAuthentication>) -> bool {
-        let objects = self.cluster.objects();
-        let users = users(objects.iter().map(|object| (&object.metadata, object.spec.triggers.as_slice())));
+        let users = users(&self.cluster.objects());
         let mut all_done = true;
         for (reference, authentication) in known {
             let users = users.get(reference).map(Vec::as_slice).unwrap_or_default();
@@ -303,22 +301,13 @@ fn is_changed(before: &ObjectMeta, after: &ObjectMeta) -> bool {
 }
 
 /// The names of the objects that refer to each reference, oldest first.
-fn users<'a>(objects: impl IntoIterator<Item = (&'a ObjectMeta, &'a [Trigger])>) -> BTreeMap<Reference, Vec<String>> {
-    let mut living: Vec<_> = objects.into_iter().filter(|(meta, _)| meta.deletion_timestamp.is_none()).collect();
-    living.sort_by_key(|(meta, _)| meta.creation_timestamp.as_ref().map(|time| time.0));
+fn users(objects: &[Arc<CachedObject>]) -> BTreeMap<Reference, Vec<String>> {
+    let mut referring: Vec<_> = objects.iter().filter(|object| !object.authentications.is_empty()).collect();
+    referring.sort_by_key(|object| object.created_at);
     let mut users: BTreeMap<Reference, Vec<String>> = BTreeMap::new();
-    for (meta, triggers) in living {
-        let namespace = meta.namespace.clone().unwrap_or_default();
-        for reference in triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref()) {
-            let reference = match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
-                AuthenticationKind::TriggerAuthentication => {
-                    Reference::new(ReferenceKind::TriggerAuthentication, &namespace, &reference.name)
-                }
-                AuthenticationKind::ClusterTriggerAuthentication => {
-                    Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name)
-                }
-            };
-            users.entry(reference).or_default().push(meta.name.clone().unwrap_or_default());
+    for object in referring {
+        for reference in &object.authentications {
+            users.entry(reference.clone()).or_default().push(object.key.name.to_string());
         }
     }
     users

@@ -1,8 +1,6 @@
 //! The finalizer and the label of a managed object, and its deletion: the HPA is deleted, the target gets its original replicas back if the
 //! object asks for that, then the finalizer is removed.
 
-use std::sync::Arc;
-
 use kedge_api::ScaledObject;
 use kedge_api::names::{FINALIZER, events, labels};
 use kedge_cluster::api_error::is_not_found;
@@ -12,6 +10,7 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
+use crate::cluster_cache::LazyObject;
 
 /// How often the restoring of replicas is tried again after it was denied: for about half a minute.
 const RETRIES_WHEN_DENIED: u32 = 5;
@@ -21,7 +20,7 @@ const RETRIES: u32 = 35;
 
 impl Reconciler {
     /// Adds the finalizer and the label with the object's name where they are missing, in one write.
-    pub(super) async fn ensure_marks(&self, object: Arc<ScaledObject>) -> Result<Arc<ScaledObject>, ReconcileError> {
+    pub(super) async fn ensure_marks(&self, object: LazyObject) -> Result<LazyObject, ReconcileError> {
         let meta = &object.metadata;
         let name = meta.name.as_deref().unwrap_or_default();
         let finalizers = meta.finalizers.as_deref().unwrap_or_default();
@@ -43,8 +42,7 @@ impl Reconciler {
             "finalizers": wanted,
             "labels": labels,
         }});
-        let marked = Box::pin(self.patch_object(&object, &patch)).await?;
-        Ok(Arc::new(marked))
+        Box::pin(self.patch_object(&object, &patch)).await
     }
 
     /// Cleans up after a deleted object, and removes the finalizer.
@@ -110,13 +108,12 @@ impl Reconciler {
         &self,
         object: &ScaledObject,
         patch: &serde_json::Value,
-    ) -> Result<ScaledObject, ReconcileError> {
+    ) -> Result<LazyObject, ReconcileError> {
         let (namespace, name) = (object.metadata.namespace.as_deref(), object.metadata.name.as_deref());
         let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), namespace.unwrap_or_default());
         let written = api.patch(name.unwrap_or_default(), &PatchParams::default(), &Patch::Merge(patch)).await;
         let written = written.map_err(ReconcileError::api("cannot mark the ScaledObject"))?;
-        self.cluster.record_written_object(written.clone());
-        Ok(written)
+        Ok(self.cluster.record_written_object(written))
     }
 }
 

@@ -13,7 +13,7 @@ use kedge_core::hpa::scale_in::{ban_scale_in, is_scale_in_banned};
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use tokio::time::Instant;
 
-use super::poll::trigger_state;
+use super::poll::{Subject, trigger_state};
 use super::state::EnsuredHpa;
 use super::write_budget::WriteBudget;
 use super::{ReconcileError, ReconcileState, Reconciler};
@@ -65,9 +65,7 @@ impl Reconciler {
     /// Makes the HPA what it must be.
     pub(super) async fn ensure_hpa(
         &self,
-        object: &Arc<ScaledObject>,
-        target: &ScaleTarget,
-        scalers: &Arc<ObjectScalers>,
+        Subject { object, policy, target, scalers }: Subject<'_>,
         state: &mut ReconcileState,
     ) -> Result<HpaStep, ReconcileError> {
         state.ensured_hpa = None;
@@ -100,8 +98,14 @@ impl Reconciler {
             let written = self.replace_hpa(&found, &rendered).await?;
             self.cluster.record_written_hpa(written);
         } else {
-            let (object, scalers, target) = (object.clone(), scalers.clone(), target.kind.clone());
-            state.ensured_hpa = Some(EnsuredHpa { object, target, scalers, hpa: found.hpa, reported: None });
+            state.ensured_hpa = Some(EnsuredHpa {
+                object: object.cached.clone(),
+                policy: policy.clone(),
+                target: target.clone(),
+                scalers: scalers.clone(),
+                hpa: found.hpa,
+                reported: None,
+            });
         }
         state.rendered_keys = RenderedKeys::of(&rendered);
         Ok(HpaStep::Ensured { name })
@@ -110,15 +114,13 @@ impl Reconciler {
     /// The HPA, if neither it nor what it derives from has changed since it was ensured.
     pub(super) fn unchanged_hpa(
         &self,
-        object: &Arc<ScaledObject>,
-        target: &ScaleTarget,
-        scalers: &Arc<ObjectScalers>,
+        Subject { object, target, scalers, .. }: Subject<'_>,
         state: &ReconcileState,
     ) -> Option<HpaStep> {
         let ensured = state.ensured_hpa.as_ref()?;
-        let is_derived_from = Arc::ptr_eq(&ensured.object, object)
+        let is_derived_from = Arc::ptr_eq(&ensured.object, &object.cached)
             && Arc::ptr_eq(&ensured.scalers, scalers)
-            && ensured.target == target.kind;
+            && ensured.target == *target;
         let is_unchanged = is_derived_from && self.cluster.is_only_hpa(&scalers.key, &ensured.hpa);
         is_unchanged.then(|| HpaStep::Ensured { name: Some(ensured.hpa.key.name.to_string()) })
     }
@@ -130,7 +132,10 @@ impl Reconciler {
         target: &ScaleTarget,
         scalers: &ObjectScalers,
     ) -> Option<Result<HorizontalPodAutoscaler, RenderError>> {
-        let metrics: Vec<_> = scalers.triggers.iter().flat_map(|trigger| trigger.specs.read()).collect();
+        let specs: Vec<_> =
+            scalers.triggers.iter().map(|trigger| (trigger_state(trigger), trigger.specs.read())).collect();
+        let is_scale_in_banned = is_scale_in_banned(specs.iter().map(|(state, specs)| (*state, specs.len())));
+        let metrics = specs.into_iter().flat_map(|(_, specs)| specs).collect();
         let metrics = match &scalers.composite {
             Some(composite) => with_composite(metrics, composite),
             None => metrics,
@@ -140,8 +145,7 @@ impl Reconciler {
         }
         let kind = TargetKind { api_version: target.kind.api_version(), kind: target.kind.kind.clone() };
         Some(render(object, &kind, metrics, &self.version).map(|mut hpa| {
-            let triggers = scalers.triggers.iter().map(|trigger| (trigger_state(trigger), trigger.specs.read().len()));
-            if is_scale_in_banned(triggers) {
+            if is_scale_in_banned {
                 ban_scale_in(&mut hpa);
             }
             hpa

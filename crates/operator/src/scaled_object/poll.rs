@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use futures::FutureExt;
-use kedge_api::ScaledObject;
 use kedge_api::names::{COMPOSITE_METRIC, events};
 use kedge_cluster::target::desired_replicas;
 use kedge_cluster::{EventType, ScaleTarget, TargetError};
@@ -16,14 +15,14 @@ use kedge_core::decide::{Current, Observation};
 use kedge_core::fallback::{NoSubstitute, substitute};
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
 use kedge_core::formula::settings::Composite;
-use kedge_core::policy::{Activation, Policy, polling_interval};
+use kedge_core::policy::{Activation, Policy};
 use kedge_core::status::PollFacts;
 
 use tokio::time::Instant;
 
 use super::state::created_at;
 use super::{ReconcileError, ReconcileState, Reconciler};
-use crate::cluster_cache::CachedReplicas;
+use crate::cluster_cache::{CachedReplicas, LazyObject};
 use crate::scalers_cache::composite::{self, MetricReading};
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, Failure, ObjectScalers, Reading, Requester};
 use crate::slots::Slot;
@@ -41,7 +40,7 @@ pub(super) struct Polled {
 /// What a poll, or a push, decides about.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
-    pub(super) object: &'a ScaledObject,
+    pub(super) object: &'a LazyObject,
     pub(super) policy: &'a Policy,
     pub(super) target: &'a ScaleTarget,
     pub(super) scalers: &'a Arc<ObjectScalers>,
@@ -57,7 +56,7 @@ impl Reconciler {
     ) -> Result<PollFacts, ReconcileError> {
         let Subject { object, target, scalers, .. } = subject;
         scalers.fail_unbuilt(&self.clock);
-        let age_max = self.readings.age_max_of_poll(&scalers.key, object);
+        let age_max = self.readings.age_max_of_poll(scalers);
         let sources = scalers.read_all(|_| age_max, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources.boxed()).await?;
         let read_at = Instant::now();
@@ -81,10 +80,10 @@ impl Reconciler {
         read_at: Instant,
         state: &mut ReconcileState,
     ) -> Result<PollFacts, ReconcileError> {
-        let Subject { object, policy, scalers, .. } = subject;
+        let scalers = subject.scalers;
         scalers.record_active(&polled.active);
         let activity = activity(&polled.contributions);
-        let history = self.next_history(object, policy, activity, state);
+        let history = self.next_history(subject, activity, state);
         let observe = |current: Option<i32>| Observation {
             activity,
             history,
@@ -104,8 +103,7 @@ impl Reconciler {
     /// The activity history after this poll.
     fn next_history(
         &self,
-        object: &ScaledObject,
-        policy: &Policy,
+        Subject { object, policy, scalers, .. }: Subject<'_>,
         activity: Activity,
         state: &mut ReconcileState,
     ) -> ActivityHistory {
@@ -113,10 +111,9 @@ impl Reconciler {
         // KEDA: forced activity counts for the cooldown like any other.
         let is_forced = policy.overrides.activation == Activation::Forced;
         let counted = if is_forced { Activity::Active } else { activity };
-        let never = ActivityHistory::NeverActive { created_at: created_at(object, now) };
-        let delay =
-            TimeDelta::from_std(state.schedule.count_poll(polling_interval(&object.spec))).unwrap_or(TimeDelta::MAX);
-        let history = state.history.unwrap_or(never).delayed_by(delay).after(counted, now);
+        let never = || ActivityHistory::NeverActive { created_at: created_at(object, now) };
+        let delay = TimeDelta::from_std(state.schedule.count_poll(scalers.polling_interval)).unwrap_or(TimeDelta::MAX);
+        let history = state.history.unwrap_or_else(never).delayed_by(delay).after(counted, now);
         state.history = Some(history);
         history
     }
@@ -174,7 +171,7 @@ impl Reconciler {
     /// Publishes each metric that begins to fail, once.
     fn publish_failures(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         state: &mut ReconcileState,
         scalers: &ObjectScalers,
         readings: &[MetricReading<'_>],
@@ -197,7 +194,7 @@ impl Reconciler {
                 None => drop(state.failing_metrics.remove(name)),
                 Some(error) => {
                     if state.failing_metrics.insert(name.to_owned()) {
-                        self.events.publish(object, EventType::Warning, reason, &format!("{name}: {error}"));
+                        self.events.publish(&**object, EventType::Warning, reason, &format!("{name}: {error}"));
                     }
                 }
             }

@@ -16,10 +16,10 @@ use tracing::{debug, warn};
 
 use super::hpa::HpaStep;
 use super::poll::Subject;
-use super::state::PollInput;
+use super::state::{EnsuredHpa, PollInput};
 use super::target::{FoundTarget, TargetStep};
 use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
-use crate::cluster_cache::needs_reconcile;
+use crate::cluster_cache::{CachedReplicas, LazyObject, needs_reconcile};
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
 use crate::validation::check_spec;
@@ -97,7 +97,7 @@ impl Reconciler {
             self.readings.leadership.forget(key);
             return None;
         };
-        if object.metadata.uid.as_deref() != Some(state.uid.as_str()) || state.unreadable.is_some() {
+        if object.cached.uid.as_deref() != Some(state.uid.as_str()) || state.unreadable.is_some() {
             self.forget(key, state);
             *state = ReconcileState::new(&object, self.clock.now());
         }
@@ -135,10 +135,14 @@ impl Reconciler {
     async fn reconcile_object(
         &self,
         key: &ObjectKey,
-        object: Arc<ScaledObject>,
+        object: LazyObject,
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<Option<Instant>, ReconcileError> {
+        if let Some((policy, target)) = self.unchanged_target(&object, state) {
+            let (scaled, outcome) = self.scale(&object, &policy, target, state, slot).await?;
+            return self.finish(&object, &policy, (Progress::Scaled(scaled), outcome), state).await;
+        }
         if object.metadata.deletion_timestamp.is_some() {
             return Box::pin(self.finalize(key, &object, state)).await.map(|()| None);
         }
@@ -148,14 +152,25 @@ impl Reconciler {
         if policy.overrides.is_fully_paused() {
             return Box::pin(self.hold_paused(key, &object, &policy, state)).await;
         }
-        let (mut progress, outcome) = self.run_steps(key, &mut object, &policy, state, slot).await;
+        let steps = self.run_steps(key, &mut object, &policy, state, slot).await;
+        self.finish(&object, &policy, steps, state).await
+    }
+
+    /// Reports what the steps found and did; returns when the next reconcile is due.
+    async fn finish(
+        &self,
+        object: &LazyObject,
+        policy: &Policy,
+        (mut progress, outcome): Steps,
+        state: &mut ReconcileState,
+    ) -> Result<Option<Instant>, ReconcileError> {
         if outcome.as_ref().is_err_and(ReconcileError::is_outdated) {
             return outcome.map(|()| None);
         }
         let problem = progress.problem().or_else(|| outcome.as_ref().err().map(ToString::to_string));
-        self.report(&object, &policy, &mut progress, problem.as_deref(), state).await?;
+        self.report(object, policy, &mut progress, problem.as_deref(), state).await?;
         outcome?;
-        let next = next_reconcile(&object, state, &progress);
+        let next = next_reconcile(object, state, &progress);
         Ok(next.into_iter().chain(state.postponed_until.take()).min())
     }
 
@@ -163,7 +178,7 @@ impl Reconciler {
     async fn run_steps(
         &self,
         key: &ObjectKey,
-        object: &mut Arc<ScaledObject>,
+        object: &mut LazyObject,
         policy: &Policy,
         state: &mut ReconcileState,
         slot: &mut Slot,
@@ -188,7 +203,7 @@ impl Reconciler {
                 Err(error) => blocked(Blocked { problem, ..Blocked::default() }, Err(error)),
             };
         }
-        if let Some(rival) = self.cluster.rivals(key, object).first() {
+        if let Some(rival) = self.cluster.rivals(object).first() {
             let target = &object.spec.scale_target_ref.name;
             let problem = Some(format!(
                 "the workload '{target}' is already managed by the ScaledObject '{rival}'; delete one of them, or choose another target"
@@ -205,44 +220,54 @@ impl Reconciler {
         if let Err(error) = self.record_target(object, &target).await {
             return blocked(Blocked { target: Some(target), ..Blocked::default() }, Err(error));
         }
-        match self.scale(key, object, policy, target, state, slot).await {
+        match self.scale(object, policy, target, state, slot).await {
             Ok((scaled, outcome)) => (Progress::Scaled(scaled), outcome),
             Err(error) => blocked(Blocked::default(), Err(error)),
         }
     }
 
+    /// What the steps before the scalers found the last time, if they would find the same: the object is unchanged, no other has its
+    /// target, and the target exists.
+    fn unchanged_target(&self, object: &LazyObject, state: &ReconcileState) -> Option<(Policy, FoundTarget)> {
+        let EnsuredHpa { object: ensured, policy, target, .. } = state.ensured_hpa.as_ref()?;
+        let is_unchanged = Arc::ptr_eq(ensured, &object.cached)
+            && self.cluster.is_alone(ensured)
+            && matches!(self.cluster.replicas(target), CachedReplicas::Known(_));
+        is_unchanged.then(|| (policy.clone(), FoundTarget { target: target.clone(), live_replicas: None }))
+    }
+
     /// Ensures the scalers and the HPA, and acts on a push, or polls when it is time. An error if the wait for sources was interrupted.
     async fn scale(
         &self,
-        key: &ObjectKey,
-        object: &Arc<ScaledObject>,
+        object: &LazyObject,
         policy: &Policy,
         target: FoundTarget,
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<(Scaled, Result<(), ReconcileError>), ReconcileError> {
-        let mut scalers = self.ensure_scalers(key, object, &target.target, state, slot).await?;
+        let mut scalers = self.ensure_scalers(object, &target.target, state, slot).await?;
         let is_pushed = scalers.is_pushed();
-        let mut input = PollInput::new(object, &policy.overrides, &scalers);
+        let mut input = PollInput::new(&object.cached, &policy.overrides, &scalers);
         let is_due = !is_pushed && (state.schedule.is_due(&input) || scalers.has_changed_metrics());
         if is_due && scalers.needs_rebuild() {
             scalers = self.rebuild_scalers(object, scalers, state, slot).await?;
-            input = PollInput::new(object, &policy.overrides, &scalers);
+            input = PollInput::new(&object.cached, &policy.overrides, &scalers);
         }
         // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
-        let ensured = match self.unchanged_hpa(object, &target.target, &scalers, state) {
+        let subject = Subject { object, policy, target: &target.target, scalers: &scalers };
+        let ensured = match self.unchanged_hpa(subject, state) {
             Some(unchanged) => Ok(unchanged),
-            None => Box::pin(self.ensure_hpa(object, &target.target, &scalers, state)).await,
+            None => Box::pin(self.ensure_hpa(subject, state)).await,
         };
         let (hpa, mut outcome) = match ensured {
             Ok(step) => (step, Ok(())),
             Err(error) => (HpaStep::NotWritten, Err(error)),
         };
-        let subject = Subject { object, policy, target: &target.target, scalers: &scalers };
         let polled = if is_pushed {
             Some(Box::pin(self.act_on_push(subject, state)).await)
         } else if is_due {
-            self.telemetry.record_delay(key, state.schedule.start_poll(object, input));
+            let delay = state.schedule.start_poll(scalers.polling_interval, input);
+            self.telemetry.record_delay(&scalers.key, delay);
             Some(self.poll(subject, state, slot).await)
         } else {
             None
@@ -258,23 +283,21 @@ impl Reconciler {
     /// joins the queries in flight.
     pub(super) async fn wait_for_sources<T>(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         slot: &mut Slot,
         sources: BoxFuture<'_, T>,
     ) -> Result<T, ReconcileError> {
-        let is_changed = |key: &ObjectKey| {
-            let now = self.cluster.object(key);
-            now.is_none_or(|now| needs_reconcile(&object.metadata, &now.metadata))
+        let key = &object.cached.key;
+        let is_changed = || match self.cluster.object(key) {
+            Some(now) if Arc::ptr_eq(&now.cached, &object.cached) => false,
+            Some(now) => needs_reconcile(&object.metadata, &now.metadata),
+            None => true,
         };
-        let has_push = |key: &ObjectKey| {
+        let has_push = || {
             let scalers = self.readings.get(key);
             scalers.is_some_and(|scalers| scalers.is_pushed() || scalers.has_changed_metrics())
         };
-        let is_outdated = || {
-            let key = ObjectKey::from(object);
-            is_changed(&key) || has_push(&key)
-        };
-        slot.wait_outside(sources, is_outdated).await.ok_or(ReconcileError::Interrupted)
+        slot.wait_outside(sources, || is_changed() || has_push()).await.ok_or(ReconcileError::Interrupted)
     }
 
     /// Confirms, before its target is written, that the object is unchanged: the watch may be behind, and a user may have paused it.
@@ -291,7 +314,7 @@ impl Reconciler {
 }
 
 /// When to reconcile again: at the next poll, or sooner to check a problem again, or to renew credentials.
-fn next_reconcile(object: &ScaledObject, state: &ReconcileState, progress: &Progress) -> Option<Instant> {
+fn next_reconcile(object: &LazyObject, state: &ReconcileState, progress: &Progress) -> Option<Instant> {
     match progress {
         Progress::Blocked(Blocked { problem: Some(_), .. }) => {
             Some(instant_after(polling_interval(&object.spec).max(PROBLEM_RECHECK)))

@@ -38,10 +38,10 @@ impl Reconciler {
         active: &BTreeMap<String, bool>,
         read_at: Instant,
     ) -> Result<Decision, ReconcileError> {
-        let Subject { object, policy, target, .. } = subject;
+        let Subject { object, policy, .. } = subject;
         let decision = decide(policy, &observe(current), self.clock.now());
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        debug!(namespace = %target.key.namespace, name, ?decision, "decided");
+        let key = &object.cached.key;
+        debug!(namespace = %key.namespace, name = %key.name, ?decision, "decided");
         match decision {
             Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, observe, active, read_at)).await,
             Decision::Hold(_) => Ok(decision),
@@ -83,11 +83,11 @@ impl Reconciler {
         }
         let step = ScaleStep { target, from: live, to: wanted, because, active };
         if let Some((event_type, reason, note)) = step.event(written.is_ok()) {
-            self.events.publish(object, event_type, reason, &note);
+            self.events.publish(&**object, event_type, reason, &note);
         }
         written?;
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        info!(namespace = %target.key.namespace, name, from = live, to = wanted, because = ?because, "scaled");
+        let key = &object.cached.key;
+        info!(namespace = %key.namespace, name = %key.name, from = live, to = wanted, because = ?because, "scaled");
         self.cluster.record_replicas(target, CachedReplicas::Known(wanted));
         Ok(decision)
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures::FutureExt;
 use kedge_api::ScaledObject;
 use kedge_api::names::{conditions, events};
-use kedge_cluster::{EventType, ObjectKey, ScaleTarget};
+use kedge_cluster::{EventType, ScaleTarget};
 use tracing::{debug, warn};
 
 use super::{ReconcileError, ReconcileState, Reconciler};
+use crate::cluster_cache::LazyObject;
 use crate::readings::Ensured;
-use crate::scalable::Scalable;
 use crate::scalers_cache::{CachedTrigger, ObjectScalers};
 use crate::slots::Slot;
 
@@ -18,13 +18,12 @@ impl Reconciler {
     /// The scalers of the object, built for its generation and its credentials.
     pub(super) async fn ensure_scalers(
         &self,
-        key: &ObjectKey,
-        object: &ScaledObject,
+        object: &LazyObject,
         target: &ScaleTarget,
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<Arc<ObjectScalers>, ReconcileError> {
-        let ensured = match self.readings.current(&Scalable::new(key.clone(), object)) {
+        let ensured = match self.readings.current(&object.cached) {
             Some(scalers) => Ensured::Cached(scalers),
             None => self.wait_for_sources(object, slot, self.readings.ensure(object, target).boxed()).await?,
         };
@@ -41,7 +40,7 @@ impl Reconciler {
     /// The scalers, after sources that did not describe their metrics were queried again.
     pub(super) async fn rebuild_scalers(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         scalers: Arc<ObjectScalers>,
         state: &mut ReconcileState,
         slot: &mut Slot,
@@ -52,7 +51,7 @@ impl Reconciler {
     }
 
     /// Publishes what is new about scalers that were built.
-    fn publish_built(&self, object: &ScaledObject, ensured: Ensured, state: &mut ReconcileState) -> Arc<ObjectScalers> {
+    fn publish_built(&self, object: &LazyObject, ensured: Ensured, state: &mut ReconcileState) -> Arc<ObjectScalers> {
         let (scalers, replaced) = match ensured {
             Ensured::Cached(scalers) => return scalers,
             Ensured::Built { scalers, replaced } => (scalers, replaced),
@@ -65,7 +64,7 @@ impl Reconciler {
             self.publish_trigger(object, trigger, before, is_news);
         }
         if is_news && scalers.is_any_built() && !replaced.is_some_and(|old| old.is_any_built()) {
-            self.events.publish(object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch");
+            self.events.publish(&**object, EventType::Normal, events::SCALERS_STARTED, "Started scalers watch");
         }
         scalers
     }

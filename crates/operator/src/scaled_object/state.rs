@@ -7,17 +7,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::ScaledObject;
-use kedge_cluster::{TargetKind, instant_after, phase};
+use kedge_cluster::{ScaleTarget, instant_after, phase};
 use kedge_core::activity::ActivityHistory;
 use kedge_core::conditions::FallbackState;
 use kedge_core::fallback::Failures;
 use kedge_core::hpa::compare::RenderedKeys;
-use kedge_core::policy::{Overrides, polling_interval};
+use kedge_core::policy::{Overrides, Policy, polling_interval};
 use kedge_core::status::PollFacts;
 use tokio::time::Instant;
 
 use super::write_budget::WriteBudget;
-use crate::cluster_cache::ReducedHpa;
+use crate::cluster_cache::{CachedObject, ReducedHpa};
 use crate::scalers_cache::ObjectScalers;
 
 /// Within this time a new process, or a new leader, polls every object.
@@ -51,8 +51,9 @@ pub struct ReconcileState {
 /// An HPA that is as it must be, and what it derives from.
 #[derive(Debug)]
 pub(super) struct EnsuredHpa {
-    pub(super) object: Arc<ScaledObject>,
-    pub(super) target: Arc<TargetKind>,
+    pub(super) object: Arc<CachedObject>,
+    pub(super) policy: Policy,
+    pub(super) target: ScaleTarget,
     pub(super) scalers: Arc<ObjectScalers>,
     pub(super) hpa: Arc<ReducedHpa>,
     /// What was last reported, once that changed nothing in the status.
@@ -93,9 +94,9 @@ pub(super) struct PollInput {
 }
 
 impl PollInput {
-    pub(super) fn new(object: &ScaledObject, overrides: &Overrides, scalers: &ObjectScalers) -> Self {
+    pub(super) fn new(object: &CachedObject, overrides: &Overrides, scalers: &ObjectScalers) -> Self {
         Self {
-            generation: object.metadata.generation,
+            generation: object.generation,
             overrides: overrides.clone(),
             credentials: scalers.credentials,
             built: scalers.built(),
@@ -156,10 +157,10 @@ impl PollSchedule {
     }
 
     /// Records the start of a poll; returns how late it is.
-    pub(super) fn start_poll(&mut self, object: &ScaledObject, input: PollInput) -> Duration {
+    pub(super) fn start_poll(&mut self, interval: Duration, input: PollInput) -> Duration {
         let delay = self.next_at.map_or(Duration::ZERO, |at| at.elapsed());
         let place_at = self.place_at.take().filter(|at| *at > Instant::now());
-        self.next_at = Some(place_at.unwrap_or_else(|| instant_after(polling_interval(&object.spec))));
+        self.next_at = Some(place_at.unwrap_or_else(|| instant_after(interval)));
         self.polled = Some(input);
         delay
     }

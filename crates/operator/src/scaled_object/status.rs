@@ -1,7 +1,5 @@
 //! Writing the status: one patch if anything changed, and an event for each change of a condition. The rules are in `kedge_core::status`.
 
-use std::sync::Arc;
-
 use kedge_api::names::{conditions as condition_types, events, messages, reasons};
 use kedge_api::scaled_object::ScaledObjectStatus;
 use kedge_api::{Condition, ScaledObject};
@@ -18,7 +16,7 @@ use super::reconcile::{Blocked, Progress, Scaled};
 use super::state::{EnsuredHpa, Reported};
 use super::target::FoundTarget;
 use super::{ReconcileError, ReconcileState, Reconciler};
-use crate::cluster_cache::{CachedHpa, scaling_active};
+use crate::cluster_cache::{CachedHpa, LazyObject, scaling_active};
 
 /// What came of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +31,7 @@ impl Reconciler {
     /// Reports a reconcile of an object that is not paused.
     pub(super) async fn report(
         &self,
-        object: &ScaledObject,
+        object: &LazyObject,
         policy: &Policy,
         progress: &mut Progress,
         problem: Option<&str>,
@@ -95,7 +93,7 @@ impl Reconciler {
     /// Records the target and its original replicas before the target is scaled for the first time.
     pub(super) async fn record_target(
         &self,
-        object: &mut Arc<ScaledObject>,
+        object: &mut LazyObject,
         target: &FoundTarget,
     ) -> Result<(), ReconcileError> {
         let recorded = object.status.as_ref().and_then(|status| status.original_replica_count);
@@ -104,7 +102,7 @@ impl Reconciler {
         }
         let old = object.status.clone().unwrap_or_default();
         if let Some(written) = self.patch_status(object, &old, &with_target(&old, &target.facts())).await? {
-            *object = Arc::new(written);
+            *object = written;
         }
         Ok(())
     }
@@ -142,7 +140,7 @@ impl Reconciler {
         object: &ScaledObject,
         old: &ScaledObjectStatus,
         new: &ScaledObjectStatus,
-    ) -> Result<Option<ScaledObject>, ReconcileError> {
+    ) -> Result<Option<LazyObject>, ReconcileError> {
         if old == new {
             return Ok(None);
         }
@@ -154,8 +152,7 @@ impl Reconciler {
         let api: Api<ScaledObject> = Api::namespaced(self.client.clone(), &key.namespace);
         let written = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         let written = written.map_err(ReconcileError::api("cannot write the status"))?;
-        self.cluster.record_written_object(written.clone());
-        Ok(Some(written))
+        Ok(Some(self.cluster.record_written_object(written)))
     }
 }
 

@@ -104,6 +104,7 @@ fn scalers(scaler: Result<Arc<dyn Scaler>, NotBuilt>) -> Arc<ObjectScalers> {
         fallback: Some(Fallback { failure_threshold: 3, replicas: 1, behavior: None }),
         triggers: vec![Arc::new(trigger)],
         polling_interval: Duration::from_secs(30),
+        is_left_to_hpa: false,
         query_limit: Duration::from_secs(30),
         first_answer_limit: Duration::from_secs(3),
         composite: None,

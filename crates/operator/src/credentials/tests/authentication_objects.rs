@@ -43,7 +43,7 @@ impl Rig {
         object.metadata.name = Some(name.to_owned());
         // Another version each time.
         object.metadata.resource_version = None;
-        self.cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object));
+        self.cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Applied(object.into()));
     }
 
     fn reasons(&self) -> Vec<String> {
