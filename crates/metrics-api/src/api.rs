@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, request};
-use rustls::pki_types::CertificateDer;
+use kedge_serving::ClientChain;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -80,7 +80,7 @@ impl Api {
         self.stopping.store(true, Ordering::Release);
     }
 
-    pub(crate) async fn handle(&self, chain: &[CertificateDer<'static>], request: &request::Parts) -> HttpResponse {
+    pub(crate) async fn handle(&self, chain: &ClientChain, request: &request::Parts) -> HttpResponse {
         let started_at = Instant::now();
         let (method, path) = (&request.method, request.uri.path());
         let outcome = self.try_handle(chain, request).await;
@@ -91,11 +91,7 @@ impl Api {
         response::for_method(response, method)
     }
 
-    async fn try_handle(
-        &self,
-        chain: &[CertificateDer<'static>],
-        request: &request::Parts,
-    ) -> Result<HttpResponse, Status> {
+    async fn try_handle(&self, chain: &ClientChain, request: &request::Parts) -> Result<HttpResponse, Status> {
         let deadline = Deadline::after(self.request_limit);
         let caller = self.identify(deadline, chain, &request.headers).await?;
         let target = Target::parse(&request.uri)?;
@@ -105,12 +101,7 @@ impl Api {
         self.respond(deadline, route, &request.headers).await
     }
 
-    async fn identify(
-        &self,
-        deadline: Deadline,
-        chain: &[CertificateDer<'static>],
-        headers: &HeaderMap,
-    ) -> Result<Identity, Status> {
+    async fn identify(&self, deadline: Deadline, chain: &ClientChain, headers: &HeaderMap) -> Result<Identity, Status> {
         let step = self.authenticator.authenticate(chain, headers);
         let known = deadline.wait(step, || "the review of the caller's token".to_owned()).await?;
         known.map_err(|disbelief| {

@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use rustls::pki_types::CertificateDer;
+use kedge_serving::ClientChain;
 use rustls::time_provider::TimeProvider;
 
 use crate::identity::Identity;
 use crate::review::{ReviewCache, ReviewError};
 use crate::settings::Settings;
-use crate::verdict_cache::{Key, VerdictCache};
+use crate::verdict_cache::VerdictCache;
 use certificate::{CaPool, Subject};
 use config::FrontProxyConfig;
 
@@ -53,8 +53,23 @@ pub(crate) struct Authenticator {
     trust: Trust,
     reviews: Arc<ReviewCache>,
     wall_clock: Arc<dyn TimeProvider>,
-    /// The subjects of the chains that were verified, for a short time: to verify one costs more than the rest of a request.
-    verified: VerdictCache<Subject>,
+    /// The chains that were verified, for a short time: to verify one costs more than the rest of a request.
+    verified: VerdictCache<ConnectionTrust, Verified>,
+}
+
+/// The chain of a connection and the CAs that verified it, by their addresses: both live as long as the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ConnectionTrust {
+    chain: usize,
+    ca: usize,
+}
+
+/// A chain that was verified.
+#[derive(Clone, Debug)]
+struct Verified {
+    subject: Subject,
+    _chain: ClientChain,
+    _ca: CaPool,
 }
 
 impl Authenticator {
@@ -66,7 +81,7 @@ impl Authenticator {
     /// Identifies the caller, or returns why each step rejected what was presented.
     pub(crate) async fn authenticate(
         &self,
-        chain: &[CertificateDer<'static>],
+        chain: &ClientChain,
         headers: &HeaderMap,
     ) -> Result<Identity, Vec<AuthenticationError>> {
         let mut disbelief = Vec::new();
@@ -96,7 +111,7 @@ impl Authenticator {
     fn by_front_proxy(
         &self,
         proxy: &FrontProxyConfig,
-        chain: &[CertificateDer<'static>],
+        chain: &ClientChain,
         headers: &HeaderMap,
     ) -> Result<Option<Identity>, AuthenticationError> {
         let Some(subject) = self.verify(&proxy.ca, chain)? else { return Ok(None) };
@@ -106,11 +121,7 @@ impl Authenticator {
         proxy.identify(headers)
     }
 
-    fn by_certificate(
-        &self,
-        ca: &CaPool,
-        chain: &[CertificateDer<'static>],
-    ) -> Result<Option<Identity>, AuthenticationError> {
+    fn by_certificate(&self, ca: &CaPool, chain: &ClientChain) -> Result<Option<Identity>, AuthenticationError> {
         let subject = self.verify(ca, chain)?.filter(|subject| !subject.common_name.is_empty());
         Ok(subject.map(|Subject { common_name, organizations }| Identity {
             user: common_name,
@@ -119,17 +130,17 @@ impl Authenticator {
         }))
     }
 
-    /// Verifies a chain, if there is one. Not once for a connection, which outlives certificates and CAs.
-    fn verify(&self, ca: &CaPool, chain: &[CertificateDer<'static>]) -> Result<Option<Subject>, AuthenticationError> {
-        let [leaf, intermediates @ ..] = chain else { return Ok(None) };
-        let key = Key::digest_all(std::iter::once(ca.pem()).chain(chain.iter().map(AsRef::as_ref)));
-        if let Some(subject) = self.verified.get(&key) {
-            return Ok(Some(subject));
+    /// Verifies the chain of a connection, if there is one: again after a while, since a connection outlives certificates and CAs.
+    fn verify(&self, ca: &CaPool, chain: &ClientChain) -> Result<Option<Subject>, AuthenticationError> {
+        let [leaf, intermediates @ ..] = &**chain else { return Ok(None) };
+        let key = ConnectionTrust { chain: chain.as_ptr().addr(), ca: ca.addr() };
+        if let Some(verified) = self.verified.get(&key) {
+            return Ok(Some(verified.subject));
         }
         let now = self.wall_clock.current_time().ok_or(rustls::Error::FailedToGetCurrentTime)?;
         ca.verify(leaf, intermediates, now)?;
         let subject = Subject::parse(leaf).ok_or(AuthenticationError::Subject)?;
-        self.verified.put(key, subject.clone());
+        self.verified.put(key, Verified { subject: subject.clone(), _chain: chain.clone(), _ca: ca.clone() });
         Ok(Some(subject))
     }
 

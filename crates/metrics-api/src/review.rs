@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::bearer_token::BearerToken;
 use crate::identity::Identity;
 use crate::settings::Settings;
-use crate::verdict_cache::{Key, VerdictCache};
+use crate::verdict_cache::{SubjectHash, VerdictCache};
 
 pub use kube_reviewer::KubeReviewer;
 
@@ -68,10 +68,10 @@ type SharedReview = Shared<BoxFuture<'static, Result<AccessVerdict, ReviewError>
 pub(crate) struct ReviewCache {
     reviewer: Arc<dyn Reviewer>,
     open: Semaphore,
-    tokens: VerdictCache<Option<Identity>>,
-    access: VerdictCache<AccessVerdict>,
+    tokens: VerdictCache<SubjectHash, Option<Identity>>,
+    access: VerdictCache<SubjectHash, AccessVerdict>,
     /// The reviews of access that have not ended: callers with the same question wait for one review.
-    under_way: Mutex<HashMap<Key, SharedReview>>,
+    under_way: Mutex<HashMap<SubjectHash, SharedReview>>,
     /// How long a review of access may take.
     limit: Duration,
 }
@@ -90,7 +90,7 @@ impl ReviewCache {
 
     /// Whose token this is; `None` when it was rejected.
     pub(crate) async fn token(&self, token: &BearerToken) -> Result<Option<Identity>, ReviewError> {
-        let key = Key::digest(token.expose().as_bytes());
+        let key = SubjectHash::digest(token.expose().as_bytes());
         if let Some(verdict) = self.tokens.get(&key) {
             return Ok(verdict);
         }
@@ -106,7 +106,7 @@ impl ReviewCache {
         if text.len() > CACHED_BYTES_MAX {
             return self.review_access(spec).await;
         }
-        let key = Key::digest(&text);
+        let key = SubjectHash::digest(&text);
         if let Some(verdict) = self.access.get(&key) {
             return Ok(verdict);
         }
@@ -115,7 +115,7 @@ impl ReviewCache {
     }
 
     /// Reviews access in a task of its own: the review ends, and others get its verdict, though the first caller may be gone.
-    fn start_review(self: &Arc<Self>, key: Key, spec: SubjectAccessReviewSpec) -> SharedReview {
+    fn start_review(self: &Arc<Self>, key: SubjectHash, spec: SubjectAccessReviewSpec) -> SharedReview {
         let reviews = self.clone();
         let review = tokio::spawn(async move {
             let late = || ReviewError::Unreachable(format!("no answer within {:?}", reviews.limit));
@@ -144,7 +144,7 @@ impl ReviewCache {
         })
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashMap<Key, SharedReview>> {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<SubjectHash, SharedReview>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
