@@ -2,11 +2,16 @@
 
 mod admission;
 mod compare;
+mod fleet;
+mod full_operator;
+mod growth;
 mod hung;
 mod objects;
 mod polls;
 mod secrets;
+mod settle;
 mod soak;
+mod stall;
 mod times;
 mod writer;
 
@@ -18,6 +23,8 @@ pub(crate) enum Bench {
     /// What KEDA and Kedge weigh, what they use and how long they take, in turn on one control plane with the same ScaledObjects; the
     /// first run builds KEDA, which takes 15 minutes
     Compare(compare::Args),
+    /// What the operator weighs and uses as a cluster grows: ScaledObjects, unrelated objects, and names that come and go
+    Growth(growth::Args),
     /// How late 100 ScaledObjects are polled while the sources of 900 others hang
     Hung(hung::Args),
     /// How many connections to the API server the operator has, and what it weighs, with 1,000 ScaledObjects that refer to a Secret each
@@ -30,6 +37,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Admission(args) => admission::run(args),
         Bench::Compare(args) => compare::run(args),
+        Bench::Growth(args) => growth::run(args),
         Bench::Hung(args) => hung::run(args),
         Bench::Secrets(args) => secrets::run(args),
         Bench::Soak(args) => soak::run(args),

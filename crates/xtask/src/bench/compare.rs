@@ -4,23 +4,19 @@
 //! |---|---|
 //! | `round` | one operator from its start to its end, and what is measured of it |
 //! | `contender` | the processes of KEDA or of Kedge |
-//! | `fleet` | the ScaledObjects and their targets |
 //! | `reads` | reads of metrics, one at a time and many at once |
 //! | `responder` | the floor of reads |
 //! | `measure` | what is measured, by name and unit |
 //! | `results` | all rounds as a file: a run that was interrupted continues |
-//! | `wait` | waits that end when an operator leaves objects behind |
 //! | `report` | medians, spreads and ratios as tables |
 
 mod contender;
-mod fleet;
 mod measure;
 mod reads;
 mod report;
 mod responder;
 mod results;
 mod round;
-mod wait;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,9 +28,9 @@ use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane, keda, result_document};
 
 use self::contender::Contender;
-use self::fleet::Fleet;
 use self::results::Results;
 use self::round::Stage;
+use super::fleet::{Fleet, Shape};
 use crate::image;
 
 #[derive(clap::Args)]
@@ -82,7 +78,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     keda::write_crds(&crds)?;
     cluster.install_crds(&crds)?;
     let source = HttpSource::start().await?;
-    let fleet = Fleet::create(&cluster, &source, args.objects, args.namespaces).await?;
+    let shape = Shape { objects: args.objects, namespaces: args.namespaces, triggers: 1, polling_seconds: 10 };
+    let fleet = Fleet::create(&cluster, &source, shape).await?;
     let stage = Stage { cluster: &cluster, fleet: &fleet, kedge, steady_for: Duration::from_secs(args.minutes * 60) };
     for number in 0..args.rounds {
         for contender in contenders(args.keda_defaults) {

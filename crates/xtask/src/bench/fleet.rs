@@ -8,9 +8,9 @@ use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::wait::{Waited, until_none_missing};
-use crate::bench::objects::deployment;
-use crate::bench::writer::Writer;
+use super::objects::deployment;
+use super::stall::{Waited, until_none_missing};
+use super::writer::Writer;
 
 const HPAS: &str = "/apis/autoscaling/v2/horizontalpodautoscalers";
 const SCALED_OBJECTS: &str = "/apis/keda.sh/v1alpha1/scaledobjects";
@@ -19,16 +19,23 @@ const SCALED_OBJECTS: &str = "/apis/keda.sh/v1alpha1/scaledobjects";
 const COUNT_EVERY: Duration = Duration::from_millis(100);
 const LIST_EVERY: Duration = Duration::from_millis(500);
 
-const POLLING_INTERVAL: u32 = 10;
-
 /// Half of the threshold: one replica.
 const LOAD: f64 = 5.0;
+
+/// How many ScaledObjects there are, and of what kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) objects: usize,
+    pub(super) namespaces: usize,
+    /// How many triggers each has.
+    pub(super) triggers: usize,
+    pub(super) polling_seconds: u32,
+}
 
 pub(super) struct Fleet<'a> {
     writer: Writer,
     source: &'a HttpSource,
-    objects: usize,
-    namespaces: usize,
+    shape: Shape,
 }
 
 #[derive(Deserialize)]
@@ -46,19 +53,14 @@ struct ListMetadata {
 
 impl<'a> Fleet<'a> {
     /// Creates the namespaces and the targets.
-    pub(super) async fn create(
-        cluster: &Cluster,
-        source: &'a HttpSource,
-        objects: usize,
-        namespaces: usize,
-    ) -> anyhow::Result<Self> {
-        let fleet = Self { writer: Writer::new(cluster).await?, source, objects, namespaces };
-        for number in 0..namespaces {
+    pub(super) async fn create(cluster: &Cluster, source: &'a HttpSource, shape: Shape) -> anyhow::Result<Self> {
+        let fleet = Self { writer: Writer::new(cluster).await?, source, shape };
+        for number in 0..shape.namespaces {
             let name = fleet.namespace(number);
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             fleet.writer.send(Method::POST, "/api/v1/namespaces", &namespace).await?;
         }
-        println!("creating {objects} Deployments");
+        println!("creating {} Deployments", shape.objects);
         let create = async |number: usize| {
             let path = format!("/apis/apps/v1/namespaces/{}/deployments", fleet.namespace(number));
             fleet.writer.send(Method::POST, &path, &deployment(&name(number), 0)).await
@@ -68,15 +70,19 @@ impl<'a> Fleet<'a> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.objects
+        self.shape.objects
+    }
+
+    pub(super) fn writer(&self) -> &Writer {
+        &self.writer
     }
 
     fn numbers(&self) -> Vec<usize> {
-        (0..self.objects).collect()
+        (0..self.shape.objects).collect()
     }
 
-    fn namespace(&self, number: usize) -> String {
-        format!("team-{}", number % self.namespaces)
+    pub(super) fn namespace(&self, number: usize) -> String {
+        format!("team-{}", number % self.shape.namespaces)
     }
 
     /// Where the metric of an object is read.
@@ -88,7 +94,7 @@ impl<'a> Fleet<'a> {
 
     pub(super) fn set_load(&self, is_active: bool) {
         let value = if is_active { LOAD } else { 0.0 };
-        for number in 0..self.objects {
+        for number in 0..self.shape.objects {
             self.source.set(&name(number), SourceResponse::Value(value));
         }
     }
@@ -101,22 +107,22 @@ impl<'a> Fleet<'a> {
     pub(super) async fn create_scaled_objects(&self) -> anyhow::Result<()> {
         let create = async |number: usize| {
             let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", self.namespace(number));
-            self.writer.send(Method::POST, &path, &scaled_object(&name(number), &self.source.url())).await
+            self.writer.send(Method::POST, &path, &self.scaled_object(&name(number))).await
         };
         self.writer.for_each(&self.numbers(), create).await
     }
 
     pub(super) async fn delete_scaled_objects(&self) -> anyhow::Result<()> {
-        for number in 0..self.namespaces {
+        for number in 0..self.shape.namespaces {
             let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", self.namespace(number));
             self.writer.send(Method::DELETE, &path, &json!({})).await?;
         }
         Ok(())
     }
 
-    /// Waits until every ScaledObject has its HPA.
-    pub(super) async fn until_hpas(&self) -> anyhow::Result<Waited> {
-        let count = async || Ok(self.objects.saturating_sub(self.count(HPAS).await?));
+    /// Waits until there are so many HPAs.
+    pub(super) async fn until_hpas(&self, expected: usize) -> anyhow::Result<Waited> {
+        let count = async || Ok(expected.saturating_sub(self.count(HPAS).await?));
         until_none_missing("every ScaledObject has its HPA", COUNT_EVERY, count).await
     }
 
@@ -124,8 +130,10 @@ impl<'a> Fleet<'a> {
         until_none_missing("every HPA is gone", COUNT_EVERY, async || self.count(HPAS).await).await
     }
 
-    pub(super) async fn until_no_scaled_objects(&self) -> anyhow::Result<Waited> {
-        until_none_missing("every ScaledObject is gone", COUNT_EVERY, async || self.count(SCALED_OBJECTS).await).await
+    /// Waits until there are no more ScaledObjects than this.
+    pub(super) async fn until_scaled_objects(&self, left: usize) -> anyhow::Result<Waited> {
+        let count = async || Ok(self.count(SCALED_OBJECTS).await?.saturating_sub(left));
+        until_none_missing("every other ScaledObject is gone", COUNT_EVERY, count).await
     }
 
     /// Waits until all targets have this number of replicas.
@@ -147,19 +155,21 @@ impl<'a> Fleet<'a> {
     async fn list(&self, path: &str) -> anyhow::Result<Listed> {
         Ok(self.writer.client().request(Request::get(path).body(Vec::new())?).await?)
     }
+
+    /// A ScaledObject whose target has the same name.
+    pub(super) fn scaled_object(&self, name: &str) -> Value {
+        let metadata = json!({ "serverAddress": self.source.url(), "query": name, "threshold": "10" });
+        let trigger = json!({ "type": "prometheus", "metadata": metadata });
+        json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": name },
+            "spec": {
+                "scaleTargetRef": { "name": name }, "pollingInterval": self.shape.polling_seconds,
+                "cooldownPeriod": 1, "maxReplicaCount": 10, "triggers": vec![trigger; self.shape.triggers],
+            },
+        })
+    }
 }
 
-fn name(number: usize) -> String {
+pub(super) fn name(number: usize) -> String {
     format!("worker-{number}")
-}
-
-fn scaled_object(name: &str, url: &str) -> Value {
-    let metadata = json!({ "serverAddress": url, "query": name, "threshold": "10" });
-    json!({
-        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": name },
-        "spec": {
-            "scaleTargetRef": { "name": name }, "pollingInterval": POLLING_INTERVAL, "cooldownPeriod": 1, "maxReplicaCount": 10,
-            "triggers": [{ "type": "prometheus", "metadata": metadata }],
-        },
-    })
 }

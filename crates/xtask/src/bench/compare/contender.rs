@@ -3,14 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, bail};
-use kedge_test_cluster::ports::Port;
+use anyhow::bail;
 use kedge_test_cluster::running_keda::ClientLimits;
 use kedge_test_cluster::usage::Usage;
-use kedge_test_cluster::{Cluster, Launch, RunningKeda, RunningOperator, operator};
+use kedge_test_cluster::{Cluster, RunningKeda, operator};
 use serde::{Deserialize, Serialize};
 
-use crate::image;
+use crate::bench::full_operator::FullOperator;
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,12 +37,11 @@ impl fmt::Display for Contender {
 
 pub(super) enum Processes {
     Keda(RunningKeda),
-    Kedge { operator: RunningOperator, _webhooks: Port },
+    Kedge(FullOperator),
 }
 
 impl Processes {
-    /// Starts it, and returns when the API server reads metrics from it. All roles run, admission included, though no webhook is
-    /// registered.
+    /// Starts it, and returns when the API server reads metrics from it.
     pub(super) async fn start(
         contender: Contender,
         cluster: &Cluster,
@@ -55,13 +53,7 @@ impl Processes {
             Contender::StaticResponder => bail!("the static responder is no operator"),
             Contender::KedaDefaults => keda(ClientLimits::Default).await,
             Contender::Keda => keda(ClientLimits::Raised).await,
-            Contender::Kedge => {
-                let webhooks = Port::reserve()?;
-                let flags = vec![format!("--webhooks-bind-address=127.0.0.1:{}", webhooks.number)];
-                let launch = Launch { name: name.to_owned(), flags, environment: image::environment() };
-                let operator = RunningOperator::launch(cluster, kedge, launch).await?;
-                Ok(Self::Kedge { operator, _webhooks: webhooks })
-            }
+            Contender::Kedge => FullOperator::start(cluster, kedge, name).await.map(Self::Kedge),
         }
     }
 
@@ -69,7 +61,7 @@ impl Processes {
     pub(super) fn usage(&self) -> anyhow::Result<Usage> {
         match self {
             Self::Keda(keda) => keda.process_ids().into_iter().map(Usage::of).sum(),
-            Self::Kedge { operator, .. } => Usage::of(operator.process_id().context("it does not run")?),
+            Self::Kedge(kedge) => kedge.usage(),
         }
     }
 
@@ -77,28 +69,28 @@ impl Processes {
     pub(super) fn user(&self) -> &'static str {
         match self {
             Self::Keda(_) => kedge_test_cluster::running_keda::USER,
-            Self::Kedge { .. } => operator::IDENTITY,
+            Self::Kedge(_) => operator::IDENTITY,
         }
     }
 
     pub(super) fn metrics_api_port(&self) -> u16 {
         match self {
             Self::Keda(keda) => keda.metrics_api_port(),
-            Self::Kedge { operator, .. } => operator.metrics_api_port(),
+            Self::Kedge(kedge) => kedge.operator.metrics_api_port(),
         }
     }
 
     pub(super) fn check(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Keda(keda) => keda.check(),
-            Self::Kedge { operator, .. } => operator.check(),
+            Self::Kedge(kedge) => kedge.operator.check(),
         }
     }
 
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         match self {
             Self::Keda(keda) => keda.end().await,
-            Self::Kedge { operator, .. } => operator.terminate().await,
+            Self::Kedge(kedge) => kedge.operator.terminate().await,
         }
     }
 }

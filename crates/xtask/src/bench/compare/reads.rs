@@ -8,8 +8,8 @@ use http::Request;
 use kedge_test_cluster::Cluster;
 use kube::Client;
 
-use super::fleet::Fleet;
-use super::wait::{Waited, until_none_missing};
+use crate::bench::fleet::Fleet;
+use crate::bench::stall::{Waited, until_none_missing};
 use crate::bench::times::Times;
 
 /// The account of the HPA controller: the API server lets administrators pass without asking.

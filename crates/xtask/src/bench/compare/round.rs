@@ -10,16 +10,13 @@ use kedge_test_cluster::usage::Usage;
 use kube::Client;
 
 use super::contender::{Contender, Processes};
-use super::fleet::Fleet;
 use super::measure::Measure;
 use super::reads::{self, Served};
 use super::responder::StaticResponder;
 use super::results::Values;
+use crate::bench::fleet::Fleet;
+use crate::bench::settle::settle;
 use crate::bench::times::Times;
-
-/// How long an operator must have written nothing before its steady state is measured, and how long this is waited for: some never stop.
-const QUIET_FOR: Duration = Duration::from_secs(60);
-const SETTLES_FOR_MAX: Duration = Duration::from_secs(300);
 
 /// How long it is measured without objects.
 const IDLE_FOR: Duration = Duration::from_secs(30);
@@ -55,7 +52,7 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     let started = Instant::now();
     fleet.create_scaled_objects().await?;
     let created = started.elapsed();
-    let hpas = fleet.until_hpas().await?;
+    let hpas = fleet.until_hpas(fleet.len()).await?;
     values.insert(Measure::ApplyToHpas, (created + hpas.took).as_secs_f64());
     let client = reads::through_api_server(stage.cluster).await?;
     let served = reads::until_all_served(&client, fleet).await?;
@@ -108,7 +105,7 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     let started = Instant::now();
     fleet.delete_scaled_objects().await?;
     let requested = started.elapsed();
-    let gone = fleet.until_no_scaled_objects().await?;
+    let gone = fleet.until_scaled_objects(0).await?;
     values.insert(Measure::Deletion, (requested + gone.took).as_secs_f64());
     let waits = [hpas, served.waited, scaled, asleep, awake, again.waited, gone];
     values.insert(Measure::LeftBehind, waits.map(|wait| wait.missing).into_iter().fold(0, usize::max) as f64);
@@ -137,18 +134,6 @@ fn insert_times(values: &mut Values, times: &Times) {
 /// How many reads are made in a second, many at once.
 async fn read_rate(served: &Served, client: &Client) -> anyhow::Result<f64> {
     Ok(served.many_at_once(client, READS_FOR).await? as f64 / READS_FOR.as_secs_f64())
-}
-
-/// Waits until nothing was written for a while.
-async fn settle(cluster: &Cluster, user: &str) -> anyhow::Result<()> {
-    let started = Instant::now();
-    loop {
-        let log = LogPosition::end(cluster)?;
-        tokio::time::sleep(QUIET_FOR).await;
-        if log.count_writes_of(cluster, user)? == 0 || started.elapsed() >= SETTLES_FOR_MAX {
-            return Ok(());
-        }
-    }
 }
 
 /// The seconds of processor time that came on top of those of the steady state.

@@ -1,0 +1,191 @@
+//! What the operator weighs and uses as a cluster grows: without objects, with many, after a restart, beside objects that it has nothing
+//! to do with, and after many names came and went.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::ensure;
+use http::Method;
+use kedge_test_cluster::cargo::workspace;
+use kedge_test_cluster::http_source::HttpSource;
+use kedge_test_cluster::{Cluster, ControlPlane, operator};
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, Shape, name};
+use super::full_operator::FullOperator;
+use super::objects::deployment;
+use super::settle::settle;
+use crate::image;
+
+/// How many names of a churn exist at once.
+const NAMES_AT_ONCE: usize = 500;
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Create this many ScaledObjects
+    #[arg(long, default_value_t = 1_000)]
+    objects: usize,
+
+    /// Give each this many triggers
+    #[arg(long, default_value_t = 1)]
+    triggers: usize,
+
+    /// Set the polling interval in seconds
+    #[arg(long, default_value_t = 10)]
+    polling_interval: u32,
+
+    /// Create this many pods, Secrets and ReplicaSets that no ScaledObject refers to
+    #[arg(long, default_value_t = 0)]
+    unrelated: usize,
+
+    /// Create and delete this many other ScaledObjects
+    #[arg(long, default_value_t = 0)]
+    churn: usize,
+
+    /// Measure each state this long
+    #[arg(long, default_value_t = 2)]
+    minutes: u64,
+}
+
+/// The measurements, each printed as soon as it is there.
+struct Growth<'a> {
+    cluster: &'a Cluster,
+    program: &'a Path,
+    fleet: &'a Fleet<'a>,
+    lasting: Duration,
+    kedge: FullOperator,
+    starts: usize,
+}
+
+#[tokio::main]
+pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    ensure!(args.objects > 0 && args.triggers > 0, "--objects and --triggers must be above 0");
+    println!("building as for the image, in release mode");
+    let program = tokio::task::block_in_place(image::build)?;
+    println!("starting a cluster");
+    let cluster = Cluster::builder("bench-growth").control_plane(ControlPlane::Real).start().await?;
+    cluster.install_crds(&workspace().join("crds"))?;
+    let source = HttpSource::start().await?;
+    let (objects, triggers, polling_seconds) = (args.objects, args.triggers, args.polling_interval);
+    let fleet = Fleet::create(&cluster, &source, Shape { objects, namespaces: 1, triggers, polling_seconds }).await?;
+    fleet.set_load(true);
+    let lasting = Duration::from_secs(args.minutes * 60);
+    let kedge = FullOperator::start(&cluster, &program, "growth-0").await?;
+    let mut growth = Growth { cluster: &cluster, program: &program, fleet: &fleet, lasting, kedge, starts: 1 };
+    println!("| state | resident memory | peak | processor cores |");
+    println!("|---|---:|---:|---:|");
+    growth.measure("no objects").await?;
+    fleet.create_scaled_objects().await?;
+    let waited = fleet.until_hpas(objects).await?;
+    ensure!(waited.missing == 0, "{} ScaledObjects have no HPA", waited.missing);
+    growth.measure(&format!("{objects} ScaledObjects with {triggers} triggers each")).await?;
+    growth.restart().await?;
+    growth.measure("the same, after a restart").await?;
+    if args.unrelated > 0 {
+        growth.create_unrelated(args.unrelated).await?;
+        growth.restart().await?;
+        growth
+            .measure(&format!("beside {} pods, Secrets and ReplicaSets each, after a restart", args.unrelated))
+            .await?;
+    }
+    if args.churn > 0 {
+        growth.churn(args.churn).await?;
+        growth.measure(&format!("after {} other ScaledObjects came and went", args.churn)).await?;
+    }
+    growth.kedge.operator.terminate().await
+}
+
+impl Growth<'_> {
+    /// Waits until nothing is written any more, and measures.
+    async fn measure(&mut self, state: &str) -> anyhow::Result<()> {
+        settle(self.cluster, operator::IDENTITY).await?;
+        self.fleet.forget_queries();
+        let before = self.kedge.usage()?;
+        tokio::time::sleep(self.lasting).await;
+        self.kedge.operator.check()?;
+        let used = self.kedge.usage()?.since(before);
+        let cores = used.cpu.as_secs_f64() / self.lasting.as_secs_f64();
+        let (resident, peak) = (used.resident_bytes as f64 / MIB, used.peak_bytes as f64 / MIB);
+        println!("| {state} | {resident:.1} MiB | {peak:.1} MiB | {cores:.3} |");
+        Ok(())
+    }
+
+    async fn restart(&mut self) -> anyhow::Result<()> {
+        let name = format!("growth-{}", self.starts);
+        let next = FullOperator::start(self.cluster, self.program, &name);
+        let before = std::mem::replace(&mut self.kedge, next.await?);
+        self.starts += 1;
+        before.operator.terminate().await
+    }
+
+    /// Creates objects that no ScaledObject refers to.
+    async fn create_unrelated(&self, count: usize) -> anyhow::Result<()> {
+        let (writer, namespace) = (self.fleet.writer(), self.fleet.namespace(0));
+        let numbers: Vec<usize> = (0..count).collect();
+        let create = async |number: usize| {
+            for (resource, object) in unrelated(number) {
+                writer.send(Method::POST, &resource.replace("NAMESPACE", &namespace), &object).await?;
+            }
+            Ok(())
+        };
+        writer.for_each(&numbers, create).await
+    }
+
+    /// Creates ScaledObjects of other names and their targets, waits for the HPAs, and deletes them, some at a time.
+    async fn churn(&self, names: usize) -> anyhow::Result<()> {
+        for first in (0..names).step_by(NAMES_AT_ONCE) {
+            self.come_and_go(first..names.min(first + NAMES_AT_ONCE)).await?;
+        }
+        Ok(())
+    }
+
+    async fn come_and_go(&self, numbers: Range<usize>) -> anyhow::Result<()> {
+        let (fleet, writer, namespace) = (self.fleet, self.fleet.writer(), self.fleet.namespace(0));
+        let deployments = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
+        let scaled_objects = format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects");
+        let numbers: Vec<usize> = numbers.collect();
+        let create = async |number: usize| {
+            let name = passing(number);
+            writer.send(Method::POST, &deployments, &deployment(&name, 0)).await?;
+            writer.send(Method::POST, &scaled_objects, &fleet.scaled_object(&name)).await
+        };
+        writer.for_each(&numbers, create).await?;
+        let come = fleet.until_hpas(fleet.len() + numbers.len()).await?;
+        ensure!(come.missing == 0, "{} ScaledObjects have no HPA", come.missing);
+        let delete = async |number: usize| {
+            let name = passing(number);
+            writer.send(Method::DELETE, &format!("{scaled_objects}/{name}"), &json!({})).await?;
+            writer.send(Method::DELETE, &format!("{deployments}/{name}"), &json!({})).await
+        };
+        writer.for_each(&numbers, delete).await?;
+        let gone = fleet.until_scaled_objects(fleet.len()).await?;
+        ensure!(gone.missing == 0, "{} ScaledObjects cannot be deleted", gone.missing);
+        Ok(())
+    }
+}
+
+fn passing(number: usize) -> String {
+    format!("passing-{number}")
+}
+
+/// A pod, a Secret and a ReplicaSet, each with the path of its resource.
+fn unrelated(number: usize) -> [(&'static str, Value); 3] {
+    let metadata = json!({ "name": format!("unrelated-{number}") });
+    let labels = json!({ "app": "unrelated" });
+    let pod = json!({ "containers": [{ "name": "main", "image": "main" }] });
+    let template = json!({ "metadata": { "labels": labels }, "spec": pod });
+    [
+        ("/api/v1/namespaces/NAMESPACE/pods", json!({ "metadata": metadata, "spec": pod })),
+        (
+            "/api/v1/namespaces/NAMESPACE/secrets",
+            json!({ "metadata": metadata, "stringData": { "token": name(number) } }),
+        ),
+        (
+            "/apis/apps/v1/namespaces/NAMESPACE/replicasets",
+            json!({ "metadata": metadata, "spec": { "replicas": 0, "selector": { "matchLabels": labels }, "template": template } }),
+        ),
+    ]
+}
