@@ -9,7 +9,9 @@
 //! | `measure` | what is measured, by name and unit |
 //! | `results` | all rounds as a file: a run that was interrupted continues |
 //! | `report` | medians, spreads and ratios as tables |
+//! | `chart` | medians as a picture |
 
+mod chart;
 mod contender;
 mod measure;
 mod reads;
@@ -21,7 +23,7 @@ mod round;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::machine::Machine;
 use kedge_test_cluster::tools::{self, Tool};
@@ -59,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "target/bench/compare.json")]
     results: PathBuf,
 
-    /// Also write the result to this document, in place of the previous one
+    /// Also write the result to this document, in place of the previous one, and a picture beside it
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -97,10 +99,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let machine = Machine::read(&cluster, "release build").await?;
     let report = format!("{machine}\n\n{}", report::render(&results));
     println!("\n{report}");
-    match &args.write {
-        Some(path) => result_document::write(path, "bench compare", &report),
-        None => Ok(()),
-    }
+    let Some(path) = &args.write else { return Ok(()) };
+    let picture = path.with_extension("svg");
+    std::fs::write(&picture, chart::render(&results)).with_context(|| format!("cannot write {}", picture.display()))?;
+    let name = picture.file_name().unwrap_or_default().display();
+    result_document::write(path, "bench compare", &format!("![KEDA and Kedge side by side]({name})\n\n{report}"))
 }
 
 fn contenders(keda_defaults: bool) -> impl Iterator<Item = Contender> {

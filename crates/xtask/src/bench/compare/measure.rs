@@ -24,6 +24,13 @@ pub(super) enum Measure {
     LeftBehind,
 }
 
+/// What Kedge is to reach: so many times better than KEDA, and no more than the limit in any case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bar {
+    pub(super) ratio: f64,
+    pub(super) limit: Option<f64>,
+}
+
 impl Measure {
     pub(super) const ALL: [Self; 17] = [
         Self::IdleMemory,
@@ -67,6 +74,21 @@ impl Measure {
             Self::LeftBehind => {
                 ("objects without an HPA, a metric or replicas after three minutes without progress", "objects")
             }
+        }
+    }
+
+    /// What Kedge is to reach, for the measures that have a bar.
+    pub(super) fn bar(self) -> Option<Bar> {
+        let bar = |ratio, limit| Some(Bar { ratio, limit });
+        match self {
+            Self::IdleMemory => bar(12.0, None),
+            Self::Memory => bar(12.0, Some(30.0)),
+            Self::Cpu => bar(10.0, Some(0.03)),
+            Self::ApplyToHpas => bar(15.0, Some(8.0)),
+            Self::ReadMedian | Self::ReadSlowest | Self::Activation | Self::Restart => bar(5.0, None),
+            Self::StraightRate => bar(8.0, None),
+            Self::StraightCpu => bar(10.0, None),
+            _ => None,
         }
     }
 

@@ -67,11 +67,30 @@ impl Results {
         all
     }
 
+    pub(super) fn median(&self, contender: Contender, measure: Measure) -> Option<f64> {
+        median(&self.values(contender, measure))
+    }
+
     /// What was measured of one, smallest first.
     pub(super) fn values(&self, contender: Contender, measure: Measure) -> Vec<f64> {
         let rounds = self.rounds.iter().filter(|round| round.contender == contender);
         let mut values: Vec<f64> = rounds.filter_map(|round| round.values.get(&measure).copied()).collect();
         values.sort_by(f64::total_cmp);
         values
+    }
+}
+
+/// The middle one of sorted values.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+#[cfg(test)]
+impl Results {
+    /// One round of KEDA and one of Kedge.
+    pub(super) fn of(measure: Measure, keda: f64, kedge: f64) -> Self {
+        let round = |contender, value| Round { contender, number: 0, values: [(measure, value)].into() };
+        let rounds = vec![round(Contender::Keda, keda), round(Contender::Kedge, kedge)];
+        Self { objects: 1, namespaces: 1, rounds, path: PathBuf::new() }
     }
 }
