@@ -177,6 +177,14 @@ impl Rotator {
         let now = self.clock.now();
         let found = stored.as_ref().map(secret::contents).unwrap_or_default();
         let contents = match self.due(&found, now) {
+            None if self.is_any_bundle_changed(&found, &objects) => {
+                // A stale Secret must not replace a newer bundle. That it is the stored one only a write with its version proves.
+                let written = self.secret.write(stored, &found).await.map_err(|error| self.secret_error(error))?;
+                if written == WriteOutcome::Conflict {
+                    return Ok(Step::Conflict);
+                }
+                found
+            }
             None => found,
             Some(plan) => {
                 let remembered = self.served.as_ref().map(|(contents, _)| contents);
@@ -269,6 +277,15 @@ impl Rotator {
             Ok(certificate) => self.served = Some((contents.clone(), certificate)),
             Err(error) => warn!(error = &error as &dyn std::error::Error, "serving certificate unusable"),
         }
+    }
+
+    /// Whether an object would get another CA bundle.
+    fn is_any_bundle_changed(&self, contents: &SecretContents, objects: &Fetched) -> bool {
+        let changes = |(target, fetched): &(CaBundleTarget, kube::Result<Option<DynamicObject>>)| {
+            let object = fetched.as_ref().ok().and_then(Option::as_ref);
+            object.is_some_and(|object| target.with_bundle(object, &contents.ca_bundle).is_some())
+        };
+        self.settings.role == Role::Rotates && parse::signer(contents).is_ok() && objects.iter().any(changes)
     }
 
     /// Injects the CA bundle where it is missing, and records since when all objects hold it.
