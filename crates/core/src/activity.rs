@@ -53,6 +53,12 @@ pub fn activity(contributions: &[Contribution]) -> Activity {
     }
 }
 
+/// Whether a status says that its object is active.
+pub fn is_recorded_active(status: &ScaledObjectStatus) -> bool {
+    let active = status.conditions.iter().flatten().find(|condition| condition.r#type == conditions::ACTIVE);
+    active.is_some_and(|condition| condition.status == "True")
+}
+
 /// When the object was last active. The cooldown counts from the end of the activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActivityHistory {
@@ -92,10 +98,19 @@ impl ActivityHistory {
         }
     }
 
+    /// The history where a reading between two polls was active: the HPA may have scaled out on it.
+    #[must_use]
+    pub fn seen_active(self, at: DateTime<Utc>) -> Self {
+        match self {
+            Self::NeverActive { .. } => Self::Ended { at },
+            Self::Ended { at: last } => Self::Ended { at: last.max(at) },
+            Self::Active { last_seen_at } => Self::Active { last_seen_at: last_seen_at.map(|last| last.max(at)) },
+        }
+    }
+
     /// The history that a status records: that of an object which an earlier process managed.
     pub fn from_status(status: &ScaledObjectStatus, created_at: DateTime<Utc>) -> Self {
-        let active = status.conditions.iter().flatten().find(|condition| condition.r#type == conditions::ACTIVE);
-        match (active.is_some_and(|condition| condition.status == "True"), status.last_active_time.as_ref()) {
+        match (is_recorded_active(status), status.last_active_time.as_ref()) {
             (true, _) => Self::Active { last_seen_at: None },
             (false, Some(at)) => Self::Ended { at: kedge_api::time::from_time(at) },
             (false, None) => Self::NeverActive { created_at },
@@ -190,6 +205,22 @@ mod tests {
         assert_eq!(after(TimeDelta::MAX), ActivityHistory::Ended { at: at(90) }, "not later than now");
         let ended = ActivityHistory::Ended { at: at(20) };
         assert_eq!(ended.delayed_by(TimeDelta::seconds(40)), ended, "the cooldown runs");
+    }
+
+    #[test]
+    fn an_active_reading_between_two_polls_counts() {
+        let ended = |second| ActivityHistory::Ended { at: at(second) };
+        let active = |second: Option<i64>| ActivityHistory::Active { last_seen_at: second.map(at) };
+        let rows = [
+            ("never active", ActivityHistory::NeverActive { created_at: at(10) }, ended(40)),
+            ("ended before", ended(20), ended(40)),
+            ("ended after it", ended(50), ended(50)),
+            ("active before", active(Some(20)), active(Some(40))),
+            ("active as the status says, which ends at the next inactive poll", active(None), active(None)),
+        ];
+        for (name, history, expected) in rows {
+            assert_eq!(history.seen_active(at(40)), expected, "{name}");
+        }
     }
 
     #[test]

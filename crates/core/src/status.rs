@@ -9,7 +9,7 @@ use kedge_api::names::{COMPOSITE_METRIC, conditions as condition_types, reasons}
 use kedge_api::scaled_object::{GroupVersionKindResource, HealthStatus, ScaledObjectStatus, TriggerActivity};
 use kedge_api::trigger::Trigger;
 
-use crate::activity::{Activity, ActivityHistory};
+use crate::activity::{Activity, ActivityHistory, is_recorded_active};
 use crate::conditions::{Facts as ConditionFacts, FallbackState, HpaState, PollState, TriggerHealth, conditions};
 use crate::decide::Decision;
 use crate::fallback::Failures;
@@ -210,22 +210,23 @@ fn keep(next: &mut [Condition], previous: &[Condition], condition_type: &str, un
     }
 }
 
-/// When the object was last active: changed as activity begins and as it ends, not at every poll in between.
+/// When the object was last active: changed as activity begins and as it ends, not at every poll in between. Without activity it is what
+/// the history says at every poll, so that a write that failed is made up for.
 fn next_last_active_time(
     previous: &ScaledObjectStatus,
     facts: &Facts<'_>,
     poll: &PollFacts,
     now: DateTime<Utc>,
 ) -> Option<Time> {
-    let active = previous.conditions.iter().flatten().find(|condition| condition.r#type == condition_types::ACTIVE);
     // Where no trigger is built, the condition does not show that a fallback keeps the object active.
-    let was_active = active.is_some_and(|condition| condition.status == "True")
-        || facts.is_blind() && previous.last_active_time.is_some();
+    let was_active = is_recorded_active(previous) || facts.is_blind() && previous.last_active_time.is_some();
     let is_active = poll.activity == Activity::Active || facts.is_forced();
+    let known = poll.history.last_active_at();
     match (was_active, is_active) {
         (false, true) => Some(kedge_api::time::to_time(now)),
-        (true, false) => Some(kedge_api::time::to_time(poll.history.last_active_at().unwrap_or(now))),
-        _ => previous.last_active_time.clone(),
+        (true, true) => previous.last_active_time.clone(),
+        (true, false) => Some(kedge_api::time::to_time(known.unwrap_or(now))),
+        (false, false) => known.map(kedge_api::time::to_time).or_else(|| previous.last_active_time.clone()),
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`scaled_job`] | ScaledJobs, which are not run yet |
 //! | [`readings`] | the readings service, which the reconciler and the metrics API share |
 //! | [`scalers_cache`] | the scalers of every object and their newest readings; queries of sources |
+//! | `seen_active` | the active readings that the metrics API served between two polls |
 //! | [`query_limits`] | how many queries may be in flight |
 //! | [`scalers_builder`] | building the scalers of an object |
 //! | [`scalable`] | the kind-neutral view of an object with triggers |
@@ -43,6 +44,7 @@ pub mod scaled_job;
 pub mod scaled_object;
 pub mod scalers_builder;
 pub mod scalers_cache;
+mod seen_active;
 mod slots;
 pub mod telemetry;
 mod validation;

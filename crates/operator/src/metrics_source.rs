@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kedge_api::names::COMPOSITE_METRIC;
 use kedge_cluster::ObjectKey;
+use kedge_core::activity::Contribution;
 use kedge_core::fallback::MetricType;
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
 use kedge_core::formula::settings::Composite;
@@ -74,6 +75,10 @@ impl ReadingsSource {
     ) -> Result<Vec<MetricValue>, MetricError> {
         let (name, age_max) = (&metric.name, self.readings.age_max(scalers, trigger));
         let reading = scalers.read(trigger, metric, age_max, Requester::MetricsApi, &self.readings.clock).await;
+        // A formula decides on its own whether it is active.
+        if reading.is_active() && scalers.composite.is_none() {
+            self.readings.seen_active.record(&scalers.key, &scalers.uid, reading.wall);
+        }
         let value = |value: String| MetricValue { name: name.clone(), value, at: reading.wall };
         let error = match &reading.answer {
             Ok(known) => return Ok(known.values.iter().map(|one| value(format_float(*one))).collect()),
@@ -113,6 +118,9 @@ impl ReadingsSource {
                 MetricType::Value => readings.targets.count_ready_pods(&target).await.ok(),
             };
             outcome = composite::evaluate(composite, &read, failures, around);
+        }
+        if outcome.contribution() == Contribution::Active {
+            readings.seen_active.record(&scalers.key, &scalers.uid, readings.clock.now());
         }
         if let Some(value) = outcome.served() {
             scalers.record_composite(value);

@@ -18,6 +18,7 @@ use crate::leadership::Leadership;
 use crate::scalable::Scalable;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
 use crate::scalers_cache::{ASKED_BY_HPA, CachedTrigger, ExternalMetric, FRESH, ObjectScalers, ScalersCache, Service};
+use crate::seen_active::SeenActive;
 use crate::validation::check_spec;
 
 /// The readings of all objects.
@@ -28,6 +29,7 @@ pub struct Readings {
     pub(crate) targets: Arc<ScaleTargets>,
     pub(crate) builder: ScalersBuilder,
     pub(crate) leadership: Arc<Leadership>,
+    pub(crate) seen_active: SeenActive,
     cache: ScalersCache,
 }
 
@@ -57,7 +59,15 @@ impl Readings {
         builder: ScalersBuilder,
         leadership: Arc<Leadership>,
     ) -> Self {
-        Self { clock, cluster, targets, builder, leadership, cache: ScalersCache::default() }
+        Self {
+            clock,
+            cluster,
+            targets,
+            builder,
+            leadership,
+            seen_active: SeenActive::default(),
+            cache: ScalersCache::default(),
+        }
     }
 
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<ObjectScalers>> {
@@ -87,6 +97,9 @@ impl Readings {
         }
         self.builder.telemetry.drop_object(key);
         self.builder.credentials.references.forget(key);
+        if self.cluster.object(key).is_none() {
+            self.seen_active.forget(key);
+        }
     }
 
     /// The cached scalers of an object, if they are for its generation and credentials.
@@ -169,6 +182,7 @@ impl Readings {
         if object.is_none() {
             self.builder.telemetry.drop_object(key);
             self.builder.credentials.references.forget(key);
+            self.seen_active.forget(key);
         }
         let is_current =
             |scalers: &ObjectScalers| object.as_ref().is_some_and(|object| self.is_current(scalers, &object.cached));

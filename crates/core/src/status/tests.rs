@@ -114,6 +114,20 @@ fn last_active_time_changes_as_activity_begins_and_ends() {
             ActivityHistory::Ended { at: at(10) },
             time(10),
         ),
+        (
+            "a write that failed is made up for",
+            status("False", 10),
+            Activity::Inactive,
+            ActivityHistory::Ended { at: at(40) },
+            time(40),
+        ),
+        (
+            "what is not known stays",
+            status("False", 10),
+            Activity::Inactive,
+            ActivityHistory::NeverActive { created_at: at(5) },
+            time(10),
+        ),
         ("an unknown activity ends it as last seen", status("True", 10), Activity::Unknown, seen(30), time(30)),
     ];
     for (name, previous, activity, history, expected) in rows {

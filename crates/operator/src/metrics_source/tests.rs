@@ -63,3 +63,15 @@ async fn what_a_standby_built_is_built_again_by_the_leader() {
     assert_ne!(scalers.term, of_standby.term);
     assert!(!std::sync::Arc::ptr_eq(&scalers.triggers[0], &of_standby.triggers[0]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_active_reading_of_a_standby_counts_when_it_leads() {
+    let operator = operator().await;
+    request(&operator).await.unwrap();
+    let readings = operator.source().readings;
+    readings.clear();
+    readings.leadership.become_leader();
+    let key = ObjectKey::scaled_object("shop", "web");
+    let uid = readings.cluster.object(&key).unwrap().cached.uid.clone().unwrap();
+    assert_eq!(readings.seen_active.take(&key, &uid), Some(readings.clock.now()));
+}

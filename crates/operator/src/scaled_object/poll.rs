@@ -89,7 +89,7 @@ impl Reconciler {
             history,
             current: current.map_or(Current::Unknown, Current::Replicas),
         };
-        let decision = self.apply_decision(subject, observe, current, &polled.active, read_at).await?;
+        let decision = self.apply_decision(subject, observe, current, &polled.active, read_at, state).await?;
         let has_failed = polled.contributions.iter().any(|one| matches!(one, Contribution::Unknown));
         Ok(PollFacts {
             activity,
@@ -113,7 +113,12 @@ impl Reconciler {
         let counted = if is_forced { Activity::Active } else { activity };
         let never = || ActivityHistory::NeverActive { created_at: created_at(object, now) };
         let delay = TimeDelta::from_std(state.schedule.count_poll(scalers.polling_interval)).unwrap_or(TimeDelta::MAX);
-        let history = state.history.unwrap_or_else(never).delayed_by(delay).after(counted, now);
+        let mut history = state.history.unwrap_or_else(never).delayed_by(delay);
+        // Not later than now, in case the clock was set back.
+        if let Some(at) = self.readings.seen_active.take(&scalers.key, &scalers.uid) {
+            history = history.seen_active(at.min(now));
+        }
+        let history = history.after(counted, now);
         state.history = Some(history);
         history
     }
@@ -232,7 +237,7 @@ fn known_activity(contribution: Contribution) -> Option<bool> {
 
 fn metric_answer(reading: &Reading) -> MetricAnswer {
     match &reading.answer {
-        Ok(known) if known.activity == kedge_scalers::Activity::Active => MetricAnswer::Active,
+        Ok(_) if reading.is_active() => MetricAnswer::Active,
         Ok(_) => MetricAnswer::Inactive,
         Err(_) => MetricAnswer::Failed,
     }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::poll::Subject;
-use super::{ReconcileError, Reconciler};
+use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
 
 /// The age of readings beyond which no target is scaled in on them: a slow API server took the time, and a trigger may be active by now.
@@ -37,13 +37,14 @@ impl Reconciler {
         current: Option<i32>,
         active: &BTreeMap<String, bool>,
         read_at: Instant,
+        state: &mut ReconcileState,
     ) -> Result<Decision, ReconcileError> {
         let Subject { object, policy, .. } = subject;
         let decision = decide(policy, &observe(current), self.clock.now());
         let key = &object.cached.key;
         debug!(namespace = %key.namespace, name = %key.name, ?decision, "decided");
         match decision {
-            Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, observe, active, read_at)).await,
+            Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, observe, active, read_at, state)).await,
             Decision::Hold(_) => Ok(decision),
         }
     }
@@ -56,6 +57,7 @@ impl Reconciler {
         observe: impl Fn(Option<i32>) -> Observation,
         active: &BTreeMap<String, bool>,
         read_at: Instant,
+        state: &mut ReconcileState,
     ) -> Result<Decision, ReconcileError> {
         let now = self.clock.now();
         let scale = match self.targets.fetch_scale(target).await {
@@ -70,7 +72,10 @@ impl Reconciler {
         self.cluster.record_replicas(target, CachedReplicas::Known(live));
         let decision = decide(policy, &observe(Some(live)), now);
         let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
-        self.confirm(object).await?;
+        match because {
+            Cause::TriggerActive | Cause::ForcedActive => self.record_activation(object, state).await?,
+            Cause::CooldownPassed | Cause::BelowMinimum => self.confirm(object).await?,
+        }
         if wanted < live && read_at.elapsed() > READINGS_AGE_MAX {
             return Err(ReconcileError::Late);
         }

@@ -1,10 +1,14 @@
 //! Writing the status: one patch if anything changed, and an event for each change of a condition. The rules are in `kedge_core::status`.
 
+use std::sync::Arc;
+
 use kedge_api::names::{conditions as condition_types, events, messages, reasons};
 use kedge_api::scaled_object::ScaledObjectStatus;
+use kedge_api::time::to_time;
 use kedge_api::{Condition, ScaledObject};
 use kedge_cluster::merge_patch::merge_patch;
 use kedge_cluster::{EventType, NamespacedName, ObjectKey};
+use kedge_core::activity::is_recorded_active;
 use kedge_core::conditions::{FallbackState, HpaState};
 use kedge_core::fallback::Failures;
 use kedge_core::policy::Policy;
@@ -16,7 +20,7 @@ use super::reconcile::{Blocked, Progress, Scaled};
 use super::state::{EnsuredHpa, Reported};
 use super::target::FoundTarget;
 use super::{ReconcileError, ReconcileState, Reconciler};
-use crate::cluster_cache::{CachedHpa, LazyObject, scaling_active};
+use crate::cluster_cache::{CachedHpa, LazyObject, needs_reconcile, scaling_active};
 
 /// What came of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,8 @@ impl Reconciler {
         if is_reported(progress, problem, state) {
             return Ok(());
         }
+        let written = self.newer(object);
+        let object = written.as_ref().unwrap_or(object);
         // Before the facts: a reading of the metrics API may change these meanwhile, and is reported the next time.
         let seen = reported_failures(progress);
         let (target, scalers, poll) = match &*progress {
@@ -79,6 +85,13 @@ impl Reconciler {
         Ok(())
     }
 
+    /// The object as this reconcile wrote it already, if it did.
+    fn newer(&self, object: &LazyObject) -> Option<LazyObject> {
+        let newest = self.cluster.object(&object.cached.key)?;
+        let is_newer = !Arc::ptr_eq(&newest.cached, &object.cached);
+        (is_newer && !needs_reconcile(&object.metadata, &newest.metadata)).then_some(newest)
+    }
+
     /// The object's HPA as it is cached.
     fn hpa_of(&self, object: &ScaledObject, progress: &Progress) -> Option<CachedHpa> {
         let ensured = match progress {
@@ -105,6 +118,26 @@ impl Reconciler {
             *object = written;
         }
         Ok(())
+    }
+
+    /// Records the activity of an object before its target is activated: a process that ends after that step would leave the next one
+    /// no cooldown. Confirms that the object is unchanged, too.
+    pub(super) async fn record_activation(
+        &self,
+        object: &LazyObject,
+        state: &mut ReconcileState,
+    ) -> Result<(), ReconcileError> {
+        let old = object.status.clone().unwrap_or_default();
+        let new = ScaledObjectStatus { last_active_time: Some(to_time(self.clock.now())), ..old.clone() };
+        if !is_recorded_active(&old)
+            && state.status_writes.check().is_ok()
+            && let Ok(Some(_)) = self.patch_status(object, &old, &new).await
+        {
+            state.status_writes.count();
+            return Ok(());
+        }
+        // A status that cannot be written does not prevent the activation.
+        self.confirm(object).await
     }
 
     /// Writes the status that follows from the facts if it differs from the present one, and publishes the changes. A status that

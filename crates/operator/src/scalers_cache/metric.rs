@@ -77,6 +77,10 @@ impl Reading {
         Self { answer, at: Instant::now(), wall: clock.now(), took: Duration::ZERO, asked_by }
     }
 
+    pub fn is_active(&self) -> bool {
+        matches!(&self.answer, Ok(known) if known.activity == kedge_scalers::Activity::Active)
+    }
+
     /// Whether the source did not accept the credentials.
     pub(super) fn is_denied(&self) -> bool {
         matches!(&self.answer, Err(Failure::Source(error)) if error.is_denied())
