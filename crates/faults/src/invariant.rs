@@ -166,16 +166,18 @@ impl RunRecord {
         triggers.filter_map(query).collect()
     }
 
-    /// The object that the operator could know when it took a step: as it last read it, or else as it was. A read from before a
-    /// conflict does not count: after a conflict the operator must read again.
+    /// The object that the operator could know when it took a step: as the API server last returned it for a read or a write, or else as
+    /// it was. A response from before a conflict does not count: after a conflict the operator must ask again.
     pub fn object_known_at(&self, step: &Step<'_>) -> Option<&Arc<Value>> {
-        let path = format!("GET /apis/keda.sh/v1alpha1/namespaces/{NAMESPACE}/scaledobjects/{NAME}");
+        let path = format!("/apis/keda.sh/v1alpha1/namespaces/{NAMESPACE}/scaledobjects/{NAME}");
         let own = self.entries.iter().filter(|entry| entry.replica == step.change.by);
         let before: Vec<&LoggedRequest> = own.take_while(|entry| entry.revision < step.change.revision).collect();
         let refused = |entry: &&LoggedRequest| entry.status == 409 && entry.line.contains("/scale");
         let fresh = before.iter().rev().take_while(|entry| !refused(entry));
-        let read = fresh.copied().find(|entry| entry.line.starts_with(&path) && entry.status == 200);
-        self.object_at(read.map_or(step.change.revision, |entry| entry.revision))
+        let is_of_object =
+            |entry: &&LoggedRequest| entry.line.split_once(' ').is_some_and(|(_, at)| at.starts_with(&path));
+        let returned = fresh.copied().find(|entry| is_of_object(entry) && entry.status == 200);
+        self.object_at(returned.map_or(step.change.revision, |entry| entry.revision))
     }
 }
 

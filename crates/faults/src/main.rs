@@ -112,6 +112,7 @@ fn run(runs: u64, from: u64, limits: Limits, resume: Option<PathBuf>) -> anyhow:
             break;
         }
     }
+    println!("{failures} failures in all");
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

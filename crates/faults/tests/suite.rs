@@ -71,3 +71,42 @@ fn the_cooldown_counts_from_polls_in_time() {
     let denied = Fault::Forbidden { at: Duration::from_secs(7), lasts: Duration::from_secs(150), resource: "/status" };
     assert_no_violation("idle", 17_451, vec![denied]);
 }
+
+#[test]
+fn the_end_of_activity_is_written_by_a_later_poll_if_the_first_write_failed() {
+    let not_sent = Fault::Api { call: 16, how: ApiFault::NotSent };
+    let slow = Fault::Api { call: 11, how: ApiFault::Slow { seconds: 60 } };
+    let restart = Fault::Kill { at: Duration::from_secs(161), downtime: Duration::from_secs(1) };
+    assert_no_violation("long-cooldown", 41_898, vec![not_sent, slow, restart]);
+}
+
+#[test]
+fn an_active_reading_of_the_metrics_api_counts_for_the_cooldown() {
+    let lost = Fault::Api { call: 15, how: ApiFault::LostResponse };
+    let cut = Fault::Event { number: 35, how: EventFault::Cut };
+    let slow = Fault::Api { call: 2, how: ApiFault::Slow { seconds: 60 } };
+    assert_no_violation("long-cooldown", 134_718, vec![lost, cut, slow]);
+}
+
+#[test]
+fn an_active_reading_counts_also_if_the_scalers_are_rebuilt_since() {
+    let (at, lasts) = (Duration::from_secs(7), Duration::from_secs(150));
+    let denied = Fault::Forbidden { at, lasts, resource: "/horizontalpodautoscalers" };
+    let crash = Fault::Crash { after_write: 4, downtime: Duration::from_secs(45) };
+    let storm = Fault::Storm { call: 3, calls: 5 };
+    assert_no_violation("long-cooldown", 164_502, vec![denied, crash, storm]);
+}
+
+#[test]
+fn a_crash_right_after_an_activation_leaves_a_cooldown() {
+    let crash = Fault::Crash { after_write: 11, downtime: Duration::from_secs(1) };
+    assert_no_violation("idle", 124_485, vec![crash, Fault::EarlyStep { call: 28 }]);
+}
+
+#[test]
+fn a_stale_secret_does_not_replace_a_newer_ca_bundle() {
+    for call in [100, 102] {
+        let stale = Fault::Stale { call, calls: 1, revisions: 5 };
+        assert_no_violation("rotated-certificates", 115_701, vec![stale]);
+    }
+}
