@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::driver::resource;
 use crate::environment::TestEnvironment;
-use crate::fault::{ApiFault, Fault};
+use crate::fault::{ApiFault, Cut, Fault};
 use crate::request_log::{LoggedRequest, RequestLog};
 use crate::scenario::{NAME, NAMESPACE, Scenario};
 use crate::source::ServedReading;
@@ -118,7 +118,7 @@ impl RunRecord {
     /// Whether requests to the API server take seconds.
     pub fn has_slow_api_server(&self) -> bool {
         self.has(|fault| match fault {
-            Fault::Storm { .. } => true,
+            Fault::Storm { .. } | Fault::Partition { cut: Cut::Slow, .. } => true,
             Fault::Api { how, .. } => matches!(how, ApiFault::TooMany | ApiFault::Slow { .. }),
             _ => false,
         })

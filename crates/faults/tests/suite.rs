@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use kedge_faults::fault::{ApiFault, EventFault, Fault};
+use kedge_faults::fault::{ApiFault, Cut, EventFault, Fault, SourceFault};
 use kedge_faults::plan::SuitePlan;
 use kedge_faults::run::{RunPlan, run_with_faults};
 use kedge_faults::scenario;
@@ -109,4 +109,13 @@ fn a_stale_secret_does_not_replace_a_newer_ca_bundle() {
         let stale = Fault::Stale { call, calls: 1, revisions: 5 };
         assert_no_violation("rotated-certificates", 115_701, vec![stale]);
     }
+}
+
+#[test]
+fn requests_that_wait_for_the_end_of_a_partition_are_slow() {
+    let (at, lasts) = (Duration::from_secs(196), Duration::from_secs(5));
+    let waits = Fault::Partition { at, lasts, cut: Cut::Slow };
+    let too_large = Fault::Source { query: 21, times: 1, how: SourceFault::TooLarge };
+    let crash = Fault::Crash { after_write: 1, downtime: Duration::from_secs(45) };
+    assert_no_violation("three-replicas", 182_644, vec![too_large, waits, crash]);
 }
