@@ -53,16 +53,9 @@ impl Scalable<'_> {
 
 impl<'a> From<&'a ScaledObject> for Scalable<'a> {
     fn from(object: &'a ScaledObject) -> Self {
-        Self::new(ObjectKey::from(object), object)
-    }
-}
-
-impl<'a> Scalable<'a> {
-    /// The view of a ScaledObject with this key.
-    pub fn new(key: ObjectKey, object: &'a ScaledObject) -> Self {
         let (meta, spec) = (&object.metadata, &object.spec);
         Self {
-            key,
+            key: ObjectKey::from(object),
             uid: meta.uid.as_deref(),
             generation: meta.generation,
             polling_interval: polling_interval(spec),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kedge_api::trigger::{AuthenticationKind, AuthenticationRef};
+
 use crate::object_name::can_be_object_name;
 use crate::secret::Secret;
 
@@ -47,6 +49,18 @@ pub enum ReferenceContent {
 }
 
 impl Reference {
+    /// The authentication object that a trigger in this namespace refers to.
+    pub fn authentication(reference: &AuthenticationRef, namespace: &str) -> Self {
+        match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
+            AuthenticationKind::TriggerAuthentication => {
+                Self::new(ReferenceKind::TriggerAuthentication, namespace, &reference.name)
+            }
+            AuthenticationKind::ClusterTriggerAuthentication => {
+                Self::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name)
+            }
+        }
+    }
+
     pub fn new(kind: ReferenceKind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { kind, namespace: namespace.into(), name: name.into() }
     }

@@ -5,9 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::jiff::Timestamp;
 use kedge_api::ScaledObject;
-use kedge_api::trigger::AuthenticationKind;
 use kedge_cluster::{NamespacedName, ObjectKey, TargetKind};
-use kedge_core::credentials::{Reference, ReferenceKind};
+use kedge_core::credentials::Reference;
 use serde::{Deserialize, Deserializer};
 
 use crate::compact::Compact;
@@ -76,16 +75,7 @@ fn authentications(object: &ScaledObject, namespace: &str) -> Box<[Reference]> {
         return Box::default();
     }
     let references = object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
-    let reference =
-        references.map(|reference| match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
-            AuthenticationKind::TriggerAuthentication => {
-                Reference::new(ReferenceKind::TriggerAuthentication, namespace, &reference.name)
-            }
-            AuthenticationKind::ClusterTriggerAuthentication => {
-                Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name)
-            }
-        });
-    reference.collect()
+    references.map(|reference| Reference::authentication(reference, namespace)).collect()
 }
 
 /// A cached object that is read when more of it is needed than is at hand: a quiet poll needs no more.
@@ -118,6 +108,7 @@ impl Deref for LazyObject {
 
 #[cfg(test)]
 mod tests {
+    use kedge_core::credentials::ReferenceKind;
     use serde_json::json;
 
     use super::*;

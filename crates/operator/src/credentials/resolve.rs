@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodSpec;
 use kedge_api::authentication::{PodIdentity, SecretKeyRef, TriggerAuthenticationSpec};
-use kedge_api::trigger::{AuthenticationKind, AuthenticationRef, Trigger};
+use kedge_api::trigger::{AuthenticationRef, Trigger};
 use kedge_api::{ClusterTriggerAuthentication, TriggerAuthentication};
 use kedge_core::credentials::{CredentialError, Reference, ReferenceKind, file, oauth2};
 use kedge_core::environment::{Environment, referenced_variables};
@@ -220,21 +220,16 @@ impl Resolution<'_> {
     ) -> Result<AuthenticationObject, CredentialError> {
         let client = &self.credentials.client;
         let place = "`authenticationRef`".to_owned();
-        match reference.kind.unwrap_or(AuthenticationKind::TriggerAuthentication) {
-            AuthenticationKind::TriggerAuthentication => {
-                let reference = Reference::new(ReferenceKind::TriggerAuthentication, self.namespace, &reference.name);
-                let found = self.reads.object::<TriggerAuthentication>(client, &reference).await?;
-                let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
-                Ok(AuthenticationObject { reference, namespace: self.namespace.to_owned(), spec: found.spec })
-            }
-            AuthenticationKind::ClusterTriggerAuthentication => {
-                let reference = Reference::new(ReferenceKind::ClusterTriggerAuthentication, "", &reference.name);
-                let found = self.reads.object::<ClusterTriggerAuthentication>(client, &reference).await?;
-                let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
-                let namespace = self.credentials.settings.cluster_namespace(&reference.to_string())?.to_owned();
-                Ok(AuthenticationObject { reference, namespace, spec: found.spec.0 })
-            }
+        let reference = Reference::authentication(reference, self.namespace);
+        if reference.kind == ReferenceKind::ClusterTriggerAuthentication {
+            let found = self.reads.object::<ClusterTriggerAuthentication>(client, &reference).await?;
+            let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
+            let namespace = self.credentials.settings.cluster_namespace(&reference.to_string())?.to_owned();
+            return Ok(AuthenticationObject { reference, namespace, spec: found.spec.0 });
         }
+        let found = self.reads.object::<TriggerAuthentication>(client, &reference).await?;
+        let Some(found) = found else { return Err(CredentialError::Missing { reference, place }) };
+        Ok(AuthenticationObject { reference, namespace: self.namespace.to_owned(), spec: found.spec })
     }
 
     /// The sources that are read from the cluster or from elsewhere, in the order in which a later one wins.
