@@ -18,7 +18,17 @@ pub struct Usage {
     pub cpu: Duration,
 }
 
+const MIB: f64 = 1024.0 * 1024.0;
+
 impl Usage {
+    pub fn resident_mib(self) -> f64 {
+        self.resident_bytes as f64 / MIB
+    }
+
+    pub fn peak_mib(self) -> f64 {
+        self.peak_bytes as f64 / MIB
+    }
+
     pub fn of(process: u32) -> anyhow::Result<Self> {
         let read = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}"));
         Self::parse(&read("status")?, &read("stat")?).with_context(|| format!("what process {process} uses"))

@@ -21,8 +21,6 @@ use crate::image;
 /// How many names of a churn exist at once.
 const NAMES_AT_ONCE: usize = 500;
 
-const MIB: f64 = 1024.0 * 1024.0;
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Create this many ScaledObjects
@@ -82,11 +80,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let waited = fleet.until_hpas(objects).await?;
     ensure!(waited.missing == 0, "{} ScaledObjects have no HPA", waited.missing);
     growth.measure(&format!("{objects} ScaledObjects with {triggers} triggers each")).await?;
-    growth.restart().await?;
+    growth = growth.restart().await?;
     growth.measure("the same, after a restart").await?;
     if args.unrelated > 0 {
         growth.create_unrelated(args.unrelated).await?;
-        growth.restart().await?;
+        growth = growth.restart().await?;
         growth
             .measure(&format!("beside {} pods, Secrets and ReplicaSets each, after a restart", args.unrelated))
             .await?;
@@ -108,17 +106,16 @@ impl Growth<'_> {
         self.kedge.operator.check()?;
         let used = self.kedge.usage()?.since(before);
         let cores = used.cpu.as_secs_f64() / self.lasting.as_secs_f64();
-        let (resident, peak) = (used.resident_bytes as f64 / MIB, used.peak_bytes as f64 / MIB);
+        let (resident, peak) = (used.resident_mib(), used.peak_mib());
         println!("| {state} | {resident:.1} MiB | {peak:.1} MiB | {cores:.3} |");
         Ok(())
     }
 
-    async fn restart(&mut self) -> anyhow::Result<()> {
-        let name = format!("growth-{}", self.starts);
-        let next = FullOperator::start(self.cluster, self.program, &name);
-        let before = std::mem::replace(&mut self.kedge, next.await?);
-        self.starts += 1;
-        before.operator.terminate().await
+    /// Ends the operator, and starts the next.
+    async fn restart(self) -> anyhow::Result<Self> {
+        self.kedge.operator.terminate().await?;
+        let kedge = FullOperator::start(self.cluster, self.program, &format!("growth-{}", self.starts)).await?;
+        Ok(Self { kedge, starts: self.starts + 1, ..self })
     }
 
     /// Creates objects that no ScaledObject refers to.

@@ -25,8 +25,6 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 const READS: usize = 500;
 const READS_FOR: Duration = Duration::from_secs(15);
 
-const MIB: f64 = 1024.0 * 1024.0;
-
 /// What all rounds share.
 pub(super) struct Stage<'a> {
     pub(super) cluster: &'a Cluster,
@@ -46,7 +44,7 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     tokio::time::sleep(IDLE_FOR).await;
     let idle = used_during(&processes, IDLE_FOR).await?;
     values.insert(Measure::IdleCpu, idle.cpu.as_secs_f64() / IDLE_FOR.as_secs_f64());
-    values.insert(Measure::IdleMemory, idle.resident_bytes as f64 / MIB);
+    values.insert(Measure::IdleMemory, idle.resident_mib());
 
     println!("  creating the ScaledObjects");
     let started = Instant::now();
@@ -67,8 +65,8 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     fleet.forget_queries();
     let background = steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64();
     values.insert(Measure::Cpu, background);
-    values.insert(Measure::Memory, steady.resident_bytes as f64 / MIB);
-    values.insert(Measure::PeakMemory, steady.peak_bytes as f64 / MIB);
+    values.insert(Measure::Memory, steady.resident_mib());
+    values.insert(Measure::PeakMemory, steady.peak_mib());
     values.insert(Measure::Writes, writes as f64 * 60.0 / stage.steady_for.as_secs_f64());
 
     println!("  reading metrics");
