@@ -76,6 +76,9 @@ pub(crate) enum ReconcileError {
     /// The readings became too old to scale in on them.
     #[error("the API server answered too late for the readings")]
     Late,
+    /// The HPA was created; the object is due again at once.
+    #[error("the HPA was created")]
+    Begun,
     /// The wait for sources was given up, and the object is due again.
     #[error("the wait for sources was interrupted")]
     Interrupted,
@@ -87,13 +90,13 @@ impl ReconcileError {
         match self {
             Self::Changed | Self::Late => true,
             Self::Target(TargetError::Write { source, .. }) | Self::Api { source, .. } => is_conflict(source),
-            Self::Target(_) | Self::Interrupted => false,
+            Self::Target(_) | Self::Begun | Self::Interrupted => false,
         }
     }
 
     /// Whether the reconcile begins again: what it found is outdated, and not reported.
     fn is_outdated(&self) -> bool {
-        matches!(self, Self::Interrupted) || self.is_conflict()
+        matches!(self, Self::Begun | Self::Interrupted) || self.is_conflict()
     }
 
     /// Whether the API server denies what was tried.
@@ -105,7 +108,7 @@ impl ReconcileError {
                 | TargetError::Discovery { source, .. },
             )
             | Self::Api { source, .. } => is_denied(source),
-            Self::Target(_) | Self::Changed | Self::Late | Self::Interrupted => false,
+            Self::Target(_) | Self::Changed | Self::Late | Self::Begun | Self::Interrupted => false,
         }
     }
 

@@ -25,6 +25,8 @@ use crate::scalers_cache::ObjectScalers;
 pub(super) enum HpaStep {
     /// The HPA of this name is as it must be.
     Ensured { name: Option<String> },
+    /// As `Ensured`, and it did not exist before.
+    Created { name: Option<String> },
     /// The object has no metric yet, so there is no HPA to write.
     NoMetrics,
     /// Why the object can have no HPA: it cannot be rendered, or another owner has its name.
@@ -38,7 +40,7 @@ pub(super) enum HpaStep {
 impl HpaStep {
     pub(super) fn name(&self) -> Option<&str> {
         match self {
-            Self::Ensured { name } | Self::Postponed { name, .. } => name.as_deref(),
+            Self::Ensured { name } | Self::Created { name } | Self::Postponed { name, .. } => name.as_deref(),
             Self::NoMetrics | Self::Rejected { .. } | Self::NotWritten => None,
         }
     }
@@ -46,7 +48,7 @@ impl HpaStep {
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
             Self::Rejected { problem } | Self::Postponed { problem, .. } => Some(problem),
-            Self::Ensured { .. } | Self::NoMetrics | Self::NotWritten => None,
+            Self::Ensured { .. } | Self::Created { .. } | Self::NoMetrics | Self::NotWritten => None,
         }
     }
 }
@@ -78,7 +80,8 @@ impl Reconciler {
         self.fetch_recorded_hpa(object, name.as_deref()).await?;
         self.delete_own_hpas(object, name.as_deref()).await?;
         let key = NamespacedName::from_meta(&rendered.metadata);
-        if self.cluster.hpa(&key).is_none() {
+        let is_new = self.cluster.hpa(&key).is_none();
+        if is_new {
             match state.hpa_writes.take() {
                 Ok(()) => self.create_hpa(&key, &rendered).await?,
                 Err(until) => return Ok(postpone(name, until, state)),
@@ -108,7 +111,7 @@ impl Reconciler {
             });
         }
         state.rendered_keys = RenderedKeys::of(&rendered);
-        Ok(HpaStep::Ensured { name })
+        Ok(if is_new { HpaStep::Created { name } } else { HpaStep::Ensured { name } })
     }
 
     /// The HPA, if neither it nor what it derives from has changed since it was ensured.

@@ -111,6 +111,8 @@ impl Reconciler {
                 state.schedule.poll_again();
                 None
             }
+            // Among many new objects, all get their HPAs before any is polled: others may be due before this one is again.
+            Err(ReconcileError::Begun) => Some(Instant::now()),
             Err(error) if error.is_conflict() => {
                 debug!(namespace = %key.namespace, name = %key.name, error = %error, "conflict; reconciling again");
                 state.schedule.poll_again();
@@ -211,7 +213,7 @@ impl Reconciler {
             return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
         }
         let target = match self.find_target(key, object).await {
-            Ok(TargetStep::Found(target)) => target,
+            Ok(TargetStep::Found(target)) => state.with_original_replicas(target, object),
             Ok(TargetStep::Unusable(problem)) => {
                 return blocked(Blocked { problem: Some(problem), ..Blocked::default() }, Ok(()));
             }
@@ -233,7 +235,8 @@ impl Reconciler {
         let is_unchanged = Arc::ptr_eq(ensured, &object.cached)
             && self.cluster.is_alone(ensured)
             && matches!(self.cluster.replicas(target), CachedReplicas::Known(_));
-        is_unchanged.then(|| (policy.clone(), FoundTarget { target: target.clone(), live_replicas: None }))
+        is_unchanged
+            .then(|| (policy.clone(), FoundTarget { target: target.clone(), live_replicas: state.original_replicas }))
     }
 
     /// Ensures the scalers and the HPA, and acts on a push, or polls when it is time. An error if the wait for sources was interrupted.
@@ -263,6 +266,9 @@ impl Reconciler {
             Ok(step) => (step, Ok(())),
             Err(error) => (HpaStep::NotWritten, Err(error)),
         };
+        if matches!(hpa, HpaStep::Created { .. }) && !is_pushed {
+            return Err(ReconcileError::Begun);
+        }
         let polled = if is_pushed {
             Some(Box::pin(self.act_on_push(subject, state)).await)
         } else if is_due {
