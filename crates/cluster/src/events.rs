@@ -11,8 +11,10 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_api::names::labels;
-use kube::api::{Api, PostParams};
+use kube::api::PostParams;
+use kube::core::Request;
 use kube::{Client, Resource};
+use serde::de::IgnoredAny;
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
@@ -47,10 +49,19 @@ pub struct EventPublisher {
     clock: Clock,
     instance: String,
     count: AtomicU64,
-    waiting: Mutex<VecDeque<Event>>,
+    waiting: Mutex<VecDeque<Waiting>>,
     added: Notify,
     /// How many are not written yet, those on their way included.
     unwritten: watch::Sender<usize>,
+}
+
+/// An event that is not written yet. It is kept as JSON, which takes half the memory: every new object has a few.
+struct Waiting {
+    namespace: Box<str>,
+    /// The name of the object.
+    name: Box<str>,
+    reason: Box<str>,
+    json: Box<[u8]>,
 }
 
 impl EventPublisher {
@@ -67,11 +78,11 @@ impl EventPublisher {
 
     /// Publishes an event about a referenced object.
     pub fn publish_for(&self, object: ObjectReference, event_type: EventType, reason: &str, note: &str) {
-        let event = self.event(object, event_type, reason, note);
+        let event = Waiting::from(self.event(object, event_type, reason, note));
         let mut waiting = self.waiting();
         if waiting.len() >= WAITING_MAX {
             drop(waiting);
-            return warn_of(&event, "too many events are waiting");
+            return event.warn("too many events are waiting");
         }
         waiting.push_back(event);
         self.unwritten.send_modify(|count| *count += 1);
@@ -98,11 +109,11 @@ impl EventPublisher {
         self.unwritten.send_replace(0);
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Event>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
         self.waiting.lock().expect("no holder of the lock panics")
     }
 
-    async fn next(&self) -> Event {
+    async fn next(&self) -> Waiting {
         loop {
             if let Some(event) = self.waiting().pop_front() {
                 return event;
@@ -111,13 +122,18 @@ impl EventPublisher {
         }
     }
 
-    async fn write(&self, event: Event) {
-        let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
-        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        if let Err(error) = api.create(&PostParams::default(), &event).await {
-            warn_of(&event, &error.to_string());
+    async fn write(&self, event: Waiting) {
+        if let Err(error) = self.try_write(&event).await {
+            event.warn(&error.to_string());
         }
         self.unwritten.send_modify(|count| *count = count.saturating_sub(1));
+    }
+
+    async fn try_write(&self, event: &Waiting) -> kube::Result<()> {
+        let url = Event::url_path(&(), Some(&event.namespace));
+        let request = Request::new(url).create(&PostParams::default(), event.json.to_vec());
+        let _: IgnoredAny = self.client.request(request.map_err(kube::Error::BuildRequest)?).await?;
+        Ok(())
     }
 
     fn event(&self, object: ObjectReference, event_type: EventType, reason: &str, note: &str) -> Event {
@@ -152,9 +168,20 @@ impl EventPublisher {
     }
 }
 
-fn warn_of(event: &Event, error: &str) {
-    let object = event.regarding.as_ref().and_then(|object| object.name.as_deref());
-    warn!(namespace = event.metadata.namespace, name = object, reason = event.reason, error, "event not written");
+impl Waiting {
+    fn warn(&self, error: &str) {
+        let Self { namespace, name, reason, .. } = self;
+        warn!(%namespace, %name, %reason, error, "event not written");
+    }
+}
+
+impl From<Event> for Waiting {
+    fn from(event: Event) -> Self {
+        let json = serde_json::to_vec(&event).expect("types of the Kubernetes API can be written as JSON").into();
+        let name = event.regarding.and_then(|object| object.name).unwrap_or_default().into();
+        let [namespace, reason] = [event.metadata.namespace, event.reason].map(|text| text.unwrap_or_default().into());
+        Self { namespace, name, reason, json }
+    }
 }
 
 /// As much of a note as the API server accepts, cut between characters.

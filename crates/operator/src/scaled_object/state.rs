@@ -79,7 +79,7 @@ pub(super) struct PollSchedule {
     pub(super) next_at: Option<Instant>,
     /// When the last poll counted for the activity history: polls that fail half-way do not.
     counted_at: Option<Instant>,
-    /// After a restart: when the second poll is due, which puts the object at its own place in its period.
+    /// When the second poll is due, which puts the object at its own place in its period.
     place_at: Option<Instant>,
     /// The input of the last poll; when it changes, the triggers are polled at once.
     polled: Option<PollInput>,
@@ -147,17 +147,13 @@ impl ReconcileState {
 }
 
 impl PollSchedule {
-    /// A new object is polled at once. The objects of an earlier process are polled soon, a few at a time: no process did meanwhile. Then
-    /// each takes its own place in its period, so that polls stay spread.
+    /// A new object is polled at once, and the objects of an earlier process soon, a few at a time: no process did meanwhile. Then each takes
+    /// its own place in its period: objects that were created together are not polled together ever after, over a connection each.
     fn new(object: &ScaledObject, uid: &str) -> Self {
-        let period = polling_interval(&object.spec);
+        let (period, now) = (polling_interval(&object.spec), Instant::now());
         let is_known = object.status.as_ref().is_some_and(|status| status.hpa_name.is_some());
-        let (soon, place) = match is_known {
-            true => (phase(uid, period.min(FIRST_POLLS)), Some(phase(uid, period))),
-            false => (Duration::ZERO, None),
-        };
-        let now = Instant::now();
-        Self { next_at: Some(now + soon), place_at: place.map(|place| now + place), ..Self::default() }
+        let soon = if is_known { phase(uid, period.min(FIRST_POLLS)) } else { Duration::ZERO };
+        Self { next_at: Some(now + soon), place_at: Some(now + phase(uid, period)), ..Self::default() }
     }
 
     /// Whether a poll is due, or its input has changed.

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use http::Method;
@@ -76,9 +76,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     println!("| state | resident memory | peak | processor cores |");
     println!("|---|---:|---:|---:|");
     growth.measure("no objects").await?;
+    let started = Instant::now();
     fleet.create_scaled_objects().await?;
     let waited = fleet.until_hpas(objects).await?;
     ensure!(waited.missing == 0, "{} ScaledObjects have no HPA", waited.missing);
+    let until_hpas = started.elapsed();
     growth.measure(&format!("{objects} ScaledObjects with {triggers} triggers each")).await?;
     growth = growth.restart().await?;
     growth.measure("the same, after a restart").await?;
@@ -93,6 +95,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         growth.churn(args.churn).await?;
         growth.measure(&format!("after {} other ScaledObjects came and went", args.churn)).await?;
     }
+    println!("\nfrom the first ScaledObject to the last HPA: {:.1} s", until_hpas.as_secs_f64());
     growth.kedge.operator.terminate().await
 }
 
