@@ -208,6 +208,30 @@ mod tests {
     const INTERVAL: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
+    async fn objects_that_are_created_together_are_polled_at_once_and_then_apart() {
+        let object: ScaledObject = serde_json::from_value(serde_json::json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": "web" },
+            "spec": { "scaleTargetRef": { "name": "web" }, "triggers": [], "pollingInterval": 30 },
+        }))
+        .unwrap();
+        let created_at = Instant::now();
+        let overrides = Policy::from_spec(&object.spec, None).overrides;
+        let input = PollInput { generation: None, overrides, credentials: 0, built: Vec::new() };
+        let mut seconds = BTreeSet::new();
+        for uid in 0..100 {
+            let mut schedule = PollSchedule::new(&object, &uid.to_string());
+            assert!(schedule.is_due(&input), "a new object is polled at once");
+            schedule.start_poll(INTERVAL, input.clone());
+            let second_after = schedule.next_at.unwrap() - created_at;
+            assert!(second_after <= INTERVAL, "{second_after:?}");
+            seconds.insert(second_after.as_secs());
+            schedule.start_poll(INTERVAL, input.clone());
+            assert_eq!(schedule.next_at, Some(created_at + INTERVAL), "from then on the interval is exact");
+        }
+        assert!(seconds.len() > 20, "they share {} of 30 seconds", seconds.len());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_time_without_polls_is_what_exceeds_the_interval() {
         let mut schedule = PollSchedule::default();
         assert_eq!(schedule.count_poll(INTERVAL), Duration::ZERO, "the first");
