@@ -1,12 +1,11 @@
 //! Publishing Kubernetes events. Each event is written once, as an object of its own, so that none is merged away. No reconcile waits
-//! for the write: events are written in the background, a few at a time.
+//! for the write: events are written in the background, one at a time, so that many of them leave the API server to reconciles.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -22,9 +21,6 @@ use crate::clock::Clock;
 
 /// How many events wait at most. Further ones are only logged.
 const WAITING_MAX: usize = 10_000;
-
-/// How many events are written at once.
-const WRITES_AT_ONCE: usize = 4;
 
 /// The API server's limit for an event's note, in bytes.
 const NOTE_LENGTH_MAX: usize = 1024;
@@ -92,9 +88,9 @@ impl EventPublisher {
 
     /// Writes events as they are published. A failed write is logged; nothing depends on it.
     pub async fn write_published(&self) -> Infallible {
-        let published = stream::repeat(()).then(|()| self.next());
-        published.for_each_concurrent(WRITES_AT_ONCE, |event| self.write(event)).await;
-        std::future::pending().await
+        loop {
+            self.write(self.next().await).await;
+        }
     }
 
     /// Returns when every event that was published is written.
