@@ -36,8 +36,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use outcome::exit_code;
 
 /// Returns freed memory to the system: glibc's does not, and a replica grew with each re-list.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Event-driven autoscaling for Kubernetes, for the manifests that KEDA users have today.
 #[derive(Parser)]

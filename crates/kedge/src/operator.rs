@@ -53,9 +53,8 @@ impl Listeners {
     }
 }
 
-// Two threads: a long list on one of them must not keep the probes waiting. More take memory, on machines with many cores, and are
-// not needed: 1,000 objects take a twentieth of one.
-#[tokio::main(worker_threads = 2)]
+// One thread: 10,000 objects need a quarter of a core, and a thread that wakes another for each step of a poll takes more than the step.
+#[tokio::main(flavor = "current_thread")]
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let client = connect(settings.kubeconfig.as_deref(), settings.compression).await?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;

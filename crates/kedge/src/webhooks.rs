@@ -26,7 +26,7 @@ pub(crate) fn run(flags: &Flags, environment: &Environment) -> anyhow::Result<()
     serve(&settings)
 }
 
-#[tokio::main(worker_threads = 2)]
+#[tokio::main(flavor = "current_thread")]
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let client = connect(settings.kubeconfig.as_deref(), Compression::Off).await?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;

@@ -26,7 +26,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let platform = format!("--filter-platform={}", args.target);
-    let output = cargo::command(&["metadata", "--format-version=1", "--locked", &platform]).output()?;
+    let features = "--features=kedge/jemalloc";
+    let output = cargo::command(&["metadata", "--format-version=1", "--locked", features, &platform]).output()?;
     ensure!(output.status.success(), "`cargo metadata` failed:\n{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).context("cannot parse the output of cargo")?;
     let lock = fs::read_to_string(cargo::workspace().join("Cargo.lock")).context("cannot read Cargo.lock")?;

@@ -1,4 +1,4 @@
-//! Kedge as it is shipped: one process with all roles, and the variables of the image.
+//! Kedge as it is shipped: one process with all roles.
 
 use std::path::Path;
 
@@ -6,8 +6,6 @@ use anyhow::Context;
 use kedge_test_cluster::ports::Port;
 use kedge_test_cluster::usage::Usage;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
-
-use crate::image;
 
 /// Admission runs as well, though no webhook is registered.
 pub(super) struct FullOperator {
@@ -19,7 +17,7 @@ impl FullOperator {
     pub(super) async fn start(cluster: &Cluster, program: &Path, name: &str) -> anyhow::Result<Self> {
         let webhooks = Port::reserve()?;
         let flags = vec![format!("--webhooks-bind-address=127.0.0.1:{}", webhooks.number)];
-        let launch = Launch { name: name.to_owned(), flags, environment: image::environment() };
+        let launch = Launch { name: name.to_owned(), flags, ..Launch::default() };
         let operator = RunningOperator::launch(cluster, program, launch).await?;
         Ok(Self { operator, _webhooks: webhooks })
     }
