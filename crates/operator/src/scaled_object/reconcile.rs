@@ -213,7 +213,7 @@ impl Reconciler {
             return blocked(Blocked { problem, ..Blocked::default() }, Ok(()));
         }
         let target = match self.find_target(key, object).await {
-            Ok(TargetStep::Found(target)) => state.with_original_replicas(target, object),
+            Ok(TargetStep::Found(target)) => target,
             Ok(TargetStep::Unusable(problem)) => {
                 return blocked(Blocked { problem: Some(problem), ..Blocked::default() }, Ok(()));
             }
@@ -235,8 +235,7 @@ impl Reconciler {
         let is_unchanged = Arc::ptr_eq(ensured, &object.cached)
             && self.cluster.is_alone(ensured)
             && matches!(self.cluster.replicas(target), CachedReplicas::Known(_));
-        is_unchanged
-            .then(|| (policy.clone(), FoundTarget { target: target.clone(), live_replicas: state.original_replicas }))
+        is_unchanged.then(|| (policy.clone(), FoundTarget { target: target.clone(), live_replicas: None }))
     }
 
     /// Ensures the scalers and the HPA, and acts on a push, or polls when it is time. An error if the wait for sources was interrupted.

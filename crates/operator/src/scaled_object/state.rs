@@ -16,7 +16,6 @@ use kedge_core::policy::{Overrides, Policy, polling_interval};
 use kedge_core::status::PollFacts;
 use tokio::time::Instant;
 
-use super::target::FoundTarget;
 use super::write_budget::WriteBudget;
 use crate::cluster_cache::{CachedObject, ReducedHpa};
 use crate::scalers_cache::ObjectScalers;
@@ -45,8 +44,6 @@ pub struct ReconcileState {
     pub(super) failing_metrics: BTreeSet<String>,
     /// Why the object cannot be read, once this was reported.
     pub(super) unreadable: Option<String>,
-    /// The replicas of the target when they were first read, until the status records them.
-    pub(super) original_replicas: Option<i32>,
     /// Whether this process has built scalers of the object.
     pub(super) has_built_scalers: bool,
 }
@@ -123,13 +120,6 @@ impl ReconcileState {
     /// Notes that a write has to wait.
     pub(super) fn postpone(&mut self, until: Instant) {
         self.postponed_until = Some(self.postponed_until.map_or(until, |earlier| earlier.min(until)));
-    }
-
-    /// The target with the replicas that it had at first, if the status does not record them yet.
-    pub(super) fn with_original_replicas(&mut self, target: FoundTarget, object: &ScaledObject) -> FoundTarget {
-        let is_recorded = object.status.as_ref().is_some_and(|status| status.original_replica_count.is_some());
-        self.original_replicas = if is_recorded { None } else { self.original_replicas.or(target.live_replicas) };
-        FoundTarget { live_replicas: self.original_replicas.or(target.live_replicas), ..target }
     }
 
     /// Whether it belongs to an object.

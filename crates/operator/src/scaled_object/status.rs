@@ -103,17 +103,14 @@ impl Reconciler {
         self.cluster.hpa(&NamespacedName::new(namespace, ensured.or(recorded)?))
     }
 
-    /// Records the target and its original replicas before the target is scaled for the first time, where they will be restored. Elsewhere
-    /// they are written with the rest of the status.
+    /// Records the target and its original replicas before the target is scaled for the first time.
     pub(super) async fn record_target(
         &self,
         object: &mut LazyObject,
         target: &FoundTarget,
     ) -> Result<(), ReconcileError> {
         let recorded = object.status.as_ref().and_then(|status| status.original_replica_count);
-        let advanced = object.spec.advanced.as_ref();
-        let is_restored = advanced.and_then(|advanced| advanced.restore_to_original_replica_count) == Some(true);
-        if !is_restored || recorded.is_some() || target.live_replicas.is_none() {
+        if recorded.is_some() || target.live_replicas.is_none() {
             return Ok(());
         }
         let old = object.status.clone().unwrap_or_default();
