@@ -53,7 +53,7 @@ impl Listeners {
     }
 }
 
-// One thread: 10,000 objects need a quarter of a core, and a thread that wakes another for each step of a poll takes more than the step.
+// One thread: 1,000 objects need a thirtieth of a core, and a thread that wakes another for each step of a poll takes more than the step.
 #[tokio::main(flavor = "current_thread")]
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let client = connect(settings.kubeconfig.as_deref(), settings.compression).await?;

@@ -111,7 +111,7 @@ impl Reconciler {
                 state.schedule.poll_again();
                 None
             }
-            // Among many new objects, all get their HPAs before any is polled: others may be due before this one is again.
+            // Objects that became due before this moment, new ones without an HPA among them, come before its first poll.
             Err(ReconcileError::Begun) => Some(Instant::now()),
             Err(error) if error.is_conflict() => {
                 debug!(namespace = %key.namespace, name = %key.name, error = %error, "conflict; reconciling again");
