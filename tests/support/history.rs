@@ -2,6 +2,7 @@
 //! not only at the end.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use futures::StreamExt;
 use kube::Client;
@@ -20,6 +21,8 @@ pub struct Version {
     pub name: String,
     pub object: Value,
     pub is_deleted: bool,
+    /// When it was received.
+    pub received: Instant,
 }
 
 /// Watches the ScaledObjects and Deployments of a namespace until it is dropped.
@@ -83,6 +86,7 @@ async fn follow(api: Api<DynamicObject>, resource: ApiResource, begin: String, v
                 name: object.metadata.name.clone().unwrap_or_default(),
                 object: serde_json::to_value(&object).expect("an object is JSON"),
                 is_deleted,
+                received: Instant::now(),
             };
             lock(&versions).push(version);
         }
