@@ -33,6 +33,10 @@ const STEP_LIMIT: Duration = Duration::from_secs(600);
 /// For how long nothing changes when a step is over: longer than a cooldown, and than several reconciles and HPA syncs.
 const SETTLED: Duration = Duration::from_secs(4);
 
+/// How long a step without kills takes at least: with shorter ones, an object's status changes more often than the operator writes it in
+/// a minute, and the end of a step is not seen in it.
+const STEP_MIN: Duration = Duration::from_secs(12);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_kills_do_not_change_the_outcome() {
     let mut rng = Rng::from_environment();
@@ -96,7 +100,8 @@ fn apply_step(namespace: &TestNamespace<'_>, source: &HttpSource, step: &Step) {
 
 /// Waits until every object has the replicas of the step and nothing changes any more.
 async fn settle(client: &Client, namespace: &TestNamespace<'_>, step: &Step) -> Value {
-    let mut last = (Value::Null, Instant::now());
+    let began = Instant::now();
+    let mut last = (Value::Null, began);
     let quiet = SETTLED.mul_f64(slowdown::measure());
     let settled = wait_for(step.name, STEP_LIMIT, async || {
         let seen = snapshot(client, &namespace.name).await.unwrap();
@@ -104,7 +109,8 @@ async fn settle(client: &Client, namespace: &TestNamespace<'_>, step: &Step) -> 
             last = (seen.clone(), Instant::now());
         }
         let off = differences(&json!(step.replicas), &seen["replicas"]);
-        if off.is_empty() && last.1.elapsed() >= quiet { Ok(seen) } else { Err(off) }
+        let is_over = off.is_empty() && last.1.elapsed() >= quiet && began.elapsed() >= STEP_MIN;
+        if is_over { Ok(seen) } else { Err(off) }
     });
     let state = settled.await.unwrap();
     one_hpa_each(step, &state);
