@@ -8,6 +8,7 @@
 //! | [`page`] | tables of documentation pages that tests read |
 //! | [`pattern`] | names chosen by patterns |
 //! | [`compare`] | the differences between two JSON values |
+//! | [`connections`] | the TCP connections of a process |
 //! | [`csv`] | golden tables |
 //! | [`schema`] | CRD schemas taken apart, to be compared |
 //! | [`descriptors`] | compiled protos, to be compared |
@@ -23,6 +24,7 @@
 //! | [`programs`] | the programs of this checkout |
 
 pub mod compare;
+pub mod connections;
 pub mod csv;
 pub mod denying_webhook;
 pub mod descriptors;

@@ -1,24 +1,90 @@
 //! The client of a cluster, for every command that needs one.
 
+mod shared;
+
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use http_body_util::BodyExt;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kedge_cluster::RetryAfterLayer;
+use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use tower::ServiceBuilder;
 
-/// Whether the API server may compress its responses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Compression {
-    Off,
-    On,
-}
+use self::shared::{InFlight, Shared};
+
+/// How often a connection that has requests in flight is probed, watches among them.
+const PROBE_EVERY: Duration = Duration::from_secs(30);
+
+/// A connection whose probe is not answered within this time is closed, and its requests fail.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The API server names clients by the part before the slash where it records who wrote which field.
+const AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
 /// A client for commands that users run.
 pub(crate) async fn connect_as_user(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
-    connect(kubeconfig, Compression::On).await
+    Ok(kedge_cluster::client_with_retry_after(config(kubeconfig).await?)?)
 }
 
-/// A client: by the given kubeconfig, else as `kubectl` would connect, else with the service account of the pod.
-pub(crate) async fn connect(kubeconfig: Option<&Path>, compression: Compression) -> anyhow::Result<kube::Client> {
+/// A client for processes that serve. Requests and watches share a connection where the API server has HTTP/2, as it does unless something
+/// in between does not: each further connection would take 50 KB.
+pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
+    let config = config(kubeconfig).await?;
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp.set_nodelay(true);
+    // For HTTP/1.1, which has no probes of its own.
+    tcp.set_keepalive(Some(PROBE_EVERY));
+    tcp.set_keepalive_interval(Some(PROBE_TIMEOUT));
+    let mut tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = name.clone().try_into().with_context(|| format!("tls-server-name {name:?} is not a host name"))?;
+        tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let connector = tls.enable_all_versions().wrap_connector(tcp);
+    let clients = Shared::new(move || -> Client<_, Body> {
+        Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(PROBE_EVERY)
+            .http2_keep_alive_timeout(PROBE_TIMEOUT)
+            .build(connector.clone())
+    });
+    let send = tower::service_fn(move |request| {
+        let (client, in_flight) = clients.take();
+        async move {
+            let response = client.request(request).await?;
+            // A request is in flight until its response has ended, or nobody reads it any more.
+            let hold = move |frame| {
+                let _: &InFlight = &in_flight;
+                frame
+            };
+            Ok::<_, tower::BoxError>(response.map(|body| body.map_frame(hold)))
+        }
+    });
+    let service = ServiceBuilder::new()
+        .layer(RetryAfterLayer)
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .service(send);
+    Ok(ClientBuilder::new(service, config.default_namespace).build())
+}
+
+/// By the given kubeconfig, else as `kubectl` would connect, else with the service account of the pod.
+async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
     let mut config = match kubeconfig {
         Some(path) => from_file(path).await?,
         None => {
@@ -28,8 +94,10 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, compression: Compression)
     // HTTPS_PROXY is for the sources of scalers: the API server is reached directly, in a cluster and outside. The URL of a proxy
     // may hold a password, so that no error of the client should quote it.
     config.proxy_url = None;
-    config.disable_compression |= compression == Compression::Off;
-    Ok(kedge_cluster::client_with_retry_after(config)?)
+    // Requests are repeated by our own rules.
+    config.default_retry = false;
+    config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
+    Ok(config)
 }
 
 async fn from_file(path: &Path) -> anyhow::Result<kube::Config> {

@@ -56,7 +56,7 @@ impl Listeners {
 // One thread: 1,000 objects need a thirtieth of a core, and a thread that wakes another for each step of a poll takes more than the step.
 #[tokio::main(flavor = "current_thread")]
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let client = connect(settings.kubeconfig.as_deref(), settings.compression).await?;
+    let client = connect(settings.kubeconfig.as_deref()).await?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;
     info!(version = env!("CARGO_PKG_VERSION"), kubernetes = version.git_version, "starting");
 

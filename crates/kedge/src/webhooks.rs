@@ -5,7 +5,7 @@ use kedge_metrics_api::Readiness;
 use tracing::{debug, info, warn};
 
 use crate::admission::AdmissionServer;
-use crate::connect::{Compression, connect};
+use crate::connect::connect;
 use crate::process::listen::{listen, listen_if};
 use crate::process::logs::start_logging;
 use crate::process::shutdown::Shutdown;
@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &Flags, environment: &Environment) -> anyhow::Result<()
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let client = connect(settings.kubeconfig.as_deref(), Compression::Off).await?;
+    let client = connect(settings.kubeconfig.as_deref()).await?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;
     info!(version = env!("CARGO_PKG_VERSION"), kubernetes = version.git_version, "starting");
     let listener = listen(&settings.address).await?;

@@ -7,11 +7,12 @@ use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::operator::IDENTITY;
 use kedge_test_cluster::slowdown;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
+use kedge_tests::connections::connections_to;
 use kedge_tests::exposition::Exposition;
 use kedge_tests::namespace::{TestNamespace, cron_closed, cron_open, deployment, prometheus, scaled_object};
 use serde_json::{Value, json};
 
-use super::cluster;
+use super::{cluster, running};
 
 /// The writes of the operator in a namespace, from the API server's own log.
 pub(super) fn writes(namespace: &TestNamespace<'_>) -> Vec<String> {
@@ -125,6 +126,17 @@ fn hpas_without_scaling_active(namespace: &TestNamespace<'_>) -> Vec<String> {
     unsynced.map(|hpa| hpa["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// All requests and watches of the operator share one connection. While one is replaced, there may be two.
+async fn one_connection_to_the_api_server() {
+    let (cluster, operator) = running().await;
+    wait_for("one connection", DEADLINE, async || {
+        let open = connections_to(operator.process_id().unwrap(), cluster.apiserver_port()).unwrap();
+        if open == 1 { Ok(()) } else { Err(open) }
+    })
+    .await
+    .unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_settled_objects_cause_no_write() {
     let namespace = TestNamespace::create(cluster().await, "silence");
@@ -175,6 +187,7 @@ async fn sixty_settled_objects_cause_no_write() {
         if new.is_empty() { Ok(()) } else { Err(new) }
     });
     silence.await.unwrap();
+    one_connection_to_the_api_server().await;
 
     let events = events_by_object(&namespace);
     let repeated: Vec<_> =

@@ -26,6 +26,8 @@ enum WarnIf {
     Never,
     /// The switch is on.
     Enabled,
+    /// The switch is off.
+    Disabled,
     /// The flag has a value.
     Set,
 }
@@ -45,6 +47,7 @@ impl Ignored {
 }
 
 const NO_LIMITER: &str = "requests to the API server are not rate-limited by the client";
+const NO_COMPRESSION: &str = "responses of the API server are not compressed";
 const ONE_PROCESS: &str = "operator and metrics API are one process, with no gRPC between them";
 const ONE_EXPOSITION: &str = "all metrics are served at --metrics-bind-address";
 const OWN_START_LINE: &str = "the log line at start is fixed";
@@ -65,6 +68,7 @@ pub(crate) const IGNORED: &[Ignored] = &[
     // The operator.
     value("kube-api-qps", NO_LIMITER),
     value("kube-api-burst", NO_LIMITER),
+    switch("disable-compression", NO_COMPRESSION).warned(WarnIf::Disabled),
     value("metrics-service-bind-address", ONE_PROCESS),
     value("profiling-bind-address", NO_PROFILER),
     switch("enable-opentelemetry-metrics", NO_PUSH).warned(WarnIf::Enabled),
@@ -173,6 +177,7 @@ impl Compatible {
         let lost = |(ignored, text): &&(&Ignored, String)| match ignored.warn_if {
             WarnIf::Never => false,
             WarnIf::Enabled => kedge_scalers::metadata::convert::boolean(text) != Ok(false),
+            WarnIf::Disabled => kedge_scalers::metadata::convert::boolean(text) != Ok(true),
             WarnIf::Set => !text.is_empty(),
         };
         let warning = |(ignored, text): &(&Ignored, String)| format!("--{}={text}: {}", ignored.flag, ignored.why);

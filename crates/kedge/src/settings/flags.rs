@@ -26,11 +26,6 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub(super) kubeconfig: Option<PathBuf>,
 
-    /// Disable the compression of responses of the API server
-    #[arg(long, value_name = "BOOL", help_heading = "Cluster")]
-    #[arg(num_args(0..=1), require_equals(true), default_value = "true", default_missing_value = "true")]
-    pub(super) disable_compression: String,
-
     /// Enable leader election: one of several replicas reconciles
     #[arg(long, value_name = "BOOL", help_heading = "Cluster")]
     #[arg(num_args(0..=1), require_equals(true), default_value = "false", default_missing_value = "true")]

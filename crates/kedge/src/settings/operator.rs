@@ -15,13 +15,11 @@ use super::addresses::Address;
 use super::certificates::Source;
 use super::logging::Logging;
 use super::tls::Tls;
-use crate::connect::Compression;
 
 /// All settings of the operator. `Debug` shows no secret.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) kubeconfig: Option<PathBuf>,
-    pub(crate) compression: Compression,
     pub(crate) logging: Logging,
     pub(crate) serving: Serving,
     pub(crate) scope: Scope,

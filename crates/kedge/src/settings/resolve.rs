@@ -13,7 +13,6 @@ use super::flags::Flags;
 use super::operator::{Credentials, Http, Leadership, Notices, Scope, Serving, Settings};
 use super::reader::SettingsReader;
 use super::{amounts, certificates, logging, policies, proxies, tls, vault_client};
-use crate::connect::Compression;
 
 /// Concurrent reconciles by default: more than in KEDA, because a reconcile also polls here.
 const CONCURRENCY_DEFAULT: usize = 32;
@@ -32,7 +31,6 @@ pub(crate) fn resolve(flags: &Flags, environment: &Environment) -> Result<Settin
     let http = http(flags, &mut read);
     let mut settings = Settings {
         kubeconfig: flags.kubeconfig.clone(),
-        compression: compression(flags, &mut read),
         logging: logging::resolve(&flags.logging, &mut read),
         serving: serving(flags, &mut read),
         scope: scope(&mut read),
@@ -49,13 +47,6 @@ pub(crate) fn resolve(flags: &Flags, environment: &Environment) -> Result<Settin
     warnings.extend(flags.compatible.warnings());
     settings.notices = Notices { ignored: flags.compatible.ignored(), warnings };
     Ok(settings)
-}
-
-fn compression(flags: &Flags, read: &mut SettingsReader<'_>) -> Compression {
-    match read.flag("--disable-compression", &flags.disable_compression, convert::boolean) {
-        Some(false) => Compression::On,
-        _ => Compression::Off,
-    }
 }
 
 fn serving(flags: &Flags, read: &mut SettingsReader<'_>) -> Serving {

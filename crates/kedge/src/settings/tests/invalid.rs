@@ -23,7 +23,6 @@ fn every_mistake_names_its_flag_its_value_and_a_remedy() {
         ("--webhooks-service-name=a_b", "keda-operator"),
         ("--k8s-cluster-domain=.local", "keda-operator"),
         ("--cert-lifetime=60", "90s"),
-        ("--disable-compression=no", "true"),
         ("--http-max-idle-conns=-1", "0 or more"),
         ("--http-max-idle-conns-per-host=0", "1 or more"),
         ("--http-idle-conn-timeout=0s", "90s"),

@@ -9,7 +9,6 @@ use kedge_scalers::TlsVersion;
 
 use super::super::logging::{Format, Logging, Time};
 use super::{files, resolved, rotation, text};
-use crate::connect::Compression;
 
 /// The arguments that the image of KEDA's operator adds before those of a manifest.
 const ENTRYPOINT: [&str; 2] = ["--zap-log-level=info", "--zap-encoder=console"];
@@ -102,7 +101,7 @@ fn kedas_chart_starts_it_as_operator() {
         "--http-idle-conn-timeout=90s",
     ];
     let settings = resolved(&usual, &CHART);
-    assert_eq!((settings.serving.metrics.as_ref(), settings.compression), (None, Compression::Off));
+    assert_eq!(settings.serving.metrics.as_ref(), None);
     assert_eq!(settings.http.idle_per_host_max, 1000);
     assert_eq!(settings.http.idle_timeout, Duration::from_secs(90));
     assert_eq!(
