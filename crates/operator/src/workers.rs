@@ -19,7 +19,7 @@ use crate::work_queue::WorkQueue;
 const PANIC_PAUSE: Duration = Duration::from_secs(60);
 
 /// The result of one reconcile: the object, its state, and when the next reconcile is due.
-pub(crate) type Reconciled = (ObjectKey, ReconcileState, Option<Instant>);
+pub(crate) type Reconciled = (ObjectKey, Box<ReconcileState>, Option<Instant>);
 
 /// The reconciles in progress.
 #[derive(Default)]
@@ -29,7 +29,8 @@ pub(crate) struct Workers {
     busy: BTreeMap<ObjectKey, Arc<Notify>>,
     /// Objects that became due during their reconcile.
     due_again: BTreeSet<ObjectKey>,
-    pub(crate) states: BTreeMap<ObjectKey, ReconcileState>,
+    /// In boxes: every reconcile removes a state and inserts it again.
+    pub(crate) states: BTreeMap<ObjectKey, Box<ReconcileState>>,
 }
 
 impl Workers {

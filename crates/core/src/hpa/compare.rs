@@ -11,16 +11,19 @@ use super::model::defaults::fill_defaults;
 use crate::quantity::Quantity;
 
 /// The keys of the labels and annotations of the HPA as last rendered: those that are no longer rendered must be removed. Empty where
-/// nothing is known.
+/// nothing is known. They are kept for every object, so that all are in one text, with spaces between them: no key has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderedKeys {
-    labels: Box<[String]>,
-    annotations: Box<[String]>,
+    labels: Box<str>,
+    annotations: Box<str>,
 }
 
 impl RenderedKeys {
     pub fn of(rendered: &HorizontalPodAutoscaler) -> Self {
-        let keys = |map: &Option<BTreeMap<String, String>>| map.iter().flatten().map(|(key, _)| key.clone()).collect();
+        let keys = |map: &Option<BTreeMap<String, String>>| {
+            let keys: Vec<&str> = map.iter().flatten().map(|(key, _)| key.as_str()).collect();
+            keys.join(" ").into_boxed_str()
+        };
         Self { labels: keys(&rendered.metadata.labels), annotations: keys(&rendered.metadata.annotations) }
     }
 }
@@ -53,9 +56,9 @@ fn wanted_labels(found: &HorizontalPodAutoscaler, rendered: &HorizontalPodAutosc
 }
 
 /// Whether a rendered entry is missing or different, or one that is no longer rendered still exists.
-fn differ(found: &BTreeMap<String, String>, rendered: &BTreeMap<String, String>, before: &[String]) -> bool {
+fn differ(found: &BTreeMap<String, String>, rendered: &BTreeMap<String, String>, before: &str) -> bool {
     let missing = rendered.iter().any(|(key, value)| found.get(key) != Some(value));
-    let left = before.iter().any(|key| !rendered.contains_key(key) && found.contains_key(key));
+    let left = before.split_ascii_whitespace().any(|key| !rendered.contains_key(key) && found.contains_key(key));
     missing || left
 }
 
