@@ -5,7 +5,7 @@
 //! | `round` | one operator from its start to its end, and what is measured of it |
 //! | `contender` | the processes of KEDA or of Kedge |
 //! | `reads` | reads of metrics, one at a time and many at once |
-//! | `responder` | the floor of reads |
+//! | `responder` | answers reads without an operator |
 //! | `measure` | what is measured, by name and unit |
 //! | `results` | all rounds as a file: a run that was interrupted continues |
 //! | `report` | medians, spreads and ratios as tables |
@@ -90,7 +90,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             }
             println!("round {} of {}: {contender}", number + 1, args.rounds);
             let values = match contender {
-                Contender::StaticResponder => round::measure_floor(&stage).await?,
+                Contender::Floor => round::measure_floor(&stage).await?,
                 operator => round::measure(&stage, operator, number).await?,
             };
             results.add(contender, number, values)?;
@@ -107,6 +107,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn contenders(keda_defaults: bool) -> impl Iterator<Item = Contender> {
-    let all = [Contender::KedaDefaults, Contender::Keda, Contender::Kedge, Contender::StaticResponder];
+    let all = [Contender::KedaDefaults, Contender::Keda, Contender::Kedge, Contender::Floor];
     all.into_iter().filter(move |contender| keda_defaults || *contender != Contender::KedaDefaults)
 }

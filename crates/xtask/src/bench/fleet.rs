@@ -112,6 +112,33 @@ impl<'a> Fleet<'a> {
         self.writer.for_each(&self.numbers(), create).await
     }
 
+    /// Makes the requests of an operator until every object has its HPA, without an operator: what the API server needs for them.
+    pub(super) async fn create_with_hpas(&self) -> anyhow::Result<()> {
+        let create = async |number: usize| {
+            let (name, namespace) = (name(number), self.namespace(number));
+            let objects = format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects");
+            let object = format!("{objects}/{name}");
+            let marked = json!({ "metadata": { "labels": { "scaledobject.keda.sh/name": name } } });
+            let scale = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale");
+            let original = json!({ "status": { "originalReplicaCount": 0 } });
+            let hpas = format!("/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers");
+            self.writer.send(Method::POST, &objects, &self.scaled_object(&name)).await?;
+            self.writer.send(Method::PATCH, &object, &marked).await?;
+            self.writer.client().request::<Value>(Request::get(scale).body(Vec::new())?).await?;
+            self.writer.send(Method::PATCH, &format!("{object}/status"), &original).await?;
+            self.writer.send(Method::POST, &hpas, &hpa(&name)).await
+        };
+        self.writer.for_each(&self.numbers(), create).await
+    }
+
+    pub(super) async fn delete_hpas(&self) -> anyhow::Result<()> {
+        for number in 0..self.shape.namespaces {
+            let path = format!("/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers", self.namespace(number));
+            self.writer.send(Method::DELETE, &path, &json!({})).await?;
+        }
+        Ok(())
+    }
+
     pub(super) async fn delete_scaled_objects(&self) -> anyhow::Result<()> {
         for number in 0..self.shape.namespaces {
             let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", self.namespace(number));
@@ -168,6 +195,23 @@ impl<'a> Fleet<'a> {
             },
         })
     }
+}
+
+/// An HPA as an operator renders it.
+fn hpa(name: &str) -> Value {
+    let selector = json!({ "matchLabels": { "scaledobject.keda.sh/name": name } });
+    let external = json!({
+        "metric": { "name": "s0-prometheus", "selector": selector },
+        "target": { "type": "AverageValue", "averageValue": "10" },
+    });
+    json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": { "name": format!("keda-hpa-{name}"), "labels": { "scaledobject.keda.sh/name": name } },
+        "spec": {
+            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": name },
+            "minReplicas": 1, "maxReplicas": 10, "metrics": [{ "type": "External", "external": external }],
+        },
+    })
 }
 
 pub(super) fn name(number: usize) -> String {

@@ -20,8 +20,8 @@ pub(super) enum Contender {
     /// With raised limits of requests to the API server.
     Keda,
     Kedge,
-    /// Answers every read at once: nothing that goes through the API server can be faster.
-    StaticResponder,
+    /// No operator: nothing that goes through the API server can be faster.
+    Floor,
 }
 
 impl fmt::Display for Contender {
@@ -30,7 +30,7 @@ impl fmt::Display for Contender {
             Self::KedaDefaults => "KEDA at its defaults",
             Self::Keda => "KEDA",
             Self::Kedge => "Kedge",
-            Self::StaticResponder => "static responder",
+            Self::Floor => "floor",
         })
     }
 }
@@ -50,7 +50,7 @@ impl Processes {
     ) -> anyhow::Result<Self> {
         let keda = async |limits| RunningKeda::start_with(cluster, name, limits).await.map(Self::Keda);
         match contender {
-            Contender::StaticResponder => bail!("the static responder is no operator"),
+            Contender::Floor => bail!("the floor is no operator"),
             Contender::KedaDefaults => keda(ClientLimits::Default).await,
             Contender::Keda => keda(ClientLimits::Raised).await,
             Contender::Kedge => FullOperator::start(cluster, kedge, name).await.map(Self::Kedge),

@@ -113,12 +113,20 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     Ok(values)
 }
 
-/// Measures reads of a server that does nothing else.
+/// Measures what no operator can fall below: the requests until every object has its HPA, made without one, and reads of a server that
+/// does nothing else.
 pub(super) async fn measure_floor(stage: &Stage<'_>) -> anyhow::Result<Values> {
-    let mut values = Values::new();
+    let (fleet, mut values) = (stage.fleet, Values::new());
+    let started = Instant::now();
+    fleet.create_with_hpas().await?;
+    values.insert(Measure::ApplyToHpas, started.elapsed().as_secs_f64());
+    fleet.delete_scaled_objects().await?;
+    fleet.delete_hpas().await?;
+    let left = [fleet.until_scaled_objects(0).await?, fleet.until_no_hpas().await?].map(|wait| wait.missing);
+    ensure!(left == [0, 0], "objects of the floor cannot be deleted");
     let _responder = StaticResponder::start(stage.cluster).await?;
     let client = reads::through_api_server(stage.cluster).await?;
-    let served = reads::until_all_served(&client, stage.fleet).await?;
+    let served = reads::until_all_served(&client, fleet).await?;
     insert_times(&mut values, &served.one_at_a_time(&client, READS).await?);
     values.insert(Measure::ReadRate, read_rate(&served, &client).await?);
     Ok(values)
