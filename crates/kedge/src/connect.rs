@@ -10,6 +10,7 @@ use http::HeaderValue;
 use http::header::USER_AGENT;
 use http_body_util::BodyExt;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -26,9 +27,6 @@ const PROBE_EVERY: Duration = Duration::from_secs(30);
 /// A connection whose probe is not answered within this time is closed, and its requests fail.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long connecting may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The API server names clients by the part before the slash where it records who wrote which field.
 const AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
@@ -43,17 +41,18 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::C
     let config = config(kubeconfig).await?;
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_nodelay(true);
-    // For HTTP/1.1, which has no probes of its own.
-    tcp.set_keepalive(Some(PROBE_EVERY));
-    tcp.set_keepalive_interval(Some(PROBE_TIMEOUT));
     let mut tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = name.clone().try_into().with_context(|| format!("tls-server-name {name:?} is not a host name"))?;
         tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    let connector = tls.enable_all_versions().wrap_connector(tcp);
+    // HTTP/1.1 has no probes.
+    let mut connector = TimeoutConnector::new(tls.enable_all_versions().wrap_connector(tcp));
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(config.reset_reader_on_write);
     let clients = Shared::new(move || -> Client<_, Body> {
         Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
