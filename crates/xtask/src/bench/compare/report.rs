@@ -84,6 +84,7 @@ mod tests {
     #[test]
     fn the_median_is_shown_with_the_smallest_and_the_largest() {
         assert_eq!(spread(&[0.25]), "0.250");
+        assert_eq!(spread(&[1.0, 2.0]), "1.5 (1.0–2.0)");
         assert_eq!(spread(&[1.0, 2.5, 120.0]), "2.5 (1.0–120)");
         assert_eq!(spread(&[]), "");
     }

@@ -80,9 +80,10 @@ impl Results {
     }
 }
 
-/// The middle one of sorted values.
+/// The middle one of sorted values, or the mean of the middle two.
 pub(super) fn median(values: &[f64]) -> Option<f64> {
-    values.get(values.len().checked_sub(1)? / 2).copied()
+    let (lower, upper) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some((values.get(lower)? + values.get(upper)?) / 2.0)
 }
 
 #[cfg(test)]
