@@ -65,7 +65,7 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::C
         let (client, in_flight) = clients.take();
         async move {
             let response = client.request(request).await?;
-            // A request is in flight until its response has ended, or nobody reads it any more.
+            // A request is in flight until its response is dropped.
             let hold = move |frame| {
                 let _: &InFlight = &in_flight;
                 frame
