@@ -3,11 +3,11 @@
 mod shared;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use http::HeaderValue;
-use http::header::USER_AGENT;
+use http::{HeaderValue, header};
 use http_body_util::BodyExt;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
@@ -26,9 +26,6 @@ const PROBE_EVERY: Duration = Duration::from_secs(30);
 
 /// A connection whose probe is not answered within this time is closed, and its requests fail.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// The API server names clients by the part before the slash where it records who wrote which field.
-const AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
 /// A client for commands that users run.
 pub(crate) async fn connect_as_user(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
@@ -53,14 +50,14 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::C
     connector.set_read_timeout(config.read_timeout);
     connector.set_write_timeout(config.write_timeout);
     connector.set_reset_reader_on_write(config.reset_reader_on_write);
-    let clients = Shared::new(move || -> Client<_, Body> {
+    let clients = Arc::new(Shared::new(move || -> Client<_, Body> {
         Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .http2_keep_alive_interval(PROBE_EVERY)
             .http2_keep_alive_timeout(PROBE_TIMEOUT)
             .build(connector.clone())
-    });
+    }));
     let send = tower::service_fn(move |request| {
         let (client, in_flight) = clients.take();
         async move {
@@ -95,7 +92,8 @@ async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
     config.proxy_url = None;
     // Requests are repeated by our own rules.
     config.default_retry = false;
-    config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
+    // Up to the slash, it is the name under which the API server records who wrote which field.
+    config.headers.push((header::USER_AGENT, HeaderValue::from_static(kedge_scalers::http::USER_AGENT)));
     Ok(config)
 }
 

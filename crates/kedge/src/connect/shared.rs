@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 const REQUESTS_MAX: usize = 64;
 
 /// Clients with one connection each: as many as the requests in flight need.
-#[derive(Clone)]
 pub(super) struct Shared<C> {
-    connect: Arc<dyn Fn() -> C + Send + Sync>,
-    clients: Arc<Mutex<Vec<Counted<C>>>>,
+    connect: Box<dyn Fn() -> C + Send + Sync>,
+    clients: Mutex<Vec<Counted<C>>>,
 }
 
 /// A client, and a count of its requests.
@@ -21,7 +20,7 @@ pub(super) struct InFlight;
 
 impl<C: Clone> Shared<C> {
     pub(super) fn new(connect: impl Fn() -> C + Send + Sync + 'static) -> Self {
-        Self { connect: Arc::new(connect), clients: Arc::default() }
+        Self { connect: Box::new(connect), clients: Mutex::default() }
     }
 
     /// The client for one more request: the first that can take it.

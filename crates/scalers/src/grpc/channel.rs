@@ -21,13 +21,13 @@ use super::connector::GrpcConnector;
 use super::explain::{explain, is_from_server};
 use super::observed::ObservedCall;
 use crate::error::{Endpoint, ReadError};
+use crate::http::USER_AGENT;
 use crate::http::connector::HyperConnector;
 use crate::observer::GrpcCall;
 
 /// Above the five minutes that gRPC servers require between pings; pings are sent only while a stream is open.
 const PING_EVERY: Duration = Duration::from_secs(310);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
 /// The transport of generated clients, together with an [`Origin`].
 pub(crate) type Client = legacy::Client<HyperConnector<GrpcConnector>, tonic::body::Body>;

@@ -13,13 +13,12 @@ use tokio::time::Instant;
 use super::address::Address;
 use super::error_chain::{find, innermost};
 use super::proxy::Proxy;
-use super::{HttpClient, KeepAlive, tls};
+use super::{HttpClient, KeepAlive, USER_AGENT, tls};
 use crate::error::{Endpoint, ReadError};
 use crate::observer;
 
 const REDIRECTS_MAX: usize = 10;
 const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
-const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
 
 /// A request to a source, or to a service that gives credentials for it.
 #[derive(Clone)]

@@ -106,7 +106,7 @@ impl<'a> Fleet<'a> {
 
     pub(super) async fn create_scaled_objects(&self) -> anyhow::Result<()> {
         let create = async |number: usize| {
-            let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", self.namespace(number));
+            let path = scaled_objects(&self.namespace(number));
             self.writer.send(Method::POST, &path, &self.scaled_object(&name(number))).await
         };
         self.writer.for_each(&self.numbers(), create).await
@@ -116,33 +116,32 @@ impl<'a> Fleet<'a> {
     pub(super) async fn create_with_hpas(&self) -> anyhow::Result<()> {
         let create = async |number: usize| {
             let (name, namespace) = (name(number), self.namespace(number));
-            let objects = format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects");
+            let objects = scaled_objects(&namespace);
             let object = format!("{objects}/{name}");
             let marked = json!({ "metadata": { "labels": { "scaledobject.keda.sh/name": name } } });
             let scale = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale");
             let original = json!({ "status": { "originalReplicaCount": 0 } });
-            let hpas = format!("/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers");
             self.writer.send(Method::POST, &objects, &self.scaled_object(&name)).await?;
             self.writer.send(Method::PATCH, &object, &marked).await?;
             self.writer.client().request::<Value>(Request::get(scale).body(Vec::new())?).await?;
             self.writer.send(Method::PATCH, &format!("{object}/status"), &original).await?;
-            self.writer.send(Method::POST, &hpas, &hpa(&name)).await
+            self.writer.send(Method::POST, &hpas(&namespace), &hpa(&name)).await
         };
         self.writer.for_each(&self.numbers(), create).await
     }
 
     pub(super) async fn delete_hpas(&self) -> anyhow::Result<()> {
-        for number in 0..self.shape.namespaces {
-            let path = format!("/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers", self.namespace(number));
-            self.writer.send(Method::DELETE, &path, &json!({})).await?;
-        }
-        Ok(())
+        self.delete_all(hpas).await
     }
 
     pub(super) async fn delete_scaled_objects(&self) -> anyhow::Result<()> {
+        self.delete_all(scaled_objects).await
+    }
+
+    /// Deletes all objects at a path of each namespace.
+    async fn delete_all(&self, path: fn(&str) -> String) -> anyhow::Result<()> {
         for number in 0..self.shape.namespaces {
-            let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", self.namespace(number));
-            self.writer.send(Method::DELETE, &path, &json!({})).await?;
+            self.writer.send(Method::DELETE, &path(&self.namespace(number)), &json!({})).await?;
         }
         Ok(())
     }
@@ -195,6 +194,16 @@ impl<'a> Fleet<'a> {
             },
         })
     }
+}
+
+/// The path of the ScaledObjects of a namespace.
+fn scaled_objects(namespace: &str) -> String {
+    format!("/apis/keda.sh/v1alpha1/namespaces/{namespace}/scaledobjects")
+}
+
+/// The path of the HPAs of a namespace.
+fn hpas(namespace: &str) -> String {
+    format!("/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers")
 }
 
 /// An HPA as an operator renders it.
