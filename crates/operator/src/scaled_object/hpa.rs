@@ -33,22 +33,24 @@ pub(super) enum HpaStep {
     Rejected { problem: String },
     /// It was written too often within the last minute.
     Postponed { name: Option<String>, problem: String },
-    /// Writing failed; the error of the reconcile says why.
-    NotWritten,
+    /// Writing failed.
+    NotWritten { problem: String },
 }
 
 impl HpaStep {
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Ensured { name } | Self::Created { name } | Self::Postponed { name, .. } => name.as_deref(),
-            Self::NoMetrics | Self::Rejected { .. } | Self::NotWritten => None,
+            Self::NoMetrics | Self::Rejected { .. } | Self::NotWritten { .. } => None,
         }
     }
 
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
-            Self::Rejected { problem } | Self::Postponed { problem, .. } => Some(problem),
-            Self::Ensured { .. } | Self::Created { .. } | Self::NoMetrics | Self::NotWritten => None,
+            Self::Rejected { problem } | Self::Postponed { problem, .. } | Self::NotWritten { problem } => {
+                Some(problem)
+            }
+            Self::Ensured { .. } | Self::Created { .. } | Self::NoMetrics => None,
         }
     }
 }
@@ -67,7 +69,7 @@ impl Reconciler {
     /// Makes the HPA what it must be.
     pub(super) async fn ensure_hpa(
         &self,
-        Subject { object, policy, target, scalers }: Subject<'_>,
+        Subject { object, policy, target, scalers, .. }: Subject<'_>,
         state: &mut ReconcileState,
     ) -> Result<HpaStep, ReconcileError> {
         state.ensured_hpa = None;

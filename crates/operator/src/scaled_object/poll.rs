@@ -11,7 +11,7 @@ use kedge_cluster::{EventType, ScaleTarget, TargetError};
 use kedge_core::activity::{Activity, ActivityHistory, Contribution, activity};
 use kedge_core::conditions::TriggerHealth;
 use kedge_core::contribution::{MetricAnswer, TriggerState, metric_contribution, trigger_contribution};
-use kedge_core::decide::{Current, Observation};
+use kedge_core::decide::{Current, Decision, Observation};
 use kedge_core::fallback::{NoSubstitute, substitute};
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
 use kedge_core::formula::settings::Composite;
@@ -20,6 +20,7 @@ use kedge_core::status::PollFacts;
 
 use tokio::time::Instant;
 
+use super::hpa::HpaStep;
 use super::state::created_at;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedReplicas, LazyObject};
@@ -44,6 +45,42 @@ pub(super) struct Subject<'a> {
     pub(super) policy: &'a Policy,
     pub(super) target: &'a ScaleTarget,
     pub(super) scalers: &'a Arc<ObjectScalers>,
+    /// The HPA, once it was ensured.
+    pub(super) hpa: Option<&'a HpaStep>,
+}
+
+/// What a decision is made on, and what the status says of it.
+pub(super) struct Findings {
+    activity: Activity,
+    history: ActivityHistory,
+    triggers: TriggerHealth,
+    /// Whether each metric is active, by name, where it is known.
+    pub(super) active: BTreeMap<String, bool>,
+    /// When the sources were read.
+    pub(super) read_at: Instant,
+}
+
+impl Findings {
+    /// What to decide on, while the target has so many replicas.
+    pub(super) fn observe(&self, current: Option<i32>) -> Observation {
+        let current = current.map_or(Current::Unknown, Current::Replicas);
+        Observation { activity: self.activity, history: self.history, current }
+    }
+
+    /// What the status says after this decision.
+    pub(super) fn facts(&self, scalers: &ObjectScalers, decision: Decision) -> PollFacts {
+        self.with_active(status_activity(scalers, self.active.clone()), decision)
+    }
+
+    fn into_facts(mut self, scalers: &ObjectScalers, decision: Decision) -> PollFacts {
+        let active = status_activity(scalers, std::mem::take(&mut self.active));
+        self.with_active(active, decision)
+    }
+
+    fn with_active(&self, active: BTreeMap<String, bool>, decision: Decision) -> PollFacts {
+        let Self { activity, history, triggers, .. } = *self;
+        PollFacts { activity, triggers, decision, active, history }
+    }
 }
 
 impl Reconciler {
@@ -83,21 +120,16 @@ impl Reconciler {
         let scalers = subject.scalers;
         scalers.record_active(&polled.active);
         let activity = activity(&polled.contributions);
-        let history = self.next_history(subject, activity, state);
-        let observe = |current: Option<i32>| Observation {
-            activity,
-            history,
-            current: current.map_or(Current::Unknown, Current::Replicas),
-        };
-        let decision = self.apply_decision(subject, observe, current, &polled.active, read_at, state).await?;
         let has_failed = polled.contributions.iter().any(|one| matches!(one, Contribution::Unknown));
-        Ok(PollFacts {
+        let findings = Findings {
             activity,
+            history: self.next_history(subject, activity, state),
             triggers: if has_failed { TriggerHealth::SomeFailed } else { TriggerHealth::AllAnswered },
-            decision,
-            active: status_activity(scalers, polled.active),
-            history,
-        })
+            active: polled.active,
+            read_at,
+        };
+        let decision = self.apply_decision(subject, &findings, current, state).await?;
+        Ok(findings.into_facts(scalers, decision))
     }
 
     /// The activity history after this poll.

@@ -63,20 +63,18 @@ pub(super) struct Scaled {
 /// The progress, and the error that ended it, if one did.
 type Steps = (Progress, Result<(), ReconcileError>);
 
-impl Scaled {
-    /// Why the object does not work as it should: the triggers that are not built, or else the HPA.
-    fn problem(&self) -> Option<String> {
-        let errors = self.scalers.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err());
-        let errors: Vec<String> = errors.map(ToString::to_string).collect();
-        if errors.is_empty() { self.hpa.problem().map(str::to_owned) } else { Some(errors.join("; ")) }
-    }
+/// Why an object does not work as it should: the triggers that are not built, or else the HPA.
+pub(super) fn problem_of(scalers: &ObjectScalers, hpa: &HpaStep) -> Option<String> {
+    let errors = scalers.triggers.iter().filter_map(|trigger| trigger.scaler.as_ref().err());
+    let errors: Vec<String> = errors.map(ToString::to_string).collect();
+    if errors.is_empty() { hpa.problem().map(str::to_owned) } else { Some(errors.join("; ")) }
 }
 
 impl Progress {
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::Blocked(blocked) => blocked.problem.clone(),
-            Self::Scaled(scaled) => scaled.problem(),
+            Self::Scaled(scaled) => problem_of(&scaled.scalers, &scaled.hpa),
         }
     }
 }
@@ -256,15 +254,16 @@ impl Reconciler {
             input = PollInput::new(&object.cached, &policy.overrides, &scalers);
         }
         // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
-        let subject = Subject { object, policy, target: &target.target, scalers: &scalers };
+        let subject = Subject { object, policy, target: &target.target, scalers: &scalers, hpa: None };
         let ensured = match self.unchanged_hpa(subject, state) {
             Some(unchanged) => Ok(unchanged),
             None => Box::pin(self.ensure_hpa(subject, state)).await,
         };
         let (hpa, mut outcome) = match ensured {
             Ok(step) => (step, Ok(())),
-            Err(error) => (HpaStep::NotWritten, Err(error)),
+            Err(error) => (HpaStep::NotWritten { problem: error.to_string() }, Err(error)),
         };
+        let subject = Subject { hpa: Some(&hpa), ..subject };
         if matches!(hpa, HpaStep::Created { .. }) && !is_pushed {
             return Err(ReconcileError::Begun);
         }

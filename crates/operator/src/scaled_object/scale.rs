@@ -7,11 +7,10 @@ use kedge_api::names::events;
 use kedge_cluster::api_error::is_conflict;
 use kedge_cluster::target::desired_replicas;
 use kedge_cluster::{EventType, ScaleTarget, TargetError};
-use kedge_core::decide::{Cause, Decision, Observation, decide};
-use tokio::time::Instant;
+use kedge_core::decide::{Cause, Decision, decide};
 use tracing::{debug, info};
 
-use super::poll::Subject;
+use super::poll::{Findings, Subject};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
 
@@ -33,50 +32,50 @@ impl Reconciler {
     pub(super) async fn apply_decision(
         &self,
         subject: Subject<'_>,
-        observe: impl Fn(Option<i32>) -> Observation,
+        findings: &Findings,
         current: Option<i32>,
-        active: &BTreeMap<String, bool>,
-        read_at: Instant,
         state: &mut ReconcileState,
     ) -> Result<Decision, ReconcileError> {
         let Subject { object, policy, .. } = subject;
-        let decision = decide(policy, &observe(current), self.clock.now());
+        let decision = decide(policy, &findings.observe(current), self.clock.now());
         let key = &object.cached.key;
         debug!(namespace = %key.namespace, name = %key.name, ?decision, "decided");
         match decision {
-            Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, observe, active, read_at, state)).await,
+            Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, findings, decision, state)).await,
             Decision::Hold(_) => Ok(decision),
         }
     }
 
-    /// Scales the target. Its live scale is read first, and the decision made again on it; then the object is confirmed, which must still
-    /// be what the decision was made for.
+    /// Scales the target, as was decided on its cached replicas. Its live scale is read first, and the decision made again on it;
+    /// meanwhile the object is confirmed, which must still be what the decision was made for.
     async fn scale_target(
         &self,
-        Subject { object, policy, target, .. }: Subject<'_>,
-        observe: impl Fn(Option<i32>) -> Observation,
-        active: &BTreeMap<String, bool>,
-        read_at: Instant,
+        subject: Subject<'_>,
+        findings: &Findings,
+        on_cached: Decision,
         state: &mut ReconcileState,
     ) -> Result<Decision, ReconcileError> {
+        let Subject { object, policy, target, .. } = subject;
         let now = self.clock.now();
-        let scale = match self.targets.fetch_scale(target).await {
+        let confirm = self.confirm_before(subject, findings, on_cached, state);
+        let (scale, confirmed) = tokio::join!(self.targets.fetch_scale(target), confirm);
+        let scale = match scale {
             Ok(scale) => scale,
             Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => {
                 self.cluster.record_replicas(target, CachedReplicas::Missing);
-                return Ok(decide(policy, &observe(None), now));
+                return Ok(decide(policy, &findings.observe(None), now));
             }
             Err(error) => return Err(error.into()),
         };
         let live = desired_replicas(&scale);
         self.cluster.record_replicas(target, CachedReplicas::Known(live));
-        let decision = decide(policy, &observe(Some(live)), now);
+        let decision = decide(policy, &findings.observe(Some(live)), now);
         let Decision::ScaleTo { replicas: wanted, because } = decision else { return Ok(decision) };
-        match because {
-            Cause::TriggerActive | Cause::ForcedActive => self.record_activation(object, state).await?,
-            Cause::CooldownPassed | Cause::BelowMinimum => self.confirm(object).await?,
+        confirmed?;
+        if is_activation(decision) && !is_activation(on_cached) {
+            self.confirm_before(subject, findings, decision, state).await?;
         }
-        if wanted < live && read_at.elapsed() > READINGS_AGE_MAX {
+        if wanted < live && findings.read_at.elapsed() > READINGS_AGE_MAX {
             return Err(ReconcileError::Late);
         }
         let written = self.targets.set_scale(target, scale, wanted).await;
@@ -86,7 +85,7 @@ impl Reconciler {
             self.cluster.record_replicas(target, CachedReplicas::Stale);
             return written.map(|_| decision).map_err(ReconcileError::from);
         }
-        let step = ScaleStep { target, from: live, to: wanted, because, active };
+        let step = ScaleStep { target, from: live, to: wanted, because, active: &findings.active };
         if let Some((event_type, reason, note)) = step.event(written.is_ok()) {
             self.events.publish(&**object, event_type, reason, &note);
         }
@@ -96,6 +95,26 @@ impl Reconciler {
         self.cluster.record_replicas(target, CachedReplicas::Known(wanted));
         Ok(decision)
     }
+
+    /// Confirms that the object is unchanged, before its target is scaled: by a write that records an activation, or by a read.
+    async fn confirm_before(
+        &self,
+        subject: Subject<'_>,
+        findings: &Findings,
+        decision: Decision,
+        state: &mut ReconcileState,
+    ) -> Result<(), ReconcileError> {
+        if is_activation(decision) {
+            let poll = findings.facts(subject.scalers, decision);
+            self.record_activation(subject, &poll, state).await
+        } else {
+            self.confirm(subject.object).await
+        }
+    }
+}
+
+fn is_activation(decision: Decision) -> bool {
+    matches!(decision, Decision::ScaleTo { because: Cause::TriggerActive | Cause::ForcedActive, .. })
 }
 
 impl ScaleStep<'_> {

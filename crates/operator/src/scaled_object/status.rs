@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::names::{conditions as condition_types, events, messages, reasons};
 use kedge_api::scaled_object::ScaledObjectStatus;
-use kedge_api::time::to_time;
 use kedge_api::{Condition, ScaledObject};
 use kedge_cluster::merge_patch::merge_patch;
 use kedge_cluster::{EventType, NamespacedName, ObjectKey};
-use kedge_core::activity::is_recorded_active;
 use kedge_core::conditions::{FallbackState, HpaState};
 use kedge_core::fallback::Failures;
 use kedge_core::policy::Policy;
-use kedge_core::status::{Facts, PauseFacts, ScalersFacts, next_status, with_target};
+use kedge_core::status::{Facts, PauseFacts, PollFacts, ScalersFacts, TargetFacts, next_status, with_target};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use super::reconcile::{Blocked, Progress, Scaled};
+use super::hpa::HpaStep;
+use super::poll::Subject;
+use super::reconcile::{Progress, Scaled, problem_of};
 use super::state::{EnsuredHpa, Reported};
-use super::target::FoundTarget;
+use super::target::{FoundTarget, target_facts};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedHpa, LazyObject, needs_reconcile, scaling_active};
+use crate::scalers_cache::ObjectScalers;
 
 /// What came of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,14 @@ pub(super) enum Written {
     Changed,
     /// It was written too often within the last minute.
     Postponed,
+}
+
+/// What the status says of an object that has scalers.
+struct ScaledView<'a> {
+    target: TargetFacts,
+    scalers: &'a ObjectScalers,
+    hpa: &'a HpaStep,
+    poll: Option<&'a PollFacts>,
 }
 
 impl Reconciler {
@@ -48,35 +58,28 @@ impl Reconciler {
         let object = written.as_ref().unwrap_or(object);
         // Before the facts: a reading of the metrics API may change these meanwhile, and is reported the next time.
         let seen = reported_failures(progress);
-        let (target, scalers, poll) = match &*progress {
-            Progress::Blocked(Blocked { target, .. }) => (target.as_ref(), None, None),
-            Progress::Scaled(scaled) => (Some(&scaled.target), Some(scalers_facts(scaled)), scaled.poll.as_ref()),
+        let written = match &*progress {
+            Progress::Scaled(Scaled { target, scalers, hpa, poll }) => {
+                let view = ScaledView { target: target.facts(), scalers, hpa, poll: poll.as_ref() };
+                Box::pin(self.write_scaled_status(object, policy, &view, problem, state)).await?
+            }
+            Progress::Blocked(blocked) => {
+                let (target, hpa) = (blocked.target.as_ref().map(FoundTarget::facts), self.hpa_of(object, None));
+                let hpa = hpa.map(|cached| cached.hpa.read());
+                let facts = Facts {
+                    overrides: &policy.overrides,
+                    problem,
+                    pause: PauseFacts::NotPaused,
+                    target: target.as_ref(),
+                    triggers: blocked.lists_triggers.then_some(object.spec.triggers.as_slice()),
+                    scalers: None,
+                    poll: None,
+                    fallback: unread_fallback(object),
+                    hpa: hpa_state(hpa.as_ref()),
+                };
+                Box::pin(self.write_status(object, &facts, state)).await?
+            }
         };
-        let lists_triggers = match &*progress {
-            Progress::Blocked(blocked) => blocked.lists_triggers,
-            Progress::Scaled(_) => true,
-        };
-        let target = target.map(FoundTarget::facts);
-        let hpa = self.hpa_of(object, progress).map(|cached| cached.hpa.read());
-        let facts = Facts {
-            overrides: &policy.overrides,
-            problem,
-            pause: PauseFacts::NotPaused,
-            target: target.as_ref(),
-            triggers: lists_triggers.then_some(object.spec.triggers.as_slice()),
-            scalers: scalers.as_ref(),
-            poll,
-            fallback: match &*progress {
-                Progress::Scaled(scaled) => scaled.scalers.fallback_state(),
-                Progress::Blocked(_) => unread_fallback(object),
-            },
-            hpa: match hpa.as_ref().and_then(scaling_active) {
-                None => HpaState::Unknown,
-                Some(("True", _, _)) => HpaState::Scaling,
-                Some((_, reason, message)) => HpaState::NotScaling { reason, message },
-            },
-        };
-        let written = Box::pin(self.write_status(object, &facts, state)).await?;
         if let (Written::Unchanged, None, Progress::Scaled(scaled), Some((fallback, failures)), Some(ensured)) =
             (written, problem, progress, seen, &mut state.ensured_hpa)
         {
@@ -92,15 +95,36 @@ impl Reconciler {
         (is_newer && !needs_reconcile(&object.metadata, &newest.metadata)).then_some(newest)
     }
 
-    /// The object's HPA as it is cached.
-    fn hpa_of(&self, object: &ScaledObject, progress: &Progress) -> Option<CachedHpa> {
-        let ensured = match progress {
-            Progress::Scaled(scaled) => scaled.hpa.name(),
-            Progress::Blocked(_) => None,
-        };
+    /// The object's HPA as it is cached: the one that was ensured, or the one that the status names.
+    fn hpa_of(&self, object: &ScaledObject, ensured: Option<&str>) -> Option<CachedHpa> {
         let recorded = object.status.as_ref().and_then(|status| status.hpa_name.as_deref());
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         self.cluster.hpa(&NamespacedName::new(namespace, ensured.or(recorded)?))
+    }
+
+    /// Writes the status of an object that has scalers.
+    async fn write_scaled_status(
+        &self,
+        object: &LazyObject,
+        policy: &Policy,
+        view: &ScaledView<'_>,
+        problem: Option<&str>,
+        state: &mut ReconcileState,
+    ) -> Result<Written, ReconcileError> {
+        let hpa = self.hpa_of(object, view.hpa.name()).map(|cached| cached.hpa.read());
+        let scalers = scalers_facts(view);
+        let facts = Facts {
+            overrides: &policy.overrides,
+            problem,
+            pause: PauseFacts::NotPaused,
+            target: Some(&view.target),
+            triggers: Some(object.spec.triggers.as_slice()),
+            scalers: Some(&scalers),
+            poll: view.poll,
+            fallback: view.scalers.fallback_state(),
+            hpa: hpa_state(hpa.as_ref()),
+        };
+        self.write_status(object, &facts, state).await
     }
 
     /// Records the target and its original replicas before the target is scaled for the first time.
@@ -121,20 +145,20 @@ impl Reconciler {
     }
 
     /// Records the activity of an object before its target is activated: a process that ends after that step would leave the next one
-    /// no cooldown. Confirms that the object is unchanged, too.
+    /// no cooldown. The status is that after the activation, so that one write does. Confirms that the object is unchanged, too.
     pub(super) async fn record_activation(
         &self,
-        object: &LazyObject,
+        Subject { object, policy, target, scalers, hpa }: Subject<'_>,
+        poll: &PollFacts,
         state: &mut ReconcileState,
     ) -> Result<(), ReconcileError> {
-        let old = object.status.clone().unwrap_or_default();
-        let new = ScaledObjectStatus { last_active_time: Some(to_time(self.clock.now())), ..old.clone() };
-        if !is_recorded_active(&old)
-            && state.status_writes.check().is_ok()
-            && let Ok(Some(_)) = self.patch_status(object, &old, &new).await
-        {
-            state.status_writes.count();
-            return Ok(());
+        if let Some(hpa) = hpa {
+            let view = ScaledView { target: target_facts(target, None), scalers, hpa, poll: Some(poll) };
+            let problem = problem_of(scalers, hpa);
+            let written = self.write_scaled_status(object, policy, &view, problem.as_deref(), state).await;
+            if let Ok(Written::Changed) = written {
+                return Ok(());
+            }
         }
         // A status that cannot be written does not prevent the activation.
         self.confirm(object).await
@@ -215,13 +239,21 @@ pub(super) fn unread_fallback(object: &ScaledObject) -> FallbackState {
     if object.spec.fallback.is_some() { FallbackState::NotYetKnown } else { FallbackState::Absent }
 }
 
-fn scalers_facts(scaled: &Scaled) -> ScalersFacts {
-    let scalers = &scaled.scalers;
+fn hpa_state(hpa: Option<&HorizontalPodAutoscaler>) -> HpaState<'_> {
+    match hpa.and_then(scaling_active) {
+        None => HpaState::Unknown,
+        Some(("True", _, _)) => HpaState::Scaling,
+        Some((_, reason, message)) => HpaState::NotScaling { reason, message },
+    }
+}
+
+fn scalers_facts(view: &ScaledView<'_>) -> ScalersFacts {
+    let scalers = view.scalers;
     let specs = scalers.triggers.iter().flat_map(|trigger| trigger.specs.read());
     let failures = || scalers.metrics().map(|(_, metric)| (metric.name.clone(), metric.failures())).collect();
     ScalersFacts {
         is_any_built: scalers.is_any_built(),
-        hpa_name: scaled.hpa.name().map(str::to_owned),
+        hpa_name: view.hpa.name().map(str::to_owned),
         has_composite: scalers.composite.is_some(),
         external_metrics: scalers.metrics().map(|(_, metric)| metric.name.clone()).collect(),
         resource_metrics: specs.filter_map(|spec| spec.resource.map(|resource| resource.name)).collect(),

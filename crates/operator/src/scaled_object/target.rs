@@ -27,12 +27,12 @@ pub(super) struct FoundTarget {
 
 impl FoundTarget {
     pub(super) fn facts(&self) -> TargetFacts {
-        TargetFacts {
-            display_name: self.target.kind.display_name(),
-            kind: self.target.kind.gvkr(),
-            original_replicas: self.live_replicas,
-        }
+        target_facts(&self.target, self.live_replicas)
     }
+}
+
+pub(super) fn target_facts(target: &ScaleTarget, original_replicas: Option<i32>) -> TargetFacts {
+    TargetFacts { display_name: target.kind.display_name(), kind: target.kind.gvkr(), original_replicas }
 }
 
 impl Reconciler {
