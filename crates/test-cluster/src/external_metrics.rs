@@ -67,6 +67,15 @@ pub fn register(cluster: &Cluster, port: u16, certificate: &Certificate) -> anyh
     cluster.apply(&objects)
 }
 
+/// As [`until_available`], for a process that was away: the API server checks it at once, where by itself it would wait for up to half
+/// a minute.
+pub async fn until_available_again(cluster: &Cluster, check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let poke = format!("checked-after-kedge={}", std::process::id());
+    cluster.kubectl(["annotate", "--overwrite", "apiservice", METRICS_API, &poke])?;
+    cluster.kubectl(["annotate", "apiservice", METRICS_API, "checked-after-kedge-"])?;
+    until_available(cluster, check).await
+}
+
 /// Returns when the API server reads metrics from the registered address; fails when `check` does.
 pub async fn until_available(cluster: &Cluster, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let available = "jsonpath={.status.conditions[?(@.type==\"Available\")].status}";

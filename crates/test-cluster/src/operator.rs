@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
-use crate::external_metrics::{self, Certificate, METRICS_API};
+use crate::external_metrics::{self, Certificate};
 use crate::http::{get, is_ok};
 use crate::ports::Port;
 use crate::process::Group;
@@ -124,13 +124,9 @@ impl RunningOperator {
         .await
     }
 
-    /// Returns when the API server reads metrics from it, though it may have been away: the API server checks at once, where by
-    /// itself it would wait for up to half a minute.
+    /// Returns when the API server reads metrics from it, though it may have been away.
     pub async fn until_registered(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
-        let poke = format!("checked-after-kedge={}", std::process::id());
-        cluster.kubectl(["annotate", "--overwrite", "apiservice", METRICS_API, &poke])?;
-        cluster.kubectl(["annotate", "apiservice", METRICS_API, "checked-after-kedge-"])?;
-        external_metrics::until_available(cluster, || self.group.check()).await
+        external_metrics::until_available_again(cluster, || self.group.check()).await
     }
 
     /// Its own metrics.
@@ -141,6 +137,12 @@ impl RunningOperator {
     /// Fails, with the end of its log, if it has ended.
     pub fn check(&mut self) -> anyhow::Result<()> {
         self.group.check()
+    }
+
+    /// Asks it to end, and when it has, starts it again with the same identity, flags and ports.
+    pub async fn restart(&mut self) -> anyhow::Result<()> {
+        self.group.terminate(DEADLINE).await.with_context(|| self.log())?;
+        self.group.start_again()
     }
 
     /// Asks it to end, and waits until it has, with success.

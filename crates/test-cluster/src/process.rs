@@ -97,6 +97,16 @@ impl Group {
         Ok(())
     }
 
+    /// Starts every member that has ended as it was started. Their logs continue.
+    pub fn start_again(&mut self) -> anyhow::Result<()> {
+        for member in &mut self.members {
+            if member.child.try_wait()?.is_some() {
+                member.child = member.command.spawn().with_context(|| format!("cannot start {} again", member.name))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The process of a member.
     pub fn process(&self, name: &str) -> Option<u32> {
         self.members.iter().find(|member| member.name == name).map(|member| member.child.id())

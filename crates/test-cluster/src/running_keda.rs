@@ -115,6 +115,17 @@ impl RunningKeda {
         .await
     }
 
+    /// Asks all three to end, and when they have, starts them again as they were started.
+    pub async fn restart(&mut self) -> anyhow::Result<()> {
+        self.group.end(END_LIMIT).await.context("KEDA does not end")?;
+        self.group.start_again()
+    }
+
+    /// Returns when the API server reads metrics from the adapter, though it may have been away.
+    pub async fn until_registered(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
+        external_metrics::until_available_again(cluster, || self.group.check()).await
+    }
+
     /// Asks all three to end, and waits until they have.
     pub async fn end(mut self) -> anyhow::Result<()> {
         self.group.end(END_LIMIT).await.context("KEDA does not end")

@@ -51,6 +51,18 @@ struct ListMetadata {
     remaining_item_count: Option<usize>,
 }
 
+#[derive(Deserialize)]
+struct Table {
+    /// Null where there are none.
+    rows: Option<Vec<Row>>,
+}
+
+/// Of a Deployment, one cell is `READY/DESIRED`.
+#[derive(Deserialize)]
+struct Row {
+    cells: Vec<Value>,
+}
+
 impl<'a> Fleet<'a> {
     /// Creates the namespaces and the targets.
     pub(super) async fn create(cluster: &Cluster, source: &'a HttpSource, shape: Shape) -> anyhow::Result<Self> {
@@ -156,6 +168,11 @@ impl<'a> Fleet<'a> {
         until_none_missing("every HPA is gone", COUNT_EVERY, async || self.count(HPAS).await).await
     }
 
+    /// Waits until the controllers have deleted every pod.
+    pub(super) async fn until_no_pods(&self) -> anyhow::Result<Waited> {
+        until_none_missing("every pod is gone", LIST_EVERY, async || self.count("/api/v1/pods").await).await
+    }
+
     /// Waits until there are no more ScaledObjects than this.
     pub(super) async fn until_scaled_objects(&self, left: usize) -> anyhow::Result<Waited> {
         let count = async || Ok(self.count(SCALED_OBJECTS).await?.saturating_sub(left));
@@ -164,10 +181,12 @@ impl<'a> Fleet<'a> {
 
     /// Waits until all targets have this number of replicas.
     pub(super) async fn until_replicas(&self, expected: u64) -> anyhow::Result<Waited> {
+        let wanted = format!("/{expected}");
         let others = async || {
-            let deployments = self.list("/apis/apps/v1/deployments").await?.items.unwrap_or_default();
-            let has_others = |one: &&Value| one["spec"]["replicas"].as_u64() != Some(expected);
-            Ok(deployments.iter().filter(has_others).count())
+            let deployments = self.table("/apis/apps/v1/deployments?includeObject=None").await?;
+            let has_wanted =
+                |row: &Row| row.cells.iter().any(|cell| cell.as_str().is_some_and(|cell| cell.ends_with(&wanted)));
+            Ok(deployments.rows.unwrap_or_default().iter().filter(|row| !has_wanted(row)).count())
         };
         until_none_missing(&format!("every target has {expected} replicas"), LIST_EVERY, others).await
     }
@@ -180,6 +199,12 @@ impl<'a> Fleet<'a> {
 
     async fn list(&self, path: &str) -> anyhow::Result<Listed> {
         Ok(self.writer.client().request(Request::get(path).body(Vec::new())?).await?)
+    }
+
+    /// Lists what `kubectl get` shows of each object: much less than all of it.
+    async fn table(&self, path: &str) -> anyhow::Result<Table> {
+        let request = Request::get(path).header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+        Ok(self.writer.client().request(request.body(Vec::new())?).await?)
     }
 
     /// A ScaledObject whose target has the same name.

@@ -87,6 +87,22 @@ impl Processes {
         }
     }
 
+    /// Asks its processes to end, and starts them again when they have.
+    pub(super) async fn restart(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Keda(keda) => keda.restart().await,
+            Self::Kedge(kedge) => kedge.operator.restart().await,
+        }
+    }
+
+    /// Returns when the API server reads metrics from it, though it was away.
+    pub(super) async fn until_registered(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
+        match self {
+            Self::Keda(keda) => keda.until_registered(cluster).await,
+            Self::Kedge(kedge) => kedge.operator.until_registered(cluster).await,
+        }
+    }
+
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         match self {
             Self::Keda(keda) => keda.end().await,
