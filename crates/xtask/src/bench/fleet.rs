@@ -111,9 +111,9 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Forgets the queries that arrived.
-    pub(super) fn forget_queries(&self) {
-        drop(self.source.take_received());
+    /// How many queries arrived since this was last called.
+    pub(super) fn take_queries(&self) -> usize {
+        self.source.take_received().len()
     }
 
     pub(super) async fn create_scaled_objects(&self) -> anyhow::Result<()> {

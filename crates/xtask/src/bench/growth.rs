@@ -1,12 +1,15 @@
 //! What the operator weighs and uses as a cluster grows: without objects, with many, after a restart, beside objects that it has nothing
 //! to do with, and after many names came and went.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::ensure;
 use http::Method;
+use kedge_test_cluster::audit::{HPA_CONTROLLER, LogPosition, MetricRead};
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::{Cluster, ControlPlane, operator};
@@ -16,6 +19,7 @@ use super::fleet::{Fleet, Shape, name};
 use super::full_operator::FullOperator;
 use super::objects::deployment;
 use super::settle::settle;
+use super::times::Times;
 use crate::image;
 
 /// How many names of a churn exist at once.
@@ -43,6 +47,14 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 0)]
     churn: usize,
 
+    /// Give the sources no load, so that no target has a replica and no HPA reads a metric
+    #[arg(long)]
+    inactive: bool,
+
+    /// Run on the API in memory, which holds more objects than an API server on the same machine
+    #[arg(long)]
+    embedded: bool,
+
     /// Measure each state this long
     #[arg(long, default_value_t = 2)]
     minutes: u64,
@@ -64,17 +76,20 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     println!("building as for the image, in release mode");
     let program = tokio::task::block_in_place(image::build)?;
     println!("starting a cluster");
-    let cluster = Cluster::builder("bench-growth").control_plane(ControlPlane::Real).start().await?;
+    let control_plane = if args.embedded { ControlPlane::Embedded } else { ControlPlane::Real };
+    let cluster = Cluster::builder("bench-growth").control_plane(control_plane).start().await?;
     cluster.install_crds(&workspace().join("crds"))?;
     let source = HttpSource::start().await?;
     let (objects, triggers, polling_seconds) = (args.objects, args.triggers, args.polling_interval);
     let fleet = Fleet::create(&cluster, &source, Shape { objects, namespaces: 1, triggers, polling_seconds }).await?;
-    fleet.set_load(true);
+    fleet.set_load(!args.inactive);
     let lasting = Duration::from_secs(args.minutes * 60);
     let kedge = FullOperator::start(&cluster, &program, "growth-0").await?;
     let mut growth = Growth { cluster: &cluster, program: &program, fleet: &fleet, lasting, kedge, starts: 1 };
-    println!("| state | resident memory | peak | processor cores |");
-    println!("|---|---:|---:|---:|");
+    println!(
+        "| state | resident memory | peak | processor cores | queries a second | HPA reads its metric every, p50 / p99 | a read takes, p50 / p99 |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
     growth.measure("no objects").await?;
     let started = Instant::now();
     fleet.create_scaled_objects().await?;
@@ -103,14 +118,16 @@ impl Growth<'_> {
     /// Waits until nothing is written any more, and measures.
     async fn measure(&mut self, state: &str) -> anyhow::Result<()> {
         settle(self.cluster, operator::IDENTITY).await?;
-        self.fleet.forget_queries();
-        let before = self.kedge.usage()?;
+        self.fleet.take_queries();
+        let (before, log) = (self.kedge.usage()?, LogPosition::end(self.cluster)?);
         tokio::time::sleep(self.lasting).await;
         self.kedge.operator.check()?;
         let used = self.kedge.usage()?.since(before);
         let cores = used.cpu.as_secs_f64() / self.lasting.as_secs_f64();
         let (resident, peak) = (used.resident_mib(), used.peak_mib());
-        println!("| {state} | {resident:.1} MiB | {peak:.1} MiB | {cores:.3} |");
+        let queries = self.fleet.take_queries() as f64 / self.lasting.as_secs_f64();
+        let reads = HpaReads::new(&log.metric_reads_of(self.cluster, HPA_CONTROLLER)?);
+        println!("| {state} | {resident:.1} MiB | {peak:.1} MiB | {cores:.3} | {queries:.1} | {reads} |");
         Ok(())
     }
 
@@ -164,6 +181,38 @@ impl Growth<'_> {
         let gone = fleet.until_scaled_objects(fleet.len()).await?;
         ensure!(gone.missing == 0, "{} ScaledObjects cannot be deleted", gone.missing);
         Ok(())
+    }
+}
+
+/// How the HPA controller reads metrics. Displayed as cells of a table.
+struct HpaReads {
+    /// Between two reads of a metric.
+    intervals: Times,
+    durations: Times,
+}
+
+impl HpaReads {
+    fn new(reads: &[MetricRead]) -> Self {
+        let mut last: BTreeMap<&str, SystemTime> = BTreeMap::new();
+        let mut intervals = Vec::new();
+        for read in reads {
+            intervals.extend(
+                last.insert(&read.path, read.at).map(|before| read.at.duration_since(before).unwrap_or_default()),
+            );
+        }
+        Self { intervals: Times::new(intervals), durations: Times::new(reads.iter().map(|read| read.took).collect()) }
+    }
+}
+
+impl fmt::Display for HpaReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.intervals.count() == 0 {
+            return f.write_str("– | –");
+        }
+        let seconds = |times: &Times, share| times.quantile(share).as_secs_f64();
+        let [between, longest] = [0.5, 0.99].map(|share| seconds(&self.intervals, share));
+        let [took, longest_read] = [0.5, 0.99].map(|share| seconds(&self.durations, share) * 1000.0);
+        write!(f, "{between:.1} s / {longest:.1} s | {took:.1} ms / {longest_read:.1} ms")
     }
 }
 

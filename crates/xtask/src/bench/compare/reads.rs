@@ -6,14 +6,12 @@ use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
 use kedge_test_cluster::Cluster;
+use kedge_test_cluster::audit::HPA_CONTROLLER;
 use kube::Client;
 
 use crate::bench::fleet::Fleet;
 use crate::bench::stall::{Waited, until_none_missing};
 use crate::bench::times::Times;
-
-/// The account of the HPA controller: the API server lets administrators pass without asking.
-const HPA_CONTROLLER: &str = "system:serviceaccount:kube-system:horizontal-pod-autoscaler";
 
 /// How many reads at once count as many.
 pub(super) const MANY: usize = 16;
@@ -21,7 +19,7 @@ pub(super) const MANY: usize = 16;
 /// The pause before metrics that were not served are read again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Reads through the API server, as the HPA controller.
+/// Reads through the API server, as the HPA controller: the API server lets administrators pass without asking.
 pub(super) async fn through_api_server(cluster: &Cluster) -> anyhow::Result<Client> {
     let mut config = cluster.client_config().await?;
     config.auth_info.impersonate = Some(HPA_CONTROLLER.to_owned());

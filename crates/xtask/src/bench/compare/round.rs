@@ -61,7 +61,7 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     let log = LogPosition::end(stage.cluster)?;
     let steady = used_during(&processes, stage.steady_for).await?;
     let writes = log.count_writes_of(stage.cluster, processes.user())?;
-    fleet.forget_queries();
+    fleet.take_queries();
     let background = steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64();
     values.insert(Measure::Cpu, background);
     values.insert(Measure::Memory, steady.resident_mib());
