@@ -12,9 +12,11 @@ use kube::core::watch::WatchEvent;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::backoff::Backoff;
+use crate::instant_after;
 use crate::phase::phase;
 
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
@@ -25,8 +27,11 @@ const PAGE: u32 = 500;
 /// How long a watch lasts, at least and at most; kube's client reads a watch for at most 295 s.
 const WATCH_SECONDS: (u32, u32) = (240, 290);
 
-/// How many watches follow a list before the next list. The re-list repairs a lost watch event within ten minutes.
+/// How many whole watches follow a list before the next list. The re-list repairs a lost watch event within ten minutes.
 const WATCHES_PER_LIST: u32 = 2;
+
+/// A watch that ends sooner, without an event, is followed by a pause.
+const WATCH_SHORT: Duration = Duration::from_secs(1);
 
 /// A change of the listed objects.
 #[derive(Debug)]
@@ -101,7 +106,8 @@ pub async fn list_watch_reporting<T>(
     }
 }
 
-/// Lists once, then watches until the next list is due. `Ok` where the watch ended in the expected way.
+/// Lists once, then watches until the next list is due. A watch that the server ends earlier, as it does when it cannot keep up,
+/// continues where it ended. `Ok` where the watch ended in the expected way.
 async fn list_and_watch<T>(
     client: &Client,
     query: &ResourceQuery,
@@ -114,8 +120,15 @@ where
     let request = Request::new(path);
     let (all, mut version) = list::<T>(client, query).await?;
     on_event(ListWatchEvent::Listed(all));
-    for _ in 0..WATCHES_PER_LIST {
-        let mut params = WatchParams::default().timeout(watch_seconds(query));
+    let whole = Duration::from_secs(watch_seconds(query).into());
+    let (list_at, mut empty) = (instant_after(whole * WATCHES_PER_LIST), 0);
+    loop {
+        let (started, mut has_events) = (Instant::now(), false);
+        let seconds = (list_at - started).min(whole).as_secs();
+        if seconds == 0 {
+            return Ok(());
+        }
+        let mut params = WatchParams::default().timeout(seconds.try_into().unwrap_or(WATCH_SECONDS.0));
         params.label_selector = query.label_selector.clone();
         params.field_selector = query.field_selector.clone();
         let watch = match query.projection {
@@ -125,6 +138,7 @@ where
         let watch = watch.map_err(kube::Error::BuildRequest)?;
         let mut events = client.request_events::<Box<RawValue>>(watch).await?.boxed();
         while let Some(event) = events.try_next().await? {
+            has_events = true;
             match event {
                 WatchEvent::Added(raw) | WatchEvent::Modified(raw) => {
                     record_version(&raw, &mut version);
@@ -142,8 +156,11 @@ where
                 WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
             }
         }
+        empty = if has_events || started.elapsed() >= WATCH_SHORT { 0 } else { empty + 1 };
+        if empty > 0 {
+            tokio::time::sleep(backoff(query, empty)).await;
+        }
     }
-    Ok(())
 }
 
 /// Spreads the ends of watches, so that not all of them re-list at the same time.
@@ -245,6 +262,41 @@ mod tests {
         assert_eq!((reported.recv().await, started.elapsed().as_secs()), (Some(true), 0));
         assert_eq!(reported.recv().await, Some(true), "nothing changed, and yet everything is listed");
         assert!((480..=600).contains(&started.elapsed().as_secs()), "after {:?}", started.elapsed());
+    }
+
+    /// What a server whose watches end at once is asked for within an hour.
+    async fn asked_within_an_hour() -> Vec<String> {
+        let (asked, mut paths) = tokio::sync::mpsc::unbounded_channel();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let uri = request.uri().to_string();
+            let body = match uri.contains("watch=true") {
+                true => "",
+                false => r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#,
+            };
+            asked.send(uri).unwrap();
+            async move {
+                Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::from(
+                    body.as_bytes().to_vec(),
+                )))
+            }
+        });
+        let query = ResourceQuery::all("/api/v1/configmaps");
+        let watch = list_watch(Client::new(service, "default"), query, |_: ListWatchEvent<serde_json::Value>| {});
+        let hour = Duration::from_secs(3600);
+        drop(tokio::time::timeout(hour, watch).await);
+        let mut all = Vec::new();
+        while let Ok(path) = paths.try_recv() {
+            all.push(path);
+        }
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_ends_every_watch_at_once_is_neither_asked_without_pause_nor_listed_each_time() {
+        let asked = asked_within_an_hour().await;
+        let lists = asked.iter().filter(|path| !path.contains("watch=true")).count();
+        assert!((6..=8).contains(&lists), "every ten minutes or sooner: {lists}");
+        assert!(asked.len() < 300, "{} requests", asked.len());
     }
 
     #[test]
