@@ -6,6 +6,7 @@
 //! | [`reconcile`] | the steps of one reconcile, and when the next is due |
 //! | `target` | finding the target |
 //! | `scalers` | the scalers of the object, and the events about them |
+//! | `subject` | what the following work on: the object, its target, its scalers, its HPA |
 //! | `poll` | polling the triggers: readings, activity, decision |
 //! | `push` | acting on a push |
 //! | `scale` | the step between zero and the minimum that was decided |
@@ -27,6 +28,7 @@ mod scale;
 mod scalers;
 mod state;
 mod status;
+mod subject;
 mod target;
 mod unreadable;
 mod write_budget;

@@ -13,47 +13,13 @@ use kedge_core::hpa::scale_in::{ban_scale_in, is_scale_in_banned};
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use tokio::time::Instant;
 
-use super::poll::{Subject, trigger_state};
+use super::poll::trigger_state;
 use super::state::EnsuredHpa;
+use super::subject::{HpaStep, Subject};
 use super::write_budget::WriteBudget;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedHpa;
 use crate::scalers_cache::ObjectScalers;
-
-/// The result of ensuring the HPA.
-#[derive(Debug)]
-pub(super) enum HpaStep {
-    /// The HPA of this name is as it must be.
-    Ensured { name: Option<String> },
-    /// As `Ensured`, and it did not exist before.
-    Created { name: Option<String> },
-    /// The object has no metric yet, so there is no HPA to write.
-    NoMetrics,
-    /// Why the object can have no HPA: it cannot be rendered, or another owner has its name.
-    Rejected { problem: String },
-    /// It was written too often within the last minute.
-    Postponed { name: Option<String>, problem: String },
-    /// Writing failed.
-    NotWritten { problem: String },
-}
-
-impl HpaStep {
-    pub(super) fn name(&self) -> Option<&str> {
-        match self {
-            Self::Ensured { name } | Self::Created { name } | Self::Postponed { name, .. } => name.as_deref(),
-            Self::NoMetrics | Self::Rejected { .. } | Self::NotWritten { .. } => None,
-        }
-    }
-
-    pub(super) fn problem(&self) -> Option<&str> {
-        match self {
-            Self::Rejected { problem } | Self::Postponed { problem, .. } | Self::NotWritten { problem } => {
-                Some(problem)
-            }
-            Self::Ensured { .. } | Self::Created { .. } | Self::NoMetrics => None,
-        }
-    }
-}
 
 /// Postpones a write: another client undoes it, the API server drops a part of it, or a source keeps changing its metrics.
 fn postpone(name: Option<String>, until: Instant, state: &mut ReconcileState) -> HpaStep {

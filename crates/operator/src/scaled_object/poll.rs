@@ -20,8 +20,8 @@ use kedge_core::status::PollFacts;
 
 use tokio::time::Instant;
 
-use super::hpa::HpaStep;
 use super::state::created_at;
+use super::subject::Subject;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedReplicas, LazyObject};
 use crate::scalers_cache::composite::{self, MetricReading};
@@ -36,17 +36,6 @@ pub(super) struct Polled {
     pub(super) active: BTreeMap<String, bool>,
     /// Why the formula has no value, where a source is not the cause.
     pub(super) formula_error: Option<String>,
-}
-
-/// What a poll, or a push, decides about.
-#[derive(Clone, Copy)]
-pub(super) struct Subject<'a> {
-    pub(super) object: &'a LazyObject,
-    pub(super) policy: &'a Policy,
-    pub(super) target: &'a ScaleTarget,
-    pub(super) scalers: &'a Arc<ObjectScalers>,
-    /// The HPA, once it was ensured.
-    pub(super) hpa: Option<&'a HpaStep>,
 }
 
 /// What a decision is made on, and what the status says of it.

@@ -8,7 +8,8 @@ use kedge_core::activity::Contribution;
 use kedge_core::status::PollFacts;
 use tokio::time::Instant;
 
-use super::poll::{Polled, Subject, contributions};
+use super::poll::{Polled, contributions};
+use super::subject::Subject;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::scalers_cache::{CachedTrigger, ObjectScalers};
 

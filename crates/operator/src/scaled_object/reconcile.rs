@@ -14,9 +14,8 @@ use kube::api::Api;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::hpa::HpaStep;
-use super::poll::Subject;
 use super::state::{EnsuredHpa, PollInput};
+use super::subject::{HpaStep, Subject};
 use super::target::{FoundTarget, TargetStep};
 use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
 use crate::cluster_cache::{CachedReplicas, LazyObject, needs_reconcile};

@@ -10,7 +10,8 @@ use kedge_cluster::{EventType, ScaleTarget, TargetError};
 use kedge_core::decide::{Cause, Decision, decide};
 use tracing::{debug, info};
 
-use super::poll::{Findings, Subject};
+use super::poll::Findings;
+use super::subject::Subject;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
 

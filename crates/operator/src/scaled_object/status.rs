@@ -15,10 +15,9 @@ use kedge_core::status::{Facts, PauseFacts, PollFacts, ScalersFacts, TargetFacts
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use super::hpa::HpaStep;
-use super::poll::Subject;
 use super::reconcile::{Progress, Scaled, problem_of};
 use super::state::{EnsuredHpa, Reported};
+use super::subject::{HpaStep, Subject};
 use super::target::{FoundTarget, target_facts};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedHpa, LazyObject, needs_reconcile, scaling_active};
