@@ -15,7 +15,7 @@ use kedge_core::decide::{Current, Decision, Observation};
 use kedge_core::fallback::{NoSubstitute, substitute};
 use kedge_core::formula::composite::{CompositeOutcome, Surroundings, Unknown};
 use kedge_core::formula::settings::Composite;
-use kedge_core::policy::{Activation, Policy};
+use kedge_core::policy::Activation;
 use kedge_core::status::PollFacts;
 
 use tokio::time::Instant;
