@@ -143,19 +143,21 @@ impl<'a> Fleet<'a> {
     }
 
     pub(super) async fn delete_hpas(&self) -> anyhow::Result<()> {
-        self.delete_all(hpas).await
+        self.delete_all(|namespace, name| format!("{}/keda-hpa-{name}", hpas(namespace))).await
     }
 
     pub(super) async fn delete_scaled_objects(&self) -> anyhow::Result<()> {
-        self.delete_all(scaled_objects).await
+        self.delete_all(|namespace, name| format!("{}/{name}", scaled_objects(namespace))).await
     }
 
-    /// Deletes all objects at a path of each namespace.
-    async fn delete_all(&self, path: fn(&str) -> String) -> anyhow::Result<()> {
-        for number in 0..self.shape.namespaces {
-            self.writer.send(Method::DELETE, &path(&self.namespace(number)), &json!({})).await?;
-        }
-        Ok(())
+    /// Deletes the object at this path for each number. One by one: an API server that is busy does not end the deletion of a whole
+    /// collection in time.
+    async fn delete_all(&self, path: impl Fn(&str, &str) -> String) -> anyhow::Result<()> {
+        let delete = async |number: usize| {
+            let path = path(&self.namespace(number), &name(number));
+            self.writer.send(Method::DELETE, &path, &json!({})).await
+        };
+        self.writer.for_each(&self.numbers(), delete).await
     }
 
     /// Waits until there are so many HPAs.
