@@ -36,11 +36,11 @@ pub(crate) use error_chain::{find, innermost};
 pub use proxy::Proxies;
 use proxy_connector::ProxyConnector;
 use tls::Roots;
+pub(crate) use tls::{TlsProfile, Verification};
+pub use tls::{TlsVersion, parse_ciphers, provider};
 
 /// The name under which every server sees this program.
 pub const USER_AGENT: &str = concat!("kedge/", env!("CARGO_PKG_VERSION"));
-pub(crate) use tls::{TlsProfile, Verification};
-pub use tls::{TlsVersion, parse_ciphers, provider};
 
 /// What holds for all connections of this process.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Counts writes by user, from the API server's audit log.
+//! Writes, and reads of metrics, by user, from the API server's audit log.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -61,8 +61,10 @@ impl LogPosition {
     /// When a user read each external metric, as logged after this position, and how long the API server took.
     pub fn metric_reads_of(&self, cluster: &Cluster, user: &str) -> anyhow::Result<Vec<MetricRead>> {
         let log = self.read_since(cluster)?;
-        let entries = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        Ok(entries.filter(|entry| entry["user"]["username"] == user).filter_map(|entry| metric_read(&entry)).collect())
+        Ok(entries(&log)
+            .filter(|entry| entry["user"]["username"] == user)
+            .filter_map(|entry| metric_read(&entry))
+            .collect())
     }
 
     fn read_since(&self, cluster: &Cluster) -> anyhow::Result<String> {
@@ -82,8 +84,12 @@ fn metric_read(entry: &Value) -> Option<MetricRead> {
     is_read.then(|| MetricRead { path: entry["requestURI"].as_str().unwrap_or_default().to_owned(), at, took })
 }
 
+fn entries(log: &str) -> impl Iterator<Item = Value> {
+    log.lines().filter_map(|line| serde_json::from_str(line).ok())
+}
+
 fn successful_writes(log: &str) -> impl Iterator<Item = Value> {
-    log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(|entry| {
+    entries(log).filter(|entry| {
         let succeeded = entry["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300);
         let changes = matches!(entry["verb"].as_str(), Some("create" | "update" | "patch" | "delete"));
         let asks = entry["objectRef"]["apiGroup"].as_str().is_some_and(|group| QUESTIONS.contains(&group));

@@ -34,6 +34,13 @@ struct Member {
     child: Child,
 }
 
+impl Member {
+    fn start_again(&mut self) -> anyhow::Result<()> {
+        self.child = self.command.spawn().with_context(|| format!("cannot start {} again", self.name))?;
+        Ok(())
+    }
+}
+
 impl Group {
     /// Starts the guardian of the cluster, or server, that keeps its state in this folder.
     pub fn start(folder: &Path) -> anyhow::Result<Self> {
@@ -93,15 +100,14 @@ impl Group {
         // Fails only when it has ended already.
         let _ = member.child.kill();
         member.child.wait()?;
-        member.child = member.command.spawn().with_context(|| format!("cannot start {name} again"))?;
-        Ok(())
+        member.start_again()
     }
 
     /// Starts every member that has ended as it was started. Their logs continue.
     pub fn start_again(&mut self) -> anyhow::Result<()> {
         for member in &mut self.members {
             if member.child.try_wait()?.is_some() {
-                member.child = member.command.spawn().with_context(|| format!("cannot start {} again", member.name))?;
+                member.start_again()?;
             }
         }
         Ok(())

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::ensure;
@@ -63,11 +62,9 @@ pub(crate) struct Args {
 /// The measurements, each printed as soon as it is there.
 struct Growth<'a> {
     cluster: &'a Cluster,
-    program: &'a Path,
     fleet: &'a Fleet<'a>,
     lasting: Duration,
     kedge: FullOperator,
-    starts: usize,
 }
 
 #[tokio::main]
@@ -84,8 +81,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let fleet = Fleet::create(&cluster, &source, Shape { objects, namespaces: 1, triggers, polling_seconds }).await?;
     fleet.set_load(!args.inactive);
     let lasting = Duration::from_secs(args.minutes * 60);
-    let kedge = FullOperator::start(&cluster, &program, "growth-0").await?;
-    let mut growth = Growth { cluster: &cluster, program: &program, fleet: &fleet, lasting, kedge, starts: 1 };
+    let kedge = FullOperator::start(&cluster, &program, "growth").await?;
+    let mut growth = Growth { cluster: &cluster, fleet: &fleet, lasting, kedge };
     println!(
         "| state | resident memory | peak | processor cores | queries a second | HPA reads its metric every, p50 / p99 | a read takes, p50 / p99 |"
     );
@@ -97,11 +94,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     ensure!(waited.missing == 0, "{} ScaledObjects have no HPA", waited.missing);
     let until_hpas = started.elapsed();
     growth.measure(&format!("{objects} ScaledObjects with {triggers} triggers each")).await?;
-    growth = growth.restart().await?;
+    growth.restart().await?;
     growth.measure("the same, after a restart").await?;
     if args.unrelated > 0 {
         growth.create_unrelated(args.unrelated).await?;
-        growth = growth.restart().await?;
+        growth.restart().await?;
         growth
             .measure(&format!("beside {} pods, Secrets and ReplicaSets each, after a restart", args.unrelated))
             .await?;
@@ -131,11 +128,10 @@ impl Growth<'_> {
         Ok(())
     }
 
-    /// Ends the operator, and starts the next.
-    async fn restart(self) -> anyhow::Result<Self> {
-        self.kedge.operator.terminate().await?;
-        let kedge = FullOperator::start(self.cluster, self.program, &format!("growth-{}", self.starts)).await?;
-        Ok(Self { kedge, starts: self.starts + 1, ..self })
+    /// Ends the operator, and starts it again.
+    async fn restart(&mut self) -> anyhow::Result<()> {
+        self.kedge.operator.restart().await?;
+        self.kedge.operator.until_registered(self.cluster).await
     }
 
     /// Creates objects that no ScaledObject refers to.
