@@ -215,24 +215,7 @@ impl Operator {
         let events = self.reconciler.events.clone();
         tasks.spawn(async move { match events.write_published().await {} });
         let (mut workers, slots) = (Workers::default(), Slots::new(self.concurrency));
-        // The object that waits for a slot.
-        let mut due = None;
-        let ended = loop {
-            tokio::select! {
-                biased;
-                () = &mut lost => break Ended::LeaseLost,
-                () = &mut stop => break Ended::Stopped,
-                Some(done) = workers.running.join_next(), if !workers.running.is_empty() => {
-                    workers.finish(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
-                }
-                slot = slots.acquire(), if due.is_some() => {
-                    if let Some(key) = due.take() {
-                        workers.start(key, slot, &self.reconciler);
-                    }
-                }
-                key = self.queue.next(), if due.is_none() => due = workers.take_idle(key),
-            }
-        };
+        let ended = self.reconcile_due(&mut workers, &slots, &mut stop, &mut lost).await?;
         if ended == Ended::Stopped {
             tokio::select! {
                 biased;
@@ -248,6 +231,34 @@ impl Operator {
         self.reconciler.telemetry.stand_by();
         readings.clear();
         Ok(ended)
+    }
+
+    /// Reconciles the objects that are due, until an end.
+    async fn reconcile_due(
+        &self,
+        workers: &mut Workers,
+        slots: &Arc<Slots>,
+        mut stop: impl Future<Output = ()> + Unpin,
+        mut lost: impl Future<Output = ()> + Unpin,
+    ) -> Result<Ended, Broken> {
+        // It keeps its turn while other things happen.
+        let free = slots.acquire();
+        tokio::pin!(free);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut lost => return Ok(Ended::LeaseLost),
+                () = &mut stop => return Ok(Ended::Stopped),
+                Some(done) = workers.running.join_next(), if !workers.running.is_empty() => {
+                    workers.finish(done.map_err(|error| Broken(error.to_string()))?, &self.queue);
+                }
+                slot = &mut free, if workers.needs_slot() => {
+                    free.set(slots.acquire());
+                    workers.start_waiting(slot, &self.reconciler);
+                }
+                key = self.queue.next() => workers.add(key, slots, &self.reconciler),
+            }
+        }
     }
 
     /// Lets reconciles end, and records when active objects were last active: the next leader counts from there.

@@ -1,5 +1,5 @@
-//! The slots of reconciles: how many work on the cluster at once. A reconcile gives its slot back while it waits for sources, so that
-//! sources that hang keep no other object waiting.
+//! The slots of reconciles: how many send requests to the API server at once. A reconcile that sends none needs no slot, and none is held
+//! during a wait for sources: neither sources that hang nor an API server that is slow keep a quiet object waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ pub(crate) struct Slots {
     stopping: AtomicBool,
 }
 
-/// The slot of one reconcile.
+/// The slot of one reconcile, held or not.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,
@@ -29,19 +29,21 @@ impl Slots {
         Arc::new(Self { free: Arc::new(Semaphore::new(count)), stopping: AtomicBool::new(false) })
     }
 
+    /// A slot that is not held yet.
+    pub(crate) fn slot(self: &Arc<Self>) -> Slot {
+        Slot { slots: self.clone(), permit: None, due_again: Arc::default() }
+    }
+
     /// Waits for a free slot.
     pub(crate) async fn acquire(self: &Arc<Self>) -> Slot {
-        let permit = Some(self.permit().await);
-        Slot { slots: self.clone(), permit, due_again: Arc::default() }
+        let mut slot = self.slot();
+        slot.hold().await;
+        slot
     }
 
     /// Ends the waits for sources. A signal to each slot must follow.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-    }
-
-    async fn permit(&self) -> OwnedSemaphorePermit {
-        self.free.clone().acquire_owned().await.expect("the semaphore is never closed")
     }
 }
 
@@ -51,7 +53,15 @@ impl Slot {
         self.due_again.clone()
     }
 
-    /// Waits for sources without the slot. `None` if the wait was given up: the object became due, and is outdated, or the operator stops.
+    /// Waits for the slot, unless it is held: to be called before requests to the API server.
+    pub(crate) async fn hold(&mut self) {
+        if self.permit.is_none() {
+            let free = self.slots.free.clone();
+            self.permit = Some(free.acquire_owned().await.expect("the semaphore is never closed"));
+        }
+    }
+
+    /// Waits for sources without the slot, which is not held afterwards. `None` if the wait was given up: the object became due, and is outdated, or the operator stops.
     pub(crate) async fn wait_outside<T>(
         &mut self,
         mut sources: BoxFuture<'_, T>,
@@ -61,7 +71,7 @@ impl Slot {
             return Some(answer);
         }
         self.permit = None;
-        let answer = loop {
+        loop {
             tokio::select! {
                 biased;
                 answer = &mut sources => break Some(answer),
@@ -71,9 +81,7 @@ impl Slot {
                     }
                 }
             }
-        };
-        self.permit = Some(self.slots.permit().await);
-        answer
+        }
     }
 }
 
@@ -92,13 +100,13 @@ mod tests {
         let slots = Slots::new(1);
         let mut first = slots.acquire().await;
         assert!(timeout(HOUR, slots.acquire()).await.is_err(), "it is taken");
-        let (answer, second) = tokio::join!(first.wait_outside(Box::pin(sleep(HOUR)), || true), async {
-            let second = slots.acquire().await;
-            sleep(2 * HOUR).await;
-            drop(second);
-            Instant::now()
-        });
-        assert!(answer.is_some() && Instant::now() >= second, "it continues when it has a slot again");
+        let began_at = Instant::now();
+        let (answer, second) = tokio::join!(first.wait_outside(Box::pin(sleep(HOUR)), || true), slots.acquire());
+        assert!(answer.is_some() && began_at.elapsed() == HOUR, "it continues, and does not wait for a slot");
+        assert!(timeout(HOUR, first.hold()).await.is_err(), "the other has it");
+        drop(second);
+        first.hold().await;
+        first.hold().await;
         assert!(timeout(HOUR, slots.acquire()).await.is_err(), "it is taken again");
     }
 

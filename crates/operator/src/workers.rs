@@ -1,6 +1,6 @@
 //! The workers of the leader: at most one reconcile per object at a time, and the state of the objects that are not being reconciled.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,26 +25,57 @@ pub(crate) type Reconciled = (ObjectKey, Box<ReconcileState>, Option<Instant>);
 #[derive(Default)]
 pub(crate) struct Workers {
     pub(crate) running: JoinSet<Reconciled>,
-    /// The objects that are being reconciled, each with the signal that it is due again.
-    busy: BTreeMap<ObjectKey, Arc<Notify>>,
+    /// The objects that are due, and whose reconcile begins when a slot is free. New ones are among them, so they go in their order.
+    waiting: VecDeque<ObjectKey>,
+    busy: BTreeMap<ObjectKey, Busy>,
     /// Objects that became due during their reconcile.
     due_again: BTreeSet<ObjectKey>,
     /// In boxes: every reconcile removes a state and inserts it again.
     pub(crate) states: BTreeMap<ObjectKey, Box<ReconcileState>>,
 }
 
+/// An object that is not idle.
+#[derive(Debug)]
+enum Busy {
+    WaitsForSlot,
+    /// Being reconciled; with the signal that it is due again.
+    Reconciling(Arc<Notify>),
+}
+
 impl Workers {
-    /// Notes that an object is due again, if it is being reconciled; otherwise returns it.
-    pub(crate) fn take_idle(&mut self, key: ObjectKey) -> Option<ObjectKey> {
-        let Some(due_again) = self.busy.get(&key) else { return Some(key) };
-        due_again.notify_one();
-        self.due_again.insert(key);
-        None
+    /// Starts the reconcile of an object that is due: at once if it will probably send no request to the API server, or else when a slot is
+    /// free. An object that is being reconciled is due again after that.
+    pub(crate) fn add(&mut self, key: ObjectKey, slots: &Arc<Slots>, reconciler: &Arc<Reconciler>) {
+        match self.busy.get(&key) {
+            None if self.states.get(&key).is_some_and(|state| state.is_quiet()) => {
+                self.start(key, slots.slot(), reconciler);
+            }
+            None => {
+                self.busy.insert(key.clone(), Busy::WaitsForSlot);
+                self.waiting.push_back(key);
+            }
+            Some(Busy::WaitsForSlot) => {}
+            Some(Busy::Reconciling(due_again)) => {
+                due_again.notify_one();
+                self.due_again.insert(key);
+            }
+        }
     }
 
-    /// Starts a reconcile of an object that is not being reconciled.
-    pub(crate) fn start(&mut self, key: ObjectKey, mut slot: Slot, reconciler: &Arc<Reconciler>) {
-        self.busy.insert(key.clone(), slot.due_again());
+    /// Whether an object waits for a slot.
+    pub(crate) fn needs_slot(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Starts the reconcile of the object that waits longest, in a slot that is held.
+    pub(crate) fn start_waiting(&mut self, slot: Slot, reconciler: &Arc<Reconciler>) {
+        if let Some(key) = self.waiting.pop_front() {
+            self.start(key, slot, reconciler);
+        }
+    }
+
+    fn start(&mut self, key: ObjectKey, mut slot: Slot, reconciler: &Arc<Reconciler>) {
+        self.busy.insert(key.clone(), Busy::Reconciling(slot.due_again()));
         let mut state = self.states.remove(&key).unwrap_or_default();
         let reconciler = reconciler.clone();
         self.running.spawn(async move {
@@ -79,7 +110,11 @@ impl Workers {
     /// Waits for the reconciles in progress, and keeps their states. Sources are not waited for.
     pub(crate) async fn drain(&mut self, slots: &Slots) {
         slots.stop();
-        self.busy.values().for_each(|due_again| due_again.notify_one());
+        for busy in self.busy.values() {
+            if let Busy::Reconciling(due_again) = busy {
+                due_again.notify_one();
+            }
+        }
         while let Some(done) = self.running.join_next().await {
             if let Ok((key, state, _)) = done {
                 self.states.insert(key, state);

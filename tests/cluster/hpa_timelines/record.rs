@@ -75,7 +75,7 @@ pub(super) fn read_audit_log(
 ) -> anyhow::Result<Vec<Record>> {
     let text = std::fs::read_to_string(log)?;
     let mut entries = BTreeMap::<String, Vec<Entry>>::new();
-    for line in text.lines() {
+    for line in complete_lines(&text) {
         let entry = parse(line)?;
         if entry.at < since {
             continue;
@@ -88,6 +88,11 @@ pub(super) fn read_audit_log(
         assemble(playback, entries)
     });
     Ok(records.collect())
+}
+
+/// The lines that have ended: the API server may be writing the last one.
+fn complete_lines(log: &str) -> impl Iterator<Item = &str> {
+    log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
 }
 
 fn parse(line: &str) -> anyhow::Result<Entry> {

@@ -86,15 +86,15 @@ impl Reconciler {
         let sources = scalers.read_all(|_| age_max, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources.boxed()).await?;
         let read_at = Instant::now();
-        let current = self.cached_replicas(target).await?;
+        let current = self.cached_replicas(target, slot).await?;
         let mut polled = match &scalers.composite {
             None => contributions(scalers, &readings, current),
             Some(composite) => {
-                Box::pin(self.composite_contributions(scalers, composite, &readings, target, current)).await
+                Box::pin(self.composite_contributions(scalers, composite, &readings, target, current, slot)).await
             }
         };
         self.publish_failures(object, state, scalers, &readings, polled.formula_error.take());
-        self.conclude(subject, polled, current, read_at, state).await
+        self.conclude(subject, polled, current, read_at, state, slot).await
     }
 
     /// Decides by what was contributed, and applies the decision.
@@ -105,6 +105,7 @@ impl Reconciler {
         current: Option<i32>,
         read_at: Instant,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<PollFacts, ReconcileError> {
         let scalers = subject.scalers;
         scalers.record_active(&polled.active);
@@ -117,7 +118,7 @@ impl Reconciler {
             active: polled.active,
             read_at,
         };
-        let decision = self.apply_decision(subject, &findings, current, state).await?;
+        let decision = self.apply_decision(subject, &findings, current, state, slot).await?;
         Ok(findings.into_facts(scalers, decision))
     }
 
@@ -152,12 +153,14 @@ impl Reconciler {
         readings: &[MetricReading<'_>],
         target: &ScaleTarget,
         current: Option<i32>,
+        slot: &mut Slot,
     ) -> Polled {
         let around =
             |ready_pods| Surroundings { fallback: scalers.fallback.as_ref(), current_replicas: current, ready_pods };
         let evaluate = |ready| composite::evaluate(composite, readings, ExternalMetric::failures, around(ready));
         let mut outcome = evaluate(None);
         if matches!(outcome, CompositeOutcome::Unknown(Unknown::NoSubstitute(NoSubstitute::NoReadyPods))) {
+            slot.hold().await;
             outcome = evaluate(self.targets.count_ready_pods(target).await.ok());
         }
         if let Some(value) = outcome.served() {
@@ -178,19 +181,24 @@ impl Reconciler {
     }
 
     /// The replicas of the target: as its watch reports them, or read now if the watch only reported a change.
-    pub(super) async fn cached_replicas(&self, target: &ScaleTarget) -> Result<Option<i32>, ReconcileError> {
+    pub(super) async fn cached_replicas(
+        &self,
+        target: &ScaleTarget,
+        slot: &mut Slot,
+    ) -> Result<Option<i32>, ReconcileError> {
         match self.cluster.replicas(target) {
-            CachedReplicas::Known(replicas) => Ok(Some(replicas)),
-            CachedReplicas::Missing => Ok(None),
-            CachedReplicas::Stale => match Box::pin(self.targets.fetch_scale(target)).await {
-                Ok(scale) => {
-                    let replicas = desired_replicas(&scale);
-                    self.cluster.record_replicas(target, CachedReplicas::Known(replicas));
-                    Ok(Some(replicas))
-                }
-                Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => Ok(None),
-                Err(error) => Err(error.into()),
-            },
+            CachedReplicas::Known(replicas) => return Ok(Some(replicas)),
+            CachedReplicas::Missing => return Ok(None),
+            CachedReplicas::Stale => slot.hold().await,
+        }
+        match Box::pin(self.targets.fetch_scale(target)).await {
+            Ok(scale) => {
+                let replicas = desired_replicas(&scale);
+                self.cluster.record_replicas(target, CachedReplicas::Known(replicas));
+                Ok(Some(replicas))
+            }
+            Err(TargetError::Missing { .. } | TargetError::NoScale { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -12,6 +12,7 @@ use super::poll::{Polled, contributions};
 use super::subject::Subject;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::scalers_cache::{CachedTrigger, ObjectScalers};
+use crate::slots::Slot;
 
 impl Reconciler {
     /// Decides by the push and the last readings.
@@ -19,16 +20,17 @@ impl Reconciler {
         &self,
         subject: Subject<'_>,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<PollFacts, ReconcileError> {
         let scalers = subject.scalers;
         let pushed: Vec<&Arc<CachedTrigger>> = pushed_triggers(scalers).collect();
-        let current = self.cached_replicas(subject.target).await?;
+        let current = self.cached_replicas(subject.target, slot).await?;
         let mut polled = last_known(scalers, current);
         let indexes: BTreeSet<usize> = pushed.iter().map(|trigger| trigger.index).collect();
         let metrics = scalers.metrics().filter(|(trigger, _)| indexes.contains(&trigger.index));
         polled.active.extend(metrics.map(|(_, metric)| (metric.name.clone(), true)));
         polled.contributions.push(Contribution::Active);
-        let facts = self.conclude(subject, polled, current, Instant::now(), state).await?;
+        let facts = self.conclude(subject, polled, current, Instant::now(), state, slot).await?;
         // Not before: a reconcile that failed is retried, and acts on it then.
         pushed.iter().filter_map(|trigger| trigger.push.as_ref()).for_each(|push| push.clear_active());
         Ok(facts)

@@ -87,6 +87,7 @@ impl Reconciler {
         slot: &mut Slot,
     ) -> Option<Instant> {
         if let Some(unreadable) = self.cluster.unreadable(key) {
+            slot.hold().await;
             return Box::pin(self.reconcile_unreadable(key, &unreadable, state)).await;
         }
         let Some(object) = self.cluster.object(key) else {
@@ -140,8 +141,9 @@ impl Reconciler {
     ) -> Result<Option<Instant>, ReconcileError> {
         if let Some((policy, target)) = self.unchanged_target(&object, state) {
             let (scaled, outcome) = self.scale(&object, &policy, target, state, slot).await?;
-            return self.finish(&object, &policy, (Progress::Scaled(scaled), outcome), state).await;
+            return self.finish(&object, &policy, (Progress::Scaled(scaled), outcome), state, slot).await;
         }
+        slot.hold().await;
         if object.metadata.deletion_timestamp.is_some() {
             return Box::pin(self.finalize(key, &object, state)).await.map(|()| None);
         }
@@ -152,7 +154,7 @@ impl Reconciler {
             return Box::pin(self.hold_paused(key, &object, &policy, state)).await;
         }
         let steps = self.run_steps(key, &mut object, &policy, state, slot).await;
-        self.finish(&object, &policy, steps, state).await
+        self.finish(&object, &policy, steps, state, slot).await
     }
 
     /// Reports what the steps found and did; returns when the next reconcile is due.
@@ -162,12 +164,13 @@ impl Reconciler {
         policy: &Policy,
         (mut progress, outcome): Steps,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<Option<Instant>, ReconcileError> {
         if outcome.as_ref().is_err_and(ReconcileError::is_outdated) {
             return outcome.map(|()| None);
         }
         let problem = progress.problem().or_else(|| outcome.as_ref().err().map(ToString::to_string));
-        self.report(object, policy, &mut progress, problem.as_deref(), state).await?;
+        self.report(object, policy, &mut progress, problem.as_deref(), state, slot).await?;
         outcome?;
         let next = next_reconcile(object, state, &progress);
         Ok(next.into_iter().chain(state.postponed_until.take()).min())
@@ -256,7 +259,10 @@ impl Reconciler {
         let subject = Subject { object, policy, target: &target.target, scalers: &scalers, hpa: None };
         let ensured = match self.unchanged_hpa(subject, state) {
             Some(unchanged) => Ok(unchanged),
-            None => Box::pin(self.ensure_hpa(subject, state)).await,
+            None => {
+                slot.hold().await;
+                Box::pin(self.ensure_hpa(subject, state)).await
+            }
         };
         let (hpa, mut outcome) = match ensured {
             Ok(step) => (step, Ok(())),
@@ -267,7 +273,7 @@ impl Reconciler {
             return Err(ReconcileError::Begun);
         }
         let polled = if is_pushed {
-            Some(Box::pin(self.act_on_push(subject, state)).await)
+            Some(Box::pin(self.act_on_push(subject, state, slot)).await)
         } else if is_due {
             let delay = state.schedule.start_poll(scalers.polling_interval, input);
             self.telemetry.record_delay(&scalers.key, delay);

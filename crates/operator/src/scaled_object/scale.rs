@@ -14,6 +14,7 @@ use super::poll::Findings;
 use super::subject::Subject;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedReplicas;
+use crate::slots::Slot;
 
 /// The age of readings beyond which no target is scaled in on them: a slow API server took the time, and a trigger may be active by now.
 const READINGS_AGE_MAX: Duration = Duration::from_secs(10);
@@ -36,13 +37,17 @@ impl Reconciler {
         findings: &Findings,
         current: Option<i32>,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<Decision, ReconcileError> {
         let Subject { object, policy, .. } = subject;
         let decision = decide(policy, &findings.observe(current), self.clock.now());
         let key = &object.cached.key;
         debug!(namespace = %key.namespace, name = %key.name, ?decision, "decided");
         match decision {
-            Decision::ScaleTo { .. } => Box::pin(self.scale_target(subject, findings, decision, state)).await,
+            Decision::ScaleTo { .. } => {
+                slot.hold().await;
+                Box::pin(self.scale_target(subject, findings, decision, state)).await
+            }
             Decision::Hold(_) => Ok(decision),
         }
     }

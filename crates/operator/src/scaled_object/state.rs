@@ -127,6 +127,11 @@ impl ReconcileState {
         !self.uid.is_empty()
     }
 
+    /// Whether a reconcile will probably write nothing: the last one did not.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.ensured_hpa.as_ref().is_some_and(|ensured| ensured.reported.is_some())
+    }
+
     /// When the object was last seen active, if it is active.
     pub(crate) fn last_seen_active(&self) -> Option<DateTime<Utc>> {
         match self.history {

@@ -22,6 +22,7 @@ use super::target::{FoundTarget, target_facts};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedHpa, LazyObject, needs_reconcile, scaling_active};
 use crate::scalers_cache::ObjectScalers;
+use crate::slots::Slot;
 
 /// What came of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +50,12 @@ impl Reconciler {
         progress: &mut Progress,
         problem: Option<&str>,
         state: &mut ReconcileState,
+        slot: &mut Slot,
     ) -> Result<(), ReconcileError> {
         if is_reported(progress, problem, state) {
             return Ok(());
         }
+        slot.hold().await;
         let written = self.newer(object);
         let object = written.as_ref().unwrap_or(object);
         // Before the facts: a reading of the metrics API may change these meanwhile, and is reported the next time.

@@ -1,12 +1,14 @@
 //! When objects are polled.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kedge_scalers::http::connector::BoxStream;
 use kedge_scalers::{Connector, NoCluster, Registry};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::state::FIRST_POLLS;
 use crate::test_cluster::TestCluster;
@@ -77,6 +79,42 @@ async fn sources_that_hang_delay_neither_other_objects_nor_changes_of_their_own(
     tokio::time::sleep(FIRST_POLLS).await;
     assert_eq!(replicas("hung-1"), 7, "a pause takes effect");
     assert_eq!(cluster.object(&path("hung-2")), None, "a deletion ends");
+    running.abort();
+}
+
+/// A registry whose sources respond that there is no work, and count the queries.
+fn idle_sources(queries: &Arc<AtomicUsize>) -> Registry {
+    let queries = queries.clone();
+    let connect = move |_: http::Uri| -> BoxFuture<'static, std::io::Result<BoxStream>> {
+        queries.fetch_add(1, Ordering::Relaxed);
+        let (client, mut server) = tokio::io::duplex(16 * 1024);
+        tokio::spawn(async move {
+            let body = r#"{"status":"success","data":{"resultType":"vector","result":[]}}"#;
+            let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            // The request: the client sends it when it has a connection.
+            server.read_u8().await?;
+            server.write_all((head + body).as_bytes()).await
+        });
+        Box::pin(async move { Ok(Box::new(client) as BoxStream) })
+    };
+    Registry::new(Default::default(), Connector::new(connect), Arc::new(NoCluster))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_object_is_polled_while_writes_of_others_take_all_slots() {
+    let cluster = TestCluster::new();
+    let metadata = json!({ "serverAddress": "http://idle:9090", "query": "up", "threshold": "1" });
+    let triggers = json!([{ "type": "prometheus", "metadata": metadata }]);
+    cluster.apply_known("quiet", 0, json!({ "pollingInterval": 10, "triggers": triggers }));
+    let queries = Arc::new(AtomicUsize::new(0));
+    let running = tokio::spawn(cluster.operator_with(idle_sources(&queries)).run(std::future::pending()));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    cluster.slow_down("/status", Duration::from_secs(600));
+    cluster.apply_known("new", 1, json!({}));
+    let before = queries.load(Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert_eq!(queries.load(Ordering::Relaxed) - before, 10);
+    assert_eq!(ready(&cluster, "new"), Value::Null, "the one slot is held");
     running.abort();
 }
 
