@@ -5,9 +5,11 @@ mod compare;
 mod fleet;
 mod full_operator;
 mod growth;
+mod handover;
 mod hung;
 mod objects;
 mod polls;
+mod replicas;
 mod secrets;
 mod settle;
 mod soak;
@@ -25,6 +27,8 @@ pub(crate) enum Bench {
     Compare(compare::Args),
     /// What the operator weighs and uses as a cluster grows: ScaledObjects, unrelated objects, and names that come and go
     Growth(growth::Args),
+    /// How long it takes from a leader that is asked to end to the next leader
+    Handover(handover::Args),
     /// How late 100 ScaledObjects are polled while the sources of 900 others hang
     Hung(hung::Args),
     /// How many connections to the API server the operator has, and what it weighs, with 1,000 ScaledObjects that refer to a Secret each
@@ -38,6 +42,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
         Bench::Admission(args) => admission::run(args),
         Bench::Compare(args) => compare::run(args),
         Bench::Growth(args) => growth::run(args),
+        Bench::Handover(args) => handover::run(args),
         Bench::Hung(args) => hung::run(args),
         Bench::Secrets(args) => secrets::run(args),
         Bench::Soak(args) => soak::run(args),

@@ -32,7 +32,7 @@ use kedge_test_cluster::{Cluster, ControlPlane, keda, result_document};
 use self::contender::Contender;
 use self::results::Results;
 use self::round::Stage;
-use super::fleet::{Fleet, Shape};
+use super::fleet::{Fleet, Shape, TriggerType};
 use crate::image;
 
 #[derive(clap::Args)]
@@ -80,7 +80,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     keda::write_crds(&crds)?;
     cluster.install_crds(&crds)?;
     let source = HttpSource::start().await?;
-    let shape = Shape { objects: args.objects, namespaces: args.namespaces, triggers: 1, polling_seconds: 10 };
+    let (objects, namespaces, trigger_type) = (args.objects, args.namespaces, TriggerType::Prometheus);
+    let shape = Shape { objects, namespaces, trigger_type, triggers: 1, polling_seconds: 10 };
     let fleet = Fleet::create(&cluster, &source, shape).await?;
     let stage = Stage { cluster: &cluster, fleet: &fleet, kedge, steady_for: Duration::from_secs(args.minutes * 60) };
     for number in 0..args.rounds {

@@ -27,9 +27,18 @@ const LOAD: f64 = 5.0;
 pub(super) struct Shape {
     pub(super) objects: usize,
     pub(super) namespaces: usize,
+    pub(super) trigger_type: TriggerType,
     /// How many triggers each has.
     pub(super) triggers: usize,
     pub(super) polling_seconds: u32,
+}
+
+/// What the triggers are. Only the values of Prometheus can be set.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum TriggerType {
+    Prometheus,
+    /// Always in its window.
+    Cron,
 }
 
 pub(super) struct Fleet<'a> {
@@ -211,8 +220,17 @@ impl<'a> Fleet<'a> {
 
     /// A ScaledObject whose target has the same name.
     pub(super) fn scaled_object(&self, name: &str) -> Value {
-        let metadata = json!({ "serverAddress": self.source.url(), "query": name, "threshold": "10" });
-        let trigger = json!({ "type": "prometheus", "metadata": metadata });
+        let trigger = match self.shape.trigger_type {
+            TriggerType::Prometheus => {
+                let metadata = json!({ "serverAddress": self.source.url(), "query": name, "threshold": "10" });
+                json!({ "type": "prometheus", "metadata": metadata })
+            }
+            TriggerType::Cron => {
+                let (start, end) = ("0 0 1 1 *", "59 23 31 12 *");
+                let metadata = json!({ "timezone": "Etc/UTC", "start": start, "end": end, "desiredReplicas": "1" });
+                json!({ "type": "cron", "metadata": metadata })
+            }
+        };
         json!({
             "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": name },
             "spec": {

@@ -14,7 +14,7 @@ use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::{Cluster, ControlPlane, operator};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, Shape, name};
+use super::fleet::{Fleet, Shape, TriggerType, name};
 use super::full_operator::FullOperator;
 use super::objects::deployment;
 use super::settle::settle;
@@ -29,6 +29,10 @@ pub(crate) struct Args {
     /// Create this many ScaledObjects
     #[arg(long, default_value_t = 1_000)]
     objects: usize,
+
+    /// Give them triggers of this type
+    #[arg(long, value_enum, default_value_t = TriggerType::Prometheus)]
+    trigger_type: TriggerType,
 
     /// Give each this many triggers
     #[arg(long, default_value_t = 1)]
@@ -78,7 +82,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     cluster.install_crds(&workspace().join("crds"))?;
     let source = HttpSource::start().await?;
     let (objects, triggers, polling_seconds) = (args.objects, args.triggers, args.polling_interval);
-    let fleet = Fleet::create(&cluster, &source, Shape { objects, namespaces: 1, triggers, polling_seconds }).await?;
+    let shape = Shape { objects, namespaces: 1, trigger_type: args.trigger_type, triggers, polling_seconds };
+    let fleet = Fleet::create(&cluster, &source, shape).await?;
     fleet.set_load(!args.inactive);
     let lasting = Duration::from_secs(args.minutes * 60);
     let kedge = FullOperator::start(&cluster, &program, "growth").await?;

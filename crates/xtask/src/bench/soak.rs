@@ -20,6 +20,7 @@ use kedge_core::rng::Rng;
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 
+use super::replicas::{leader, replica};
 use crate::image;
 use fleet::Fleet;
 use samples::{Sample, Samples};
@@ -29,10 +30,6 @@ const TICK: Duration = Duration::from_secs(1);
 /// How often the processes are weighed, and how often a leader is killed, in ticks.
 const SAMPLE_EVERY: u64 = 10;
 const KILL_EVERY: u64 = 60;
-
-/// The namespace of the operator, and its Lease.
-const NAMESPACE: &str = "kedge";
-const LEASE: &str = "operator.keda.sh";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -101,10 +98,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A replica that elects a leader, and whose certificate lasts minutes.
+/// A replica whose certificate lasts minutes.
 fn launch(number: usize) -> Launch {
     let flags = [
-        "--leader-elect",
         "--enable-cert-rotation",
         "--cert-secret-name=soak-certs",
         "--metrics-server-service-name=kedge-metrics",
@@ -112,27 +108,13 @@ fn launch(number: usize) -> Launch {
         "--cert-lifetime=180s",
         "--cert-authority-lifetime=15m",
     ];
-    let environment = [("POD_NAMESPACE", NAMESPACE.to_owned()), ("POD_NAME", name_of(number))];
-    Launch {
-        name: name_of(number),
-        flags: flags.map(str::to_owned).to_vec(),
-        environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-    }
-}
-
-fn name_of(number: usize) -> String {
-    format!("replica-{number}")
+    replica(number, &flags)
 }
 
 /// Kills the leader and starts it again; returns whether there was one.
 fn kill_leader(cluster: &Cluster, operators: &mut [RunningOperator]) -> anyhow::Result<bool> {
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE}");
-    let lease = cluster.read(&path)?.context("there is no Lease")?;
-    let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
-    let leads = |number: usize| holder.starts_with(&format!("{}_", name_of(number)));
-    let leader = operators.iter_mut().enumerate().find(|(number, _)| leads(*number));
-    match leader {
-        Some((_, leader)) => leader.kill_and_restart().map(|()| true),
+    match leader(cluster)? {
+        Some(number) => operators[number].kill_and_restart().map(|()| true),
         None => Ok(false),
     }
 }
