@@ -61,7 +61,8 @@ impl Slot {
         }
     }
 
-    /// Waits for sources without the slot, which is not held afterwards. `None` if the wait was given up: the object became due, and is outdated, or the operator stops.
+    /// Waits for sources without the slot, which is not held afterwards. `None` if the wait was given up: the object became due, and is
+    /// outdated, or the operator stops.
     pub(crate) async fn wait_outside<T>(
         &mut self,
         mut sources: BoxFuture<'_, T>,

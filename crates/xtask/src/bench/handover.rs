@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::http_source::HttpSource;
+use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, RunningOperator, operator};
 
 use super::fleet::{Fleet, Shape, TriggerType};
@@ -12,10 +13,8 @@ use super::replicas::{leader, replica};
 use super::settle::settle;
 use crate::image;
 
-/// How often the Lease is read.
-const READ_EVERY: Duration = Duration::from_millis(10);
-
-const GIVES_UP_AFTER: Duration = Duration::from_secs(120);
+/// How long the other replica may take.
+const LIMIT: Duration = Duration::from_secs(120);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -51,24 +50,20 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     settle(&cluster, operator::IDENTITY).await?;
     let first = leader(&cluster)?.context("no replica leads")?;
     let started = Instant::now();
-    let ending = operators.swap_remove(first).terminate();
-    let (leads_at, ended) = tokio::join!(until_leader(&cluster, 1 - first), ending);
+    let next = async {
+        wait_for("the other replica leads", LIMIT, async || match leader(&cluster) {
+            Ok(Some(number)) if number != first => Ok(started.elapsed()),
+            other => Err(other),
+        })
+        .await
+    };
+    let (took, ended) = tokio::join!(next, operators.swap_remove(first).terminate());
     ended?;
-    let took = leads_at?.duration_since(started);
+    let took = took?;
     println!(
         "from SIGTERM to the next leader, with {} active ScaledObjects: {:.2} s",
         args.objects,
         took.as_secs_f64()
     );
     Ok(())
-}
-
-/// Returns when this replica leads.
-async fn until_leader(cluster: &Cluster, number: usize) -> anyhow::Result<Instant> {
-    let started = Instant::now();
-    while leader(cluster)? != Some(number) {
-        ensure!(started.elapsed() < GIVES_UP_AFTER, "the other replica does not lead after {GIVES_UP_AFTER:?}");
-        tokio::time::sleep(READ_EVERY).await;
-    }
-    Ok(Instant::now())
 }
