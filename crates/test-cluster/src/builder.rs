@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use crate::cargo;
 use crate::certificates::Certificates;
 use crate::cluster::Cluster;
 use crate::control_plane::ControlPlane;
@@ -67,6 +68,12 @@ impl ClusterBuilder {
     /// Adds a flag of kube-controller-manager; the last one of a name counts.
     pub fn controller_manager_flag(mut self, flag: impl Into<OsString>) -> Self {
         self.options.controller_manager_flags.push(flag.into());
+        self
+    }
+
+    /// Optimizes the API in memory, for as many objects as tests never have. It is compiled for that.
+    pub fn optimize_plane(mut self) -> Self {
+        self.options.plane_profile = cargo::QUICKLY_BUILT;
         self
     }
 

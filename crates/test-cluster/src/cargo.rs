@@ -12,6 +12,9 @@ use serde_json::Value;
 /// The profile that tests are built with.
 pub const DEV: &str = "dev";
 
+/// The profile that the fault suite is built with: optimized where it spends its time, and built sooner than a release.
+pub const QUICKLY_BUILT: &str = "faults";
+
 /// The folder of the workspace.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep")

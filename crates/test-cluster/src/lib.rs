@@ -36,6 +36,7 @@
 //! | `certificates` | keys, certificates and kubeconfigs |
 //! | [`http`] | one GET, for probes and metrics |
 //! | [`http_source`] | a metric source over HTTP whose responses a test sets |
+//! | [`example_scaler`] | an external scaler as a process, whose queue a test sets |
 //! | [`silent_server`] | a server that accepts connections and never responds |
 //! | [`slowdown`] | how much other work slows this machine down |
 //! | [`audit`] | counts writes by user, from the audit log |
@@ -52,6 +53,7 @@ pub mod builder;
 pub mod cargo;
 pub mod cluster;
 pub mod control_plane;
+pub mod example_scaler;
 pub mod external_metrics;
 pub mod http;
 pub mod http_source;

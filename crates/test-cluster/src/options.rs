@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::cargo;
+
 /// What the control plane and the nodes are started with.
 #[derive(Debug)]
 pub(crate) struct ClusterOptions {
@@ -11,6 +13,8 @@ pub(crate) struct ClusterOptions {
     pub(crate) metrics_server: bool,
     pub(crate) apiserver_flags: Vec<OsString>,
     pub(crate) controller_manager_flags: Vec<OsString>,
+    /// The profile of cargo that the API in memory is built with.
+    pub(crate) plane_profile: &'static str,
 }
 
 impl Default for ClusterOptions {
@@ -21,6 +25,7 @@ impl Default for ClusterOptions {
             metrics_server: false,
             apiserver_flags: Vec::new(),
             controller_manager_flags: Vec::new(),
+            plane_profile: cargo::DEV,
         }
     }
 }

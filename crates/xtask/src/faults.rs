@@ -14,9 +14,6 @@ pub(crate) const RUNS: u64 = 20_000;
 /// For how many minutes CI plays runs on a machine that is too slow for all of them.
 pub(crate) const MINUTES_MAX: u32 = 30;
 
-/// The profile that is built sooner than it costs time to run.
-const QUICKLY_BUILT: &str = "faults";
-
 /// The profile of long series. The one that is shipped is optimized for size.
 const QUICKLY_RUN: &str = "bench";
 
@@ -53,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = |number: u64| number.to_string();
-    let profile = if args.release { QUICKLY_RUN } else { QUICKLY_BUILT };
+    let profile = if args.release { QUICKLY_RUN } else { cargo::QUICKLY_BUILT };
     if args.mutants {
         return suite(profile, &["mutants"]);
     }
@@ -71,7 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The arguments of the cargo that builds the suite for the test command.
 pub(crate) fn build_arguments() -> [&'static str; 9] {
-    cargo::build_arguments(PROGRAM, QUICKLY_BUILT)
+    cargo::build_arguments(PROGRAM, cargo::QUICKLY_BUILT)
 }
 
 /// Builds the suite and runs a command of it.

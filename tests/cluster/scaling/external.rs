@@ -8,8 +8,9 @@ pub(super) mod push;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
+use kedge_test_cluster::example_scaler::ExampleScaler;
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
-use kedge_tests::external::{ExampleScaler, external};
+use kedge_tests::external::external;
 use kedge_tests::faulty_scaler::{Behaviour, FaultyScaler};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use kedge_tests::programs;

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
+use kedge_test_cluster::example_scaler::ExampleScaler;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
 use kedge_test_cluster::{silent_server, slowdown};
-use kedge_tests::external::{ExampleScaler, external_push};
+use kedge_tests::external::external_push;
 use kedge_tests::namespace::{TestNamespace, deployment, prometheus, scaled_object};
 use kedge_tests::programs;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, WatchEvent, WatchParams};
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -86,10 +86,15 @@ impl Trust {
     /// Reads once, then follows one watch to its end.
     async fn follow(&self, client: &kube::Client) -> Result<(), TrustError> {
         let maps = config_maps(client);
-        let map = within(RESPONSE_LIMIT, maps.get(CONFIG_MAP)).await?;
-        let version = map.metadata.resource_version.clone().unwrap_or_default();
-        self.take(map);
-        let only_ours = WatchParams::default().fields(&format!("metadata.name={CONFIG_MAP}"));
+        let only_ours = format!("metadata.name={CONFIG_MAP}");
+        let listed = within(RESPONSE_LIMIT, maps.list(&ListParams::default().fields(&only_ours))).await?;
+        // That of the list: the server forgets the version of a ConfigMap that has not changed for long.
+        let version = listed.metadata.resource_version.unwrap_or_default();
+        match listed.items.into_iter().next() {
+            Some(map) => self.take(map),
+            None => tracing::warn!("the trust configuration was deleted; the last one stays"),
+        }
+        let only_ours = WatchParams::default().fields(&only_ours);
         let mut events = pin!(within(RESPONSE_LIMIT, maps.watch(&only_ours, &version)).await?);
         while let Some(event) = within(SILENCE_MAX, events.try_next()).await? {
             match event {

@@ -18,7 +18,7 @@ use crate::api::selector::{FieldSelector, LabelSelector};
 use crate::apiextensions::conversion;
 use crate::plane::{Plane, RequestContext};
 use crate::storage::state::State;
-use crate::storage::store::{Collection, within};
+use crate::storage::store::CollectionAt;
 
 /// The timeout of a read that waits for a future revision.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -134,19 +134,10 @@ fn read_page(
         None if is_exact => wanted,
         None => state.store.behind(as_of.revisions_behind).max(wanted),
     };
-    let past;
-    let collection = match revision == state.store.revision() {
-        true => state.store.collection(&context.resource.collection),
-        false => {
-            past = state
-                .store
-                .collection_at(&context.resource.collection, revision)
-                .ok_or_else(|| too_old(token.as_ref()))?;
-            &past
-        }
-    };
+    let collection = state.store.collection_at(&context.resource.collection, revision);
+    let collection = collection.ok_or_else(|| too_old(token.as_ref()))?;
     let start = token.as_ref().map(|token| full_start(context, &token.start));
-    Ok(cut_page(collection, context, selected, start, revision))
+    Ok(cut_page(&collection, context, selected, start.as_deref(), revision))
 }
 
 /// Continue tokens hold keys relative to the listed namespace.
@@ -158,15 +149,14 @@ fn full_start(context: &RequestContext<'_>, start: &str) -> String {
 }
 
 fn cut_page(
-    collection: &Collection,
+    collection: &CollectionAt<'_>,
     context: &RequestContext<'_>,
     selected: &Selected,
-    start: Option<String>,
+    start: Option<&str>,
     revision: u64,
 ) -> Page {
     let limit = context.call.param("limit").and_then(|limit| limit.parse::<usize>().ok()).filter(|limit| *limit > 0);
-    let mut rest =
-        within(collection, context.namespace()).filter(|(key, _)| start.as_ref().is_none_or(|start| *key >= start));
+    let mut rest = collection.objects_from(context.namespace(), start);
     let mut page = Page { items: Vec::new(), revision, next: None, remaining: None };
     let mut last = "";
     for (key, stored) in rest.by_ref() {

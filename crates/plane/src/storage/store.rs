@@ -4,6 +4,7 @@
 //! is rebuilt by walking it backwards.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -205,15 +206,12 @@ impl Store {
     }
 
     /// The objects of a resource at a revision; none if that is compacted.
-    pub(crate) fn collection_at(&self, collection: &GroupResource, revision: u64) -> Option<Collection> {
-        let mut past = self.collection(collection).clone();
+    pub(crate) fn collection_at(&self, collection: &GroupResource, revision: u64) -> Option<CollectionAt<'_>> {
+        let mut changed = BTreeMap::new();
         for change in self.since(revision)?.rev().filter(|change| change.is_of(collection)) {
-            match &change.before {
-                Some(before) => past.insert(change.key(), before.clone()),
-                None => past.remove(&change.key()),
-            };
+            changed.insert(change.key(), change.before.clone());
         }
-        Some(past)
+        Some(CollectionAt { now: self.collection(collection), changed })
     }
 
     /// One object at a revision; the outer none if that is compacted.
@@ -222,6 +220,41 @@ impl Store {
         Some(match first_later {
             Some(change) => change.before.clone(),
             None => self.get(collection, key).cloned(),
+        })
+    }
+}
+
+/// A collection at a revision: as it is now, but for the objects that have changed since.
+pub(crate) struct CollectionAt<'a> {
+    now: &'a Collection,
+    /// As they were; none where there was no such object.
+    changed: BTreeMap<String, Option<Arc<Value>>>,
+}
+
+impl CollectionAt<'_> {
+    /// The objects of a namespace, or all, from a key on, in the order of lists.
+    pub(crate) fn objects_from(
+        &self,
+        namespace: Option<&str>,
+        start: Option<&str>,
+    ) -> impl Iterator<Item = (&String, &Arc<Value>)> {
+        // '0' follows '/'.
+        let begin = namespace.map(|namespace| format!("{namespace}/")).into_iter().chain(start.map(str::to_owned)).max();
+        let end = namespace.map_or(Bound::Unbounded, |namespace| Bound::Excluded(format!("{namespace}0")));
+        let begin = begin.unwrap_or_default();
+        // A range must not end before it begins, as it would for a key of another namespace.
+        let end = match end {
+            Bound::Excluded(end) if end < begin => Bound::Excluded(begin.clone()),
+            end => end,
+        };
+        let range = (Bound::Included(begin), end);
+        let unchanged = self.now.range(range.clone()).filter(|(key, _)| !self.changed.contains_key(*key));
+        let earlier = self.changed.range(range).filter_map(|(key, object)| Some((key, object.as_ref()?)));
+        let (mut unchanged, mut earlier) = (unchanged.peekable(), earlier.peekable());
+        std::iter::from_fn(move || match (unchanged.peek(), earlier.peek()) {
+            (Some((one, _)), Some((other, _))) if other < one => earlier.next(),
+            (Some(_), _) => unchanged.next(),
+            (None, _) => earlier.next(),
         })
     }
 }
@@ -235,5 +268,53 @@ pub(crate) fn within<'a>(
         // '0' follows '/'.
         Some(namespace) => Box::new(collection.range(format!("{namespace}/")..format!("{namespace}0"))),
         None => Box::new(collection.iter()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::resource::table::BUILT_IN;
+
+    /// Names of two namespaces, one of which begins like the other.
+    const KEYS: [(&str, &str); 5] = [("a", "one"), ("a", "two"), ("a-b", "one"), ("b", "one"), ("b", "two")];
+
+    fn listed(past: &CollectionAt<'_>, namespace: Option<&str>, start: Option<&str>) -> Vec<String> {
+        past.objects_from(namespace, start).map(|(key, object)| format!("{key} {}", object["n"])).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_past_collection_is_what_was_listed_then(steps in vec((0..KEYS.len(), any::<bool>()), 1..20), start in 0..KEYS.len()) {
+            let resource = BUILT_IN[&Gvr::new("", "v1", "configmaps")].clone();
+            let mut store = Store::new(1000);
+            let mut seen = vec![(store.revision(), Vec::new())];
+            for (number, (index, removes)) in steps.into_iter().enumerate() {
+                let (namespace, name) = KEYS[index];
+                let entry = Entry { resource: &resource, namespace: Some(namespace), name, by: "me", at: DateTime::UNIX_EPOCH };
+                if removes {
+                    store.remove(entry);
+                } else {
+                    store.put(entry, json!({ "metadata": { "namespace": namespace, "name": name }, "n": number }));
+                }
+                let now: Vec<String> = store.collection(&resource.collection).iter().map(|(key, object)| format!("{key} {}", object["n"])).collect();
+                seen.push((store.revision(), now));
+            }
+            let start = key(Some(KEYS[start].0), KEYS[start].1);
+            for (revision, all) in seen {
+                let past = store.collection_at(&resource.collection, revision).unwrap();
+                prop_assert_eq!(&listed(&past, None, None), &all);
+                let from: Vec<String> = all.iter().filter(|line| *line.split(' ').next().unwrap() >= *start).cloned().collect();
+                prop_assert_eq!(listed(&past, None, Some(&start)), from);
+                for namespace in ["a", "a-b", "b", "c"] {
+                    let inside: Vec<String> = all.iter().filter(|line| line.split('/').next() == Some(namespace)).cloned().collect();
+                    prop_assert_eq!(listed(&past, Some(namespace), None), inside);
+                }
+            }
+        }
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use http::{Method, Request};
-use kedge_test_cluster::Cluster;
+use kedge_test_cluster::example_scaler::ExampleScaler;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
+use kedge_test_cluster::{Cluster, cargo};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -33,17 +34,21 @@ pub(super) struct Shape {
     pub(super) polling_seconds: u32,
 }
 
-/// What the triggers are. Only the values of Prometheus can be set.
+/// What the triggers are. The value of a cron trigger cannot be set.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum TriggerType {
     Prometheus,
     /// Always in its window.
     Cron,
+    /// All with the queue of one external scaler.
+    External,
 }
 
 pub(super) struct Fleet<'a> {
     writer: Writer,
     source: &'a HttpSource,
+    /// Runs where triggers refer to it.
+    scaler: Option<ExampleScaler>,
     shape: Shape,
 }
 
@@ -75,7 +80,11 @@ struct Row {
 impl<'a> Fleet<'a> {
     /// Creates the namespaces and the targets.
     pub(super) async fn create(cluster: &Cluster, source: &'a HttpSource, shape: Shape) -> anyhow::Result<Self> {
-        let fleet = Self { writer: Writer::new(cluster).await?, source, shape };
+        let scaler = match shape.trigger_type {
+            TriggerType::External => Some(start_scaler().await?),
+            TriggerType::Prometheus | TriggerType::Cron => None,
+        };
+        let fleet = Self { writer: Writer::new(cluster).await?, source, scaler, shape };
         for number in 0..shape.namespaces {
             let name = fleet.namespace(number);
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
@@ -118,9 +127,12 @@ impl<'a> Fleet<'a> {
         for number in 0..self.shape.objects {
             self.source.set(&name(number), SourceResponse::Value(value));
         }
+        if let Some(scaler) = &self.scaler {
+            scaler.set(&value.to_string());
+        }
     }
 
-    /// How many queries arrived since this was last called.
+    /// How many queries arrived since this was last called; an external scaler does not count them.
     pub(super) fn take_queries(&self) -> usize {
         self.source.take_received().len()
     }
@@ -230,6 +242,10 @@ impl<'a> Fleet<'a> {
                 let metadata = json!({ "timezone": "Etc/UTC", "start": start, "end": end, "desiredReplicas": "1" });
                 json!({ "type": "cron", "metadata": metadata })
             }
+            TriggerType::External => {
+                let address = self.scaler.as_ref().map(ExampleScaler::address);
+                json!({ "type": "external", "metadata": { "scalerAddress": address, "targetLength": "10" } })
+            }
         };
         json!({
             "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": name },
@@ -239,6 +255,15 @@ impl<'a> Fleet<'a> {
             },
         })
     }
+}
+
+/// Starts the example of an external scaler in Rust.
+async fn start_scaler() -> anyhow::Result<ExampleScaler> {
+    // Cargo builds the example beside every program.
+    let program = cargo::build("kedge", cargo::QUICKLY_BUILT)?;
+    let mut scaler = ExampleScaler::plain(program.with_file_name("examples").join("scaler"))?;
+    scaler.start().await?;
+    Ok(scaler)
 }
 
 /// The path of the ScaledObjects of a namespace.

@@ -30,6 +30,10 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1_000)]
     objects: usize,
 
+    /// Spread them over this many namespaces
+    #[arg(long, default_value_t = 1)]
+    namespaces: usize,
+
     /// Give them triggers of this type
     #[arg(long, value_enum, default_value_t = TriggerType::Prometheus)]
     trigger_type: TriggerType,
@@ -58,6 +62,10 @@ pub(crate) struct Args {
     #[arg(long)]
     embedded: bool,
 
+    /// Set how often the HPA controller syncs each HPA, in seconds; more often than it can, and it uses the whole machine
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    hpa_sync_period: u64,
+
     /// Measure each state this long
     #[arg(long, default_value_t = 2)]
     minutes: u64,
@@ -73,16 +81,20 @@ struct Growth<'a> {
 
 #[tokio::main]
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
-    ensure!(args.objects > 0 && args.triggers > 0, "--objects and --triggers must be above 0");
+    let is_positive = args.objects > 0 && args.namespaces > 0 && args.triggers > 0;
+    ensure!(is_positive, "--objects, --namespaces and --triggers must be above 0");
     println!("building as for the image, in release mode");
     let program = tokio::task::block_in_place(image::build)?;
     println!("starting a cluster");
     let control_plane = if args.embedded { ControlPlane::Embedded } else { ControlPlane::Real };
-    let cluster = Cluster::builder("bench-growth").control_plane(control_plane).start().await?;
+    let hpa_sync_period = Duration::from_secs(args.hpa_sync_period);
+    let cluster = Cluster::builder("bench-growth").control_plane(control_plane).hpa_sync_period(hpa_sync_period);
+    let cluster = cluster.optimize_plane().start().await?;
     cluster.install_crds(&workspace().join("crds"))?;
     let source = HttpSource::start().await?;
-    let (objects, triggers, polling_seconds) = (args.objects, args.triggers, args.polling_interval);
-    let shape = Shape { objects, namespaces: 1, trigger_type: args.trigger_type, triggers, polling_seconds };
+    let (objects, namespaces) = (args.objects, args.namespaces);
+    let (triggers, polling_seconds) = (args.triggers, args.polling_interval);
+    let shape = Shape { objects, namespaces, trigger_type: args.trigger_type, triggers, polling_seconds };
     let fleet = Fleet::create(&cluster, &source, shape).await?;
     fleet.set_load(!args.inactive);
     let lasting = Duration::from_secs(args.minutes * 60);

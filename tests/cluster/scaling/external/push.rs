@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use kedge_test_cluster::example_scaler::ExampleScaler;
 use kedge_test_cluster::slowdown;
-use kedge_tests::external::{ExampleScaler, external, external_push};
+use kedge_tests::external::{external, external_push};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use kedge_tests::programs;
 use serde_json::{Value, json};

@@ -77,6 +77,12 @@ fn map(name: &str, version: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data(name)})
 }
 
+/// A list of it, at a version of its own.
+fn list(name: &str, version: &str) -> Value {
+    let items = [map(name, "1")];
+    json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": version}, "items": items})
+}
+
 fn failure(code: u16) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "no", "code": code})
 }
@@ -122,7 +128,7 @@ async fn an_unreadable_configuration_at_start_is_an_error() {
 async fn valid_changes_take_effect_and_invalid_ones_do_not() {
     let mut broken = map("broken", "3");
     broken["data"]["requestheader-allowed-names"] = json!("not JSON");
-    let script = Script::default().reply(200, map("first", "1")).events([
+    let script = Script::default().reply(200, list("first", "7")).events([
         event("MODIFIED", &map("second", "2")),
         event("MODIFIED", &broken),
         event("DELETED", &map("second", "4")),
@@ -143,20 +149,21 @@ async fn valid_changes_take_effect_and_invalid_ones_do_not() {
     }
     assert!(!seen.contains(&vec!["broken".to_owned()]), "{seen:?}");
     let asked = script.asked.lock().expect("not poisoned");
-    assert!(asked[1].0.contains("watch=true") && asked[1].0.contains("resourceVersion=1"), "{asked:?}");
-    assert!(asked[1].0.contains("fieldSelector=metadata.name%3Dextension-apiserver-authentication"), "{asked:?}");
+    assert!(asked[1].0.contains("watch=true") && asked[1].0.contains("resourceVersion=7"), "{asked:?}");
+    let only_ours = "fieldSelector=metadata.name%3Dextension-apiserver-authentication";
+    assert!(asked.iter().all(|(path, _)| path.contains(only_ours)), "{asked:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_watch_is_reopened_with_backoff() {
     let script = Script::default()
-        .reply(200, map("first", "1"))
+        .reply(200, list("first", "1"))
         .events([event("ERROR", &failure(410))])
         .reply(503, failure(503))
         .reply(500, failure(500))
-        .reply(200, map("first", "2"))
+        .reply(200, list("first", "2"))
         .events([])
-        .reply(200, map("last", "3"));
+        .reply(200, list("last", "3"));
     let trust = Trust::new(TrustConfig::default());
     watch_until(&trust, script.client(), "last").await;
     let asked = script.asked.lock().expect("not poisoned");
@@ -168,7 +175,7 @@ async fn a_lost_watch_is_reopened_with_backoff() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_watch_counts_as_a_lost_connection() {
-    let read = || Script::default().reply(200, map("first", "1"));
+    let read = || Script::default().reply(200, list("first", "1"));
     let rows = [
         ("a read without a response", Script::default(), RESPONSE_LIMIT),
         ("a watch without a response", read(), RESPONSE_LIMIT),

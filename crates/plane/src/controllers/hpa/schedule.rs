@@ -1,6 +1,7 @@
 //! When which autoscaler is due: one period after it was first asked for, be it because it is new, because it changed,
 //! or because its last reconcile is over. Asking again while it waits changes nothing, so no update makes a reconcile come early.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -12,31 +13,38 @@ use crate::controllers::client::ObjectKey;
 pub(super) struct Schedule {
     period: Duration,
     waiting: BTreeMap<ObjectKey, Instant>,
+    /// The same, by time.
+    order: BTreeSet<(Instant, ObjectKey)>,
 }
 
 impl Schedule {
     pub(super) fn new(period: Duration) -> Self {
-        Self { period, waiting: BTreeMap::new() }
+        Self { period, waiting: BTreeMap::new(), order: BTreeSet::new() }
     }
 
     pub(super) fn request(&mut self, key: ObjectKey, now: Instant) {
-        self.waiting.entry(key).or_insert(now + self.period);
+        if let Entry::Vacant(entry) = self.waiting.entry(key) {
+            let due_at = now + self.period;
+            self.order.insert((due_at, entry.key().clone()));
+            entry.insert(due_at);
+        }
     }
 
     /// The one that has been due for the longest and is not being reconciled.
     pub(super) fn take_due(&mut self, busy: &BTreeSet<ObjectKey>) -> Option<ObjectKey> {
         let now = Instant::now();
-        let due = self.free(busy).filter(|(at, _)| *at <= now).min()?.1.clone();
-        self.waiting.remove(&due);
-        Some(due)
+        let due = self.first_free(busy).filter(|(at, _)| *at <= now)?.clone();
+        self.order.remove(&due);
+        self.waiting.remove(&due.1);
+        Some(due.1)
     }
 
     pub(super) fn next_at(&self, busy: &BTreeSet<ObjectKey>) -> Option<Instant> {
-        self.free(busy).map(|(at, _)| at).min()
+        self.first_free(busy).map(|(at, _)| *at)
     }
 
-    fn free<'a>(&'a self, busy: &'a BTreeSet<ObjectKey>) -> impl Iterator<Item = (Instant, &'a ObjectKey)> {
-        self.waiting.iter().filter(|(key, _)| !busy.contains(key)).map(|(key, at)| (*at, key))
+    fn first_free(&self, busy: &BTreeSet<ObjectKey>) -> Option<&(Instant, ObjectKey)> {
+        self.order.iter().find(|(_, key)| !busy.contains(key))
     }
 }
 
