@@ -239,7 +239,8 @@ impl CollectionAt<'_> {
         start: Option<&str>,
     ) -> impl Iterator<Item = (&String, &Arc<Value>)> {
         // '0' follows '/'.
-        let begin = namespace.map(|namespace| format!("{namespace}/")).into_iter().chain(start.map(str::to_owned)).max();
+        let begin =
+            namespace.map(|namespace| format!("{namespace}/")).into_iter().chain(start.map(str::to_owned)).max();
         let end = namespace.map_or(Bound::Unbounded, |namespace| Bound::Excluded(format!("{namespace}0")));
         let begin = begin.unwrap_or_default();
         // A range must not end before it begins, as it would for a key of another namespace.
