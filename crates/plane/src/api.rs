@@ -9,3 +9,4 @@ pub(crate) mod request;
 pub(crate) mod resource;
 pub(crate) mod response;
 pub(crate) mod selector;
+pub(crate) mod table;

@@ -8,6 +8,8 @@ use kedge_schema::Schema;
 use kedge_schema::metadata::Scope;
 use serde_json::Value;
 
+use crate::api::table::Column;
+
 pub(crate) mod table;
 
 /// A resource as paths name it.
@@ -148,6 +150,8 @@ pub(crate) struct Resource {
     /// A DELETE returns the object instead of a `Status`.
     pub(crate) returns_deleted: bool,
     pub(crate) origin: Origin,
+    /// What `kubectl get` shows of a custom resource.
+    pub(crate) columns: Vec<Column>,
 }
 
 impl Resource {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::api::table::Printer;
+
 /// How much of each object is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Projection {
@@ -68,6 +70,19 @@ impl ApiResponse {
             Content::Other(value) => value,
             content => serde_json::to_value(Projected { content: &content, projection }).expect("JSON can be JSON"),
         }
+    }
+
+    /// The objects as a table; everything else as it is.
+    pub(crate) fn into_table(self, printer: &Printer) -> Self {
+        let table = match &self.content {
+            Content::Object(object) => printer.single(object),
+            Content::List(list) => {
+                let metadata = list.metadata.clone();
+                printer.table(metadata, list.items.iter().map(|item| &**item))
+            }
+            Content::Other(_) => return self,
+        };
+        Self { code: self.code, content: Content::Other(table) }
     }
 
     pub(crate) fn to_bytes(&self, projection: Projection) -> Vec<u8> {

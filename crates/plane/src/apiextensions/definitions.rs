@@ -12,6 +12,7 @@ use crate::api::meta;
 use crate::api::resource::{
     Generation, GroupResource, Gvr, Origin, Persistence, PutRules, Resource, ScalePaths, Selector,
 };
+use crate::api::table::Column;
 use crate::builtin::definition::{CLEANUP, condition, remember_stored, set_condition};
 use crate::storage::deletion::{self, DeleteOptions};
 use crate::storage::replace::replace;
@@ -119,6 +120,7 @@ fn resource(definition: &Value, version: &Value, stored: &Value) -> Option<Resou
         has_status: !version["subresources"]["status"].is_null(),
         scale: scale(&version["subresources"]["scale"]),
         selectable: selectable(version),
+        columns: Column::of_definition(version),
         returns_deleted: false,
         origin: Origin::Custom { schema: Arc::new(schema(version)?), stored: stored_schema(spec, stored) },
         collection: defined,

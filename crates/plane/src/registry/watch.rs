@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,8 +18,9 @@ use crate::api::meta;
 use crate::api::request::Call;
 use crate::api::resource::Resource;
 use crate::api::response::{ItemNaming, ProjectedObject, Projection};
+use crate::api::table::Printer;
 use crate::apiextensions::conversion;
-use crate::plane::{Plane, RequestContext};
+use crate::plane::{Plane, RequestContext, Wall};
 use crate::registry::list;
 use crate::storage::revision::Revision;
 use crate::storage::store::{Change, ChangeType, within};
@@ -37,6 +39,10 @@ struct Wanted {
     namespace: Option<String>,
     selected: list::Selected,
     projection: Projection,
+    /// Where tables are wanted. Only the first has the definitions of its columns.
+    printer: Option<Printer>,
+    has_printed: AtomicBool,
+    wall: Wall,
     bookmarks: Bookmarks,
 }
 
@@ -67,15 +73,19 @@ enum Going {
 }
 
 /// Starts a watch.
-pub(crate) fn start(context: &RequestContext<'_>, projection: Projection) -> Result<Frames, ApiError> {
+pub(crate) fn start(
+    context: &RequestContext<'_>,
+    projection: Projection,
+    printer: Option<Printer>,
+) -> Result<Frames, ApiError> {
     check_options(context.call)?;
-    let mut watch = Watch::new(context, projection)?;
+    let mut watch = Watch::new(context, projection, printer)?;
     watch.begin(context.call)?;
     Ok(unfold(watch, |mut watch| async move { Some((Ok(Frame::data(watch.next().await?)), watch)) }).boxed())
 }
 
 impl Watch {
-    fn new(context: &RequestContext<'_>, projection: Projection) -> Result<Self, ApiError> {
+    fn new(context: &RequestContext<'_>, projection: Projection, printer: Option<Printer>) -> Result<Self, ApiError> {
         let bookmarks = if context.call.flag("allowWatchBookmarks") == Some(true) {
             Bookmarks::Wanted
         } else {
@@ -86,6 +96,9 @@ impl Watch {
             namespace: context.namespace().map(str::to_owned),
             selected: list::Selected::read(context)?,
             projection,
+            printer,
+            has_printed: AtomicBool::new(false),
+            wall: context.plane.options().wall.clone(),
             bookmarks,
         };
         let seconds = context
@@ -223,6 +236,13 @@ impl Wanted {
     }
 
     fn event(&self, kind: &str, object: &Value) -> Bytes {
+        if let Some(printer) = &self.printer {
+            let mut table = printer.clone().at((self.wall)()).single(object);
+            if self.has_printed.swap(true, Ordering::Relaxed) {
+                table["columnDefinitions"] = Value::Null;
+            }
+            return line(kind, &table);
+        }
         line(kind, &ProjectedObject { object, projection: self.projection, naming: ItemNaming::Named })
     }
 

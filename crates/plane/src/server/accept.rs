@@ -11,6 +11,8 @@ pub(crate) enum Wants {
     Json,
     /// `as=PartialObjectMetadata` and its list.
     Metadata,
+    /// `as=Table`.
+    Table,
     /// `as=APIGroupDiscoveryList`, in `v2`.
     AggregatedDiscovery,
 }
@@ -37,7 +39,6 @@ impl Wants {
         })
     }
 
-    /// Tables are answered as plain objects.
     fn one(entry: &str) -> Option<Self> {
         let mut parts = entry.split(';').map(str::trim);
         if !matches!(parts.next()?, "application/json" | "application/*" | "*/*") {
@@ -48,7 +49,8 @@ impl Wants {
         match (param("as"), param("g"), param("v")) {
             ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => Some(Self::Metadata),
             ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => Some(Self::AggregatedDiscovery),
-            ("" | "Table", ..) => Some(Self::Json),
+            ("Table", "meta.k8s.io", "v1") => Some(Self::Table),
+            ("", ..) => Some(Self::Json),
             _ => None,
         }
     }

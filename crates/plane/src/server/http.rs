@@ -7,7 +7,7 @@ use kube::client::Body;
 use crate::api::error::ApiError;
 use crate::api::request::{AsOf, Call, Verb};
 use crate::api::resource::Resource;
-use crate::api::response::Projection;
+use crate::api::table::{IncludedObject, Printer};
 use crate::plane::{Plane, RequestContext, Warnings};
 use crate::registry::watch;
 use crate::server::accept::Wants;
@@ -54,7 +54,7 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     let warnings = Warnings::default();
     match read::call(user, &resource, target, request, &warnings).await {
         Ok(call) => {
-            let answered = answered(plane, &call, as_of, wants.projection(), &warnings).await;
+            let answered = answered(plane, &call, as_of, wants, &warnings).await;
             warned(answered.unwrap_or_else(|error| refused(&error)), warnings)
         }
         Err(error) => refused(&error),
@@ -84,15 +84,33 @@ async fn answered(
     plane: &Plane,
     call: &Call,
     as_of: AsOf,
-    projection: Projection,
+    wants: Wants,
     warnings: &Warnings,
 ) -> Result<Response<ResponseBody>, ApiError> {
+    let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
+    let printer = match wants {
+        Wants::Table => Some(Printer::new(&resource, included_object(call)?, plane.now())),
+        Wants::Json | Wants::Metadata | Wants::AggregatedDiscovery => None,
+    };
     if call.verb == Verb::Watch {
-        let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
-        return Ok(streamed(watch::start(&RequestContext { plane, call, resource: &resource, warnings }, projection)?));
+        let context = RequestContext { plane, call, resource: &resource, warnings };
+        return Ok(streamed(watch::start(&context, wants.projection(), printer)?));
     }
-    let answer = dispatch::handle(plane, call, as_of, warnings).await?;
-    Ok(response(answer.code, "application/json", answer.to_bytes(projection)))
+    let mut answer = dispatch::handle(plane, call, as_of, warnings).await?;
+    if let Some(printer) = printer {
+        answer = answer.into_table(&printer);
+    }
+    Ok(response(answer.code, "application/json", answer.to_bytes(wants.projection())))
+}
+
+/// How much of each object the rows of a table have.
+fn included_object(call: &Call) -> Result<IncludedObject, ApiError> {
+    match call.param("includeObject").unwrap_or("Metadata") {
+        "None" => Ok(IncludedObject::None),
+        "Metadata" => Ok(IncludedObject::Metadata),
+        "Object" => Ok(IncludedObject::Object),
+        other => Err(ApiError::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+    }
 }
 
 fn health(path: &str) -> Option<&'static str> {

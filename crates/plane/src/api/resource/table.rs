@@ -133,6 +133,7 @@ fn row(group: &str, version: &str, plural: &str, kind: &str, scope: Scope) -> Re
         scale: None,
         selectable: Vec::new(),
         returns_deleted: false,
+        columns: Vec::new(),
         origin: Origin::BuiltIn,
     }
 }

@@ -36,10 +36,11 @@ pub enum TlsError {
 impl KeyedCertificate {
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let chain = certificates(&read(certificate)?, &certificate.display().to_string())?;
-        let key_pem = read(key)?;
-        let key = PrivateKeyDer::from_pem_slice(&key_pem)
-            .map_err(|error| TlsError::NotPem { what: key.display().to_string(), problem: error.to_string() })?;
-        Ok(Self { chain, key })
+        Ok(Self { chain, key: private_key(&read(key)?, &key.display().to_string())? })
+    }
+
+    pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        Ok(Self { chain: certificates(certificate, "the certificate")?, key: private_key(key, "the key")? })
     }
 }
 
@@ -87,6 +88,11 @@ fn roots(pem: &[u8], what: &str) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(pem, what)?);
     Ok(roots)
+}
+
+fn private_key(pem: &[u8], what: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|error| TlsError::NotPem { what: what.to_owned(), problem: error.to_string() })
 }
 
 fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
