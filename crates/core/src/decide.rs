@@ -1,6 +1,8 @@
 //! The scale decision for one target: the steps to and from zero or the idle count, bounds and pauses. Between one and the
 //! maximum the HPA decides.
 
+pub mod words;
+
 use chrono::{DateTime, Utc};
 
 use crate::activity::{Activity, ActivityHistory};

@@ -227,6 +227,7 @@ impl TestEnvironment {
                 identity: name.to_owned(),
                 timing: LeaseTiming::default(),
             }),
+            history: None,
         }
     }
 

@@ -18,6 +18,7 @@
 //! | [`review`] | TokenReview and SubjectAccessReview at the API server | |
 //! | `verdict_cache` | what was verified or reviewed, cached for a short time | |
 //! | [`source`] | the trait that provides the values: this crate never queries a metric source | |
+//! | `responder` | the response to an authorized request; also for callers within the process ([`InProcess`]) | |
 //! | `values`, `discovery`, `openapi`, [`health`] | the responses | yes |
 //! | `status`, `response` | errors as Kubernetes writes them, and the headers of all responses | yes |
 //!
@@ -36,6 +37,7 @@ pub mod health;
 mod identity;
 mod openapi;
 mod parts;
+mod responder;
 mod response;
 pub mod review;
 mod route;
@@ -54,6 +56,7 @@ mod fake_cluster;
 pub use authentication::{Trust, TrustConfig};
 pub use health::Readiness;
 pub use parts::Parts;
+pub use responder::InProcess;
 pub use review::{KubeReviewer, Reviewer};
 pub use server::serve;
 pub use settings::Settings;

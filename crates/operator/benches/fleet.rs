@@ -145,6 +145,7 @@ impl Cluster {
             version: "1.0.0".to_owned(),
             credentials: Default::default(),
             election: None,
+            history: None,
         };
         let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
         let operator = Operator::start(client, Clock::starting_at(noon), registry, settings);

@@ -18,6 +18,7 @@ use kedge_core::hpa::render::hpa_name;
 use kedge_core::rivals::rivals;
 use tokio::sync::watch as signal;
 
+use crate::history::Histories;
 use crate::work_queue::WorkQueue;
 pub use cached_object::{CachedObject, LazyObject};
 use hpas::Hpas;
@@ -33,6 +34,8 @@ pub use targets::{CachedReplicas, ReplicasIn, Workload};
 pub struct ClusterCache {
     cached: Mutex<Cached>,
     queue: Arc<WorkQueue<ObjectKey>>,
+    /// Where they are kept, the histories of objects.
+    histories: Option<Arc<Histories>>,
     /// Signals every change of objects, apart from changes of their status alone.
     changed: signal::Sender<()>,
 }
@@ -59,7 +62,12 @@ impl Cached {
 
 impl ClusterCache {
     pub fn new(queue: Arc<WorkQueue<ObjectKey>>) -> Self {
-        Self { cached: Mutex::default(), queue, changed: signal::Sender::new(()) }
+        Self { cached: Mutex::default(), queue, histories: None, changed: signal::Sender::new(()) }
+    }
+
+    /// Notes the replicas that watches report in these histories.
+    pub(crate) fn with_histories(self, histories: Option<Arc<Histories>>) -> Self {
+        Self { histories, ..self }
     }
 
     /// Signals when objects are created, changed or deleted.
@@ -265,6 +273,9 @@ impl ClusterCache {
         for (key, replicas) in changes {
             let target = ScaleTarget { kind: kind.clone(), key };
             let before = targets.record(&target, replicas);
+            if let (Some(histories), CachedReplicas::Known(replicas)) = (&self.histories, replicas) {
+                scaled_objects.keys_with_target(&target.key).for_each(|key| histories.note_watched(key, replicas));
+            }
             let appears = (before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing);
             if appears || replicas == CachedReplicas::Stale {
                 concerned.extend(scaled_objects.keys_with_target(&target.key).cloned());

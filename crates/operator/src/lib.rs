@@ -22,6 +22,7 @@
 //! | [`push_listener`] | push sources |
 //! | [`cluster_cache`], [`cluster_watches`] | what is cached of the cluster, and the watches that fill the cache |
 //! | [`cluster_reads`] | what scalers read from the cluster |
+//! | [`history`] | what happened to each object lately, where a dashboard is served |
 //! | [`leadership`] | leader or standby, and which objects the leader has reconciled |
 //! | [`telemetry`] | the operator's own metrics |
 //!
@@ -32,6 +33,7 @@ pub mod cluster_reads;
 pub mod cluster_watches;
 pub mod compact;
 pub mod credentials;
+pub mod history;
 pub mod leadership;
 pub mod metrics_source;
 pub mod operator;
@@ -52,6 +54,7 @@ pub mod work_queue;
 mod workers;
 
 pub use cluster_reads::KubeReads;
+pub use history::{HistorySettings, OperatorView};
 pub use metrics_source::ReadingsSource;
 pub use operator::{Operator, Settings};
 pub use telemetry::Telemetry;

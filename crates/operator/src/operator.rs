@@ -24,6 +24,7 @@ use crate::cluster_cache::ClusterCache;
 use crate::cluster_watches::ClusterWatches;
 use crate::credentials::usage::{Usage, WatchCoverage};
 use crate::credentials::{self, Credentials, References};
+use crate::history::{Histories, HistorySettings, OperatorView};
 use crate::leadership::Leadership;
 use crate::metrics_source::ReadingsSource;
 use crate::query_limits::QueryLimits;
@@ -61,6 +62,8 @@ pub struct Settings {
     pub credentials: credentials::Settings,
     /// How replicas elect the leader; `None` where there is only one.
     pub election: Option<LeaderElection>,
+    /// How much is kept of each object for a dashboard; `None` where none is served.
+    pub history: Option<HistorySettings>,
 }
 
 /// The operator, ready to run.
@@ -93,7 +96,8 @@ impl Operator {
     /// Starts the watches; nothing is written before [`Operator::run`].
     pub fn start(client: Client, clock: Clock, registry: Registry, settings: Settings) -> Self {
         let queue = Arc::new(WorkQueue::new());
-        let cluster = Arc::new(ClusterCache::new(queue.clone()));
+        let histories = settings.history.map(|history| Histories::new(history, clock.clone()));
+        let cluster = Arc::new(ClusterCache::new(queue.clone()).with_histories(histories.clone()));
         let scopes = Scope::from_namespaces(&settings.namespaces);
         let events = Arc::new(EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone()));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
@@ -130,6 +134,7 @@ impl Operator {
             client: client.clone(),
             targets,
             telemetry,
+            histories,
             clock,
             cluster,
         });
@@ -147,6 +152,12 @@ impl Operator {
     /// The source of the metrics API.
     pub fn source(&self) -> ReadingsSource {
         ReadingsSource { readings: self.reconciler.readings.clone() }
+    }
+
+    /// What a dashboard shows, where histories are kept.
+    pub fn view(&self) -> Option<OperatorView> {
+        let histories = self.reconciler.histories.clone()?;
+        Some(OperatorView { histories, cluster: self.reconciler.cluster.clone() })
     }
 
     /// Renders the operator's own metrics; counts of objects are taken at that moment.
@@ -214,6 +225,10 @@ impl Operator {
         tasks.spawn(self.usage.clone().run());
         let events = self.reconciler.events.clone();
         tasks.spawn(async move { match events.write_published().await {} });
+        if let Some(histories) = self.reconciler.histories.clone() {
+            let (client, cluster) = (self.reconciler.client.clone(), self.reconciler.cluster.clone());
+            tasks.spawn(async move { match histories.attribute_changes(client, cluster).await {} });
+        }
         let (mut workers, slots) = (Workers::default(), Slots::new(self.concurrency));
         let ended = self.reconcile_due(&mut workers, &slots, &mut stop, &mut lost).await?;
         if ended == Ended::Stopped {

@@ -42,6 +42,7 @@ use kube::Client;
 
 use crate::cluster_cache::ClusterCache;
 use crate::cluster_watches::ClusterWatches;
+use crate::history::Histories;
 use crate::readings::Readings;
 use crate::telemetry::Telemetry;
 pub use state::ReconcileState;
@@ -57,6 +58,8 @@ pub struct Reconciler {
     pub(crate) events: Arc<EventPublisher>,
     pub(crate) watches: Arc<ClusterWatches>,
     pub(crate) telemetry: Arc<Telemetry>,
+    /// Where a dashboard is served.
+    pub(crate) histories: Option<Arc<Histories>>,
     /// The version that HPAs are labelled with.
     pub(crate) version: String,
 }

@@ -99,6 +99,7 @@ impl TestCluster {
             version: "1.0.0".to_owned(),
             credentials: Default::default(),
             election: None,
+            history: None,
         };
         let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
         Operator::start(self.client(), Clock::starting_at(noon), registry, settings)

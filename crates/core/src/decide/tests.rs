@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kedge_api::names::annotations;
 
+use super::words::explain;
 use super::*;
 use crate::activity::Cooldown;
 use crate::policy::Overrides;
@@ -19,25 +20,10 @@ fn cooldown() -> Cooldown {
 
 /// The words of the table for a decision.
 fn words(decision: Decision) -> String {
-    let hold = |hold| match hold {
-        Hold::Paused => "paused",
-        Hold::ReplicasUnknown => "replicas unknown",
-        Hold::ActivityUnknown => "activity unknown",
-        Hold::ScaleOutPaused => "scale-out paused",
-        Hold::ScaleInPaused => "scale-in paused",
-        Hold::CoolingDown { .. } => "cooling down",
-        Hold::AtMinimum => "at minimum",
-        Hold::LeftToHpa => "left to HPA",
-    };
-    let cause = |cause| match cause {
-        Cause::TriggerActive => "trigger active",
-        Cause::ForcedActive => "forced active",
-        Cause::CooldownPassed => "cooldown passed",
-        Cause::BelowMinimum => "below minimum",
-    };
+    let name = explain(decision, &[]).name;
     match decision {
-        Decision::ScaleTo { replicas, because } => format!("scale to {replicas}: {}", cause(because)),
-        Decision::Hold(reason) => format!("hold: {}", hold(reason)),
+        Decision::ScaleTo { replicas, .. } => format!("scale to {replicas}: {name}"),
+        Decision::Hold(_) => format!("hold: {name}"),
     }
 }
 

@@ -143,6 +143,7 @@ impl Settings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             credentials: self.credentials(),
             election: self.leadership.as_ref().map(|leadership| leadership.election(&self.instance)),
+            history: None,
         }
     }
 

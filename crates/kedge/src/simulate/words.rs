@@ -2,9 +2,8 @@
 
 use std::cmp::Reverse;
 
-use chrono::{DateTime, Utc};
-use kedge_core::activity::Activity;
-use kedge_core::decide::{Cause, Hold};
+use kedge_core::decide::Hold;
+use kedge_core::decide::words::{Explanation, explain_activity, explain_cause, explain_hold};
 use kedge_core::hpa::model::external::sum_for_average;
 use kedge_core::hpa::model::metric::MetricReading;
 use kedge_core::hpa::model::normalise::{Limit, Normalised, Stability};
@@ -22,15 +21,12 @@ pub(super) struct Line {
     pub(super) what: String,
 }
 
-/// A decision by its name, and what the name means.
-struct Term(&'static str, &'static str);
-
 pub(super) fn explain(report: &Report<'_>, event: &SimulationEvent) -> Line {
     let (who, what) = match &event.what {
         Change::Replicas { from, to, by: ScaledBy::Kedge(cause) } => {
-            let Term(name, meaning) = explain_cause(*cause);
-            let whose = if *cause == Cause::TriggerActive { active(report, event.at) } else { String::new() };
-            ("Kedge", format!("{from} → {to}  {name}: {whose}{meaning}"))
+            let active = report.sources.active(event.at);
+            let Explanation { name, meaning } = explain_cause(*cause, &active);
+            ("Kedge", format!("{from} → {to}  {name}: {meaning}"))
         }
         Change::Replicas { from, to, by: ScaledBy::Hpa { reason, readings, calculation } } => {
             ("HPA", format!("{from} → {to}  {}", explain_calculation(report, reason, readings, calculation)))
@@ -41,7 +37,7 @@ pub(super) fn explain(report: &Report<'_>, event: &SimulationEvent) -> Line {
             ("Kedge", format!("cooling down: no trigger is active; the target may scale to zero after {until}"))
         }
         Change::Hold(hold) => {
-            let Term(name, meaning) = explain_hold(*hold);
+            let Explanation { name, meaning } = explain_hold(*hold);
             ("Kedge", format!("{name}: {meaning}"))
         }
         Change::Source { trigger, state } => ("source", explain_source(report.sources.label(*trigger), state)),
@@ -57,58 +53,6 @@ pub(super) fn explain(report: &Report<'_>, event: &SimulationEvent) -> Line {
         ),
     };
     Line { who, what }
-}
-
-fn active(report: &Report<'_>, at: DateTime<Utc>) -> String {
-    let active = report.sources.active(at);
-    match active.as_slice() {
-        [] => "its fallback requires replicas".to_owned(),
-        [one] => format!("{one} is active"),
-        several => format!("{} are active", several.join(" and ")),
-    }
-}
-
-fn explain_cause(cause: Cause) -> Term {
-    match cause {
-        Cause::TriggerActive => Term("trigger active", ", and the target is at its lower bound"),
-        Cause::ForcedActive => Term("forced active", "an annotation activates the target"),
-        Cause::CooldownPassed => {
-            Term("cooldown passed", "every source answered, no trigger is active, and the cooldown has passed")
-        }
-        Cause::BelowMinimum => {
-            Term("below minimum", "no trigger is active, and there are fewer replicas than minReplicaCount")
-        }
-    }
-}
-
-fn explain_hold(hold: Hold) -> Term {
-    match hold {
-        Hold::Paused => Term("paused", "an annotation pauses the object"),
-        Hold::ReplicasUnknown => Term("replicas unknown", "the target's replicas could not be read"),
-        Hold::ActivityUnknown => Term(
-            "activity unknown",
-            "a source fails and no other trigger is active; nothing changes until the source answers",
-        ),
-        Hold::ScaleOutPaused => {
-            Term("scale-out paused", "a trigger is active, and an annotation keeps the target at zero")
-        }
-        Hold::ScaleInPaused => {
-            Term("scale-in paused", "no trigger is active, and an annotation keeps the target above zero")
-        }
-        Hold::CoolingDown { .. } => {
-            Term("cooling down", "no trigger is active; the target may scale to zero when the cooldown has passed")
-        }
-        Hold::AtMinimum => Term("at minimum", "no trigger is active, and the target is at its lower bound"),
-        Hold::LeftToHpa => Term("left to HPA", "the target is above zero, and the HPA decides"),
-    }
-}
-
-fn explain_activity(activity: Activity) -> &'static str {
-    match activity {
-        Activity::Active => "active: a trigger is active",
-        Activity::Inactive => "inactive: every source answered, and no trigger is active",
-        Activity::Unknown => "unknown: a source fails, and no other trigger is active",
-    }
 }
 
 fn explain_condition(condition: HpaCondition, is_true: bool) -> &'static str {

@@ -46,6 +46,9 @@ impl Reconciler {
             hpa: HpaState::Unknown,
         };
         self.write_status(object, &facts, state).await?;
+        if let Some(histories) = &self.histories {
+            histories.record_paused(key);
+        }
         // The first reconcile after the pause polls.
         state.schedule.suspend();
         let recheck = problem.map(|_| instant_after(PROBLEM_RECHECK));
@@ -70,8 +73,12 @@ impl Reconciler {
         let target = self.targets.resolve(namespace, &object.spec.scale_target_ref).await?;
         let scale = self.targets.fetch_scale(&target).await?;
         if desired_replicas(&scale) != wanted {
+            let from = desired_replicas(&scale);
             self.confirm(object).await?;
             self.targets.set_scale(&target, scale, wanted).await?;
+            if let Some(histories) = &self.histories {
+                histories.record_set(&ObjectKey::from(object), (from, wanted));
+            }
         }
         Ok(())
     }

@@ -24,6 +24,7 @@ use super::state::created_at;
 use super::subject::Subject;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedReplicas, LazyObject};
+use crate::history::PollRecord;
 use crate::scalers_cache::composite::{self, MetricReading};
 use crate::scalers_cache::{CachedTrigger, ExternalMetric, Failure, ObjectScalers, Reading, Requester};
 use crate::slots::Slot;
@@ -119,6 +120,9 @@ impl Reconciler {
             read_at,
         };
         let decision = self.apply_decision(subject, &findings, current, state, slot).await?;
+        if let Some(histories) = &self.histories {
+            histories.record_poll(&scalers.key, &PollRecord { scalers, replicas: current, activity, decision });
+        }
         Ok(findings.into_facts(scalers, decision))
     }
 

@@ -129,6 +129,9 @@ impl Reconciler {
     /// Drops everything that is kept of an object.
     pub(crate) fn forget(&self, key: &ObjectKey, state: &mut ReconcileState) {
         self.readings.forget(key);
+        if let Some(histories) = &self.histories {
+            histories.forget(key);
+        }
         *state = ReconcileState::default();
     }
 

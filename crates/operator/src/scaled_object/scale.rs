@@ -99,6 +99,9 @@ impl Reconciler {
         let key = &object.cached.key;
         info!(namespace = %key.namespace, name = %key.name, from = live, to = wanted, because = ?because, "scaled");
         self.cluster.record_replicas(target, CachedReplicas::Known(wanted));
+        if let Some(histories) = &self.histories {
+            histories.record_scaled(subject.scalers, (live, wanted), decision);
+        }
         Ok(decision)
     }
 

@@ -128,7 +128,7 @@ impl ExternalMetric {
         }
     }
 
-    pub(super) fn last(&self) -> Option<Reading> {
+    pub(crate) fn last(&self) -> Option<Reading> {
         self.state().last.clone()
     }
 

@@ -1,0 +1,149 @@
+//! One request: checked, routed, answered.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, StatusCode, request};
+use serde::Serialize;
+
+use crate::access::{Access, Denied, Visible};
+use crate::controls::{Action, Controls, Dial};
+use crate::guard::{self, Hosts};
+use crate::response::{self, HttpResponse};
+use crate::route::{Route, parse_route};
+use crate::source::DashboardSource;
+use crate::view::{ObjectDetail, ObjectSummary};
+
+/// What a body may have: actions are small.
+pub const BODY_BYTES_MAX: usize = 4096;
+
+/// The dashboard of a process.
+pub struct Dashboard {
+    pub source: Arc<dyn DashboardSource>,
+    pub access: Arc<dyn Access>,
+    /// Where things can be changed.
+    pub controls: Option<Arc<dyn Controls>>,
+    pub hosts: Hosts,
+}
+
+impl fmt::Debug for Dashboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dashboard").finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List {
+    now: i64,
+    /// Absent where nothing can be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<f64>,
+    objects: Vec<ObjectSummary>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    now: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<f64>,
+    object: ObjectDetail,
+    dials: Vec<Dial>,
+}
+
+impl Dashboard {
+    /// Answers one request. The body has [`BODY_BYTES_MAX`] bytes at most.
+    pub async fn handle(&self, head: &request::Parts, body: &Bytes) -> HttpResponse {
+        let response = match guard::check(&head.method, &head.headers, &self.hosts) {
+            Ok(()) => self.respond(head, body).await,
+            Err(refusal) => response::error(StatusCode::FORBIDDEN, &refusal.to_string()),
+        };
+        tracing::debug!(method = %head.method, path = head.uri.path(), code = response.status().as_u16(), "request served");
+        response
+    }
+
+    async fn respond(&self, head: &request::Parts, body: &Bytes) -> HttpResponse {
+        let route = parse_route(&head.method, head.uri.path());
+        // The page shows nothing by itself.
+        match &route {
+            Route::Asset(asset) => {
+                let body = if head.method == Method::HEAD { "" } else { asset.content };
+                return response::content(asset.content_type, Bytes::from_static(body.as_bytes()));
+            }
+            Route::NotFound => return response::error(StatusCode::NOT_FOUND, "there is no such page"),
+            Route::MethodNotAllowed => {
+                return response::error(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
+            }
+            Route::Objects | Route::Object { .. } | Route::Act { .. } => {}
+        }
+        let visible = match self.access.visible(&head.headers).await {
+            Ok(visible) => visible,
+            Err(denied) => return response::error(code_of(&denied), &denied.to_string()),
+        };
+        match route {
+            Route::Objects => response::json(&self.list(&visible)),
+            Route::Object { namespace, name } => match self.detail(&visible, &namespace, &name) {
+                Some(detail) => response::json(&detail),
+                None => no_object(&namespace, &name),
+            },
+            Route::Act { namespace, name } if visible.includes(&namespace) => self.act(&namespace, &name, body).await,
+            Route::Act { namespace, name } => no_object(&namespace, &name),
+            Route::Asset(_) | Route::NotFound | Route::MethodNotAllowed => unreachable!("answered above"),
+        }
+    }
+
+    fn list(&self, visible: &Visible) -> List {
+        let mut objects = self.source.objects();
+        objects.retain(|object| visible.includes(&object.namespace));
+        objects.iter_mut().for_each(|object| self.complete(object));
+        List { now: self.source.now(), speed: self.speed(), objects }
+    }
+
+    fn detail(&self, visible: &Visible, namespace: &str, name: &str) -> Option<Detail> {
+        let found = visible.includes(namespace).then(|| self.source.object(namespace, name));
+        let mut object = found.flatten()?;
+        self.complete(&mut object.summary);
+        let dials = self.controls.as_ref().map(|controls| controls.dials(namespace, name)).unwrap_or_default();
+        Some(Detail { now: self.source.now(), speed: self.speed(), object, dials })
+    }
+
+    /// Adds what only a playground knows.
+    fn complete(&self, object: &mut ObjectSummary) {
+        if let Some(controls) = &self.controls {
+            object.ready_replicas = controls.ready_replicas(&object.namespace, &object.name);
+        }
+    }
+
+    fn speed(&self) -> Option<f64> {
+        self.controls.as_ref().map(|controls| controls.speed())
+    }
+
+    async fn act(&self, namespace: &str, name: &str, body: &Bytes) -> HttpResponse {
+        let Some(controls) = &self.controls else {
+            return response::error(StatusCode::FORBIDDEN, "this page only shows; use kubectl to change objects");
+        };
+        let action: Action = match serde_json::from_slice(body) {
+            Ok(action) => action,
+            Err(error) => return response::error(StatusCode::BAD_REQUEST, &format!("this is no action: {error}")),
+        };
+        match controls.apply(namespace, name, action).await {
+            Ok(()) => response::json(&serde_json::json!({})),
+            Err(error) => response::error(StatusCode::UNPROCESSABLE_ENTITY, &error),
+        }
+    }
+}
+
+/// The same whether there is none, or the caller may not see it.
+fn no_object(namespace: &str, name: &str) -> HttpResponse {
+    response::error(StatusCode::NOT_FOUND, &format!("there is no ScaledObject {namespace}/{name} that you may see"))
+}
+
+fn code_of(denied: &Denied) -> StatusCode {
+    match denied {
+        Denied::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        Denied::Forbidden(_) => StatusCode::FORBIDDEN,
+        Denied::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
