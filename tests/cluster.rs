@@ -17,6 +17,8 @@ mod image;
 mod keda;
 #[path = "cluster/migrate.rs"]
 mod migrate;
+#[path = "cluster/playground.rs"]
+mod playground;
 #[path = "cluster/prometheus.rs"]
 mod prometheus;
 #[path = "cluster/quickstart.rs"]

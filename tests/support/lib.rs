@@ -7,6 +7,7 @@
 //! | [`helm`] | the chart, rendered |
 //! | [`page`] | tables of documentation pages that tests read |
 //! | [`pattern`] | names chosen by patterns |
+//! | [`browser`] | a headless Chromium |
 //! | [`compare`] | the differences between two JSON values |
 //! | [`connections`] | the TCP connections of a process |
 //! | [`csv`] | golden tables |
@@ -23,6 +24,7 @@
 //! | [`faulty_scaler`] | an external scaler that fails in the ways that a test sets |
 //! | [`programs`] | the programs of this checkout |
 
+pub mod browser;
 pub mod compare;
 pub mod connections;
 pub mod csv;

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `crds`, `lint`, `migrate`, `operator`, `rbac`, `reference`, `scaler`, `simulate`, `webhook_configuration`, `webhooks` | one command each; none uses another |
+//! | `crds`, `lint`, `migrate`, `operator`, `playground`, `rbac`, `reference`, `scaler`, `simulate`, `webhook_configuration`, `webhooks` | one command each; none uses another |
 //! | `admission` | the server of the admission webhooks |
 //! | `connect` | the client of a cluster |
 //! | `manifests` | YAML files as objects with positions |
@@ -19,6 +19,8 @@ mod manifests;
 mod migrate;
 mod operator;
 mod outcome;
+#[cfg(feature = "playground")]
+mod playground;
 mod process;
 mod rbac;
 mod reference;
@@ -58,6 +60,9 @@ enum Command {
     Migrate(migrate::Args),
     /// Print the smallest RBAC roles with which the operator can manage given ScaledObjects, without a cluster
     Rbac(rbac::Args),
+    /// Run the operator on a cluster in memory, with a page, kubectl, and sources that you turn
+    #[cfg(feature = "playground")]
+    Playground(playground::Args),
     /// Simulate a ScaledObject under a load, in virtual time, without a cluster
     Simulate(simulate::Args),
     /// Check an external scaler before it is used
@@ -82,6 +87,8 @@ fn main() -> ExitCode {
         Command::Rbac(args) => rbac::run(&args),
         Command::Reference(args) => reference::run(&args, &mut Cli::command()),
         Command::Registration(args) => webhook_configuration::run(&args),
+        #[cfg(feature = "playground")]
+        Command::Playground(args) => return long_running(playground::run(&args)),
         Command::Scaler(args) => scaler::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Operator(flags) => return long_running(operator::run(&flags, &operator::Environment::collect())),

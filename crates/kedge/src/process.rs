@@ -3,12 +3,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `certificate` | the serving certificate, from files or from a Secret |
+//! | `dashboard` | the dashboard |
 //! | `listen` | listeners |
 //! | `logs` | the start of logging |
 //! | `plain_http` | probes and metrics |
 //! | `shutdown` | the stop of all tasks, on a signal or when one ends |
 
 pub(crate) mod certificate;
+#[cfg(feature = "playground")]
+pub(crate) mod dashboard;
 pub(crate) mod listen;
 pub(crate) mod logs;
 pub(crate) mod plain_http;

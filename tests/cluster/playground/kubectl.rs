@@ -1,0 +1,129 @@
+//! kubectl with the playground, beside the same steps with a real API server.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use kedge_test_cluster::cargo::workspace;
+use kedge_test_cluster::tools::{self, Tool};
+use kedge_test_cluster::{Cluster, ControlPlane};
+use regex::Regex;
+
+use super::{PATIENCE, RunningPlayground};
+
+/// A cluster, as kubectl sees it.
+struct Kubectl {
+    kubeconfig: String,
+}
+
+impl Kubectl {
+    /// Runs a command line without quotes. Returns whether it succeeded, and what it printed.
+    fn run(&self, line: &str) -> (bool, String) {
+        let output = Command::new(tools::path(Tool::Kubectl).unwrap())
+            .args(line.split_whitespace())
+            .env("KUBECONFIG", &self.kubeconfig)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Runs a command line until what it prints has a text.
+    fn until(&self, line: &str, text: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let (_, printed) = self.run(line);
+            if printed.contains(text) {
+                return printed;
+            }
+            assert!(started.elapsed() < PATIENCE, "$ kubectl {line}\n{printed}\nnever has {text}");
+        }
+    }
+}
+
+/// What differs between two runs: ages, generated names, versions of objects and uids.
+fn normalized(printed: &str) -> String {
+    let rules = [
+        (r"\b\d+(?:m\d+s|h\d+m|[smhd])\b", "AGE"),
+        (r"\bweb-[a-z0-9]{6,10}(-[a-z0-9]{5})?\b", "web-HASH"),
+        (r"<unknown>|<invalid>", "AGE"),
+        (r" +", " "),
+    ];
+    let text = rules.iter().fold(printed.to_owned(), |text, (pattern, instead)| {
+        Regex::new(pattern).unwrap().replace_all(&text, *instead).into_owned()
+    });
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_verb_prints_what_it_prints_with_a_real_api_server() {
+    tools::build(&[Tool::Kubectl]).unwrap();
+    let playground = RunningPlayground::start(&["--scenario", "office-hours"]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let real = Cluster::builder("playground-kubectl").control_plane(ControlPlane::Real).start();
+    let real = runtime.block_on(real).unwrap();
+    real.install_crds(&workspace().join("crds")).unwrap();
+    let clusters = [
+        Kubectl { kubeconfig: playground.kubeconfig.clone() },
+        Kubectl { kubeconfig: real.kubeconfig().display().to_string() },
+    ];
+    let folder = workspace().join("tests/manifests/playground");
+    let (web, scaled) = (folder.join("web.yaml"), folder.join("scaled.yaml"));
+    let (web, scaled) = (web.display(), scaled.display());
+    // Where the second text is not empty, the line is repeated until it is printed.
+    let steps = [
+        (format!("apply -f {web}"), ""),
+        (format!("apply --server-side --force-conflicts -f {web}"), ""),
+        ("get deployment web".to_owned(), "2/2"),
+        ("get deployment web -o wide".to_owned(), ""),
+        ("get rs -l app=web".to_owned(), "2"),
+        ("get pods -l app=web".to_owned(), "Running"),
+        ("get deployment web -o jsonpath={.spec.replicas}".to_owned(), ""),
+        ("scale deployment web --replicas=3".to_owned(), ""),
+        ("wait --for=jsonpath={.status.readyReplicas}=3 deployment/web --timeout=60s".to_owned(), ""),
+        ("annotate deployment web note=1".to_owned(), ""),
+        ("label deployment web tier=front".to_owned(), ""),
+        ("patch deployment web --type=merge -p {\"spec\":{\"replicas\":1}}".to_owned(), ""),
+        ("get cm kube-root-ca.crt".to_owned(), ""),
+        (format!("apply -f {scaled}"), ""),
+        ("get scaledobject paused".to_owned(), ""),
+        ("get so paused -o name".to_owned(), ""),
+        ("get scaledobject none".to_owned(), ""),
+        ("patch scaledobject paused --type=merge -p {\"spec\":{\"maxReplicaCount\":\"x\"}}".to_owned(), ""),
+        ("delete scaledobject paused".to_owned(), ""),
+        (format!("delete -f {web}"), ""),
+        ("get deployment web".to_owned(), ""),
+    ];
+    let mut different = Vec::new();
+    for (line, text) in &steps {
+        let [ours, theirs] = clusters.each_ref().map(|kubectl| match *text {
+            "" => kubectl.run(line).1,
+            text => kubectl.until(line, text),
+        });
+        if normalized(&ours) != normalized(&theirs) {
+            different.push(format!("$ kubectl {line}\nplayground:\n{ours}\nreal:\n{theirs}"));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn what_only_kedge_has_works_too() {
+    tools::build(&[Tool::Kubectl]).unwrap();
+    let mut playground = RunningPlayground::start(&["--speed", "10"]);
+    let kubectl = Kubectl { kubeconfig: playground.kubeconfig.clone() };
+    playground.until_printed("0 → 1");
+    kubectl.until("get scaledobject order-worker", "True");
+    kubectl.until("get hpa", "keda-hpa-order-worker");
+    kubectl.until("describe scaledobject order-worker", "KEDAScaleTargetActivated");
+    kubectl.until("get events", "KEDAScaleTargetActivated");
+    let metric = "get --raw /apis/external.metrics.k8s.io/v1beta1/namespaces/default/s0-prometheus?labelSelector=scaledobject.keda.sh%2Fname%3Dorder-worker";
+    kubectl.until(metric, "ExternalMetricValueList");
+    let (succeeded, printed) =
+        kubectl.run("patch scaledobject order-worker --type=merge -p {\"spec\":{\"minReplicaCount\":50}}");
+    assert!(!succeeded && printed.contains("admission webhook"), "{printed}");
+    let (succeeded, printed) = kubectl.run("annotate scaledobject order-worker autoscaling.keda.sh/paused=true");
+    assert!(succeeded, "{printed}");
+    playground.until_printed("paused: an annotation pauses the object");
+    kubectl.until("get hpa", "No resources found");
+}

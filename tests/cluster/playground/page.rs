@@ -1,0 +1,97 @@
+//! The page in a browser.
+
+use kedge_tests::browser::Browser;
+
+use super::RunningPlayground;
+
+/// The row of the log that has this text.
+fn logged(text: &str) -> String {
+    format!("[...document.querySelectorAll('table.log tbody tr')].some((row) => row.innerText.includes({text:?}))")
+}
+
+/// Sets the slider as a user who moves it.
+fn slide(value: u32) -> String {
+    format!(
+        "(() => {{ const dial = document.querySelector('input[type=range]'); dial.value = '{value}'; \
+         dial.dispatchEvent(new Event('input', {{ bubbles: true }})); return true; }})()"
+    )
+}
+
+fn click(button: &str) -> String {
+    format!("[...document.querySelectorAll('button')].find((one) => one.textContent === {button:?}).click()")
+}
+
+#[test]
+fn the_slider_raises_load_a_broken_source_shows_the_fallback_and_a_pause_holds() {
+    let manifest = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    let scenario = include_str!("../../../crates/playground/src/scenario/flaky-source.yaml");
+    std::fs::write(manifest.path(), scenario).unwrap();
+    let path = manifest.path().to_str().unwrap();
+    let playground = RunningPlayground::start(&["--speed", "20", "--manifest", path]);
+    let mut browser = Browser::start(1200, 900).unwrap();
+    browser.open(&playground.page).unwrap();
+    browser.until("document.querySelector('table.list tbody a')?.textContent === 'default/batch'").unwrap();
+    let paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null";
+    browser.until(&format!("({paint}) !== null")).unwrap();
+    let first_paint = browser.evaluate(paint).unwrap().as_f64().unwrap();
+    assert!(first_paint < 1000.0, "first paint after {first_paint} ms");
+    browser.evaluate("document.querySelector('table.list tbody a').click()").unwrap();
+    browser.until("document.querySelector('input[type=range]') !== null").unwrap();
+
+    browser.evaluate(&slide(45)).unwrap();
+    browser.until(&logged("0 → 1")).unwrap();
+    browser.until(&logged("jobs is at 45, which needs 5")).unwrap();
+    browser.until("document.querySelector('.facts').innerText.includes('5 of 5 ready')").unwrap();
+
+    browser.evaluate(&click("Break it")).unwrap();
+    browser.until(&logged("source fails")).unwrap();
+    browser.until("document.querySelector('h1 .state').textContent === 'fallback'").unwrap();
+    browser.until("document.querySelector('rect.band.fallback') !== null").unwrap();
+
+    browser.evaluate(&click("Works")).unwrap();
+    browser.until("document.querySelector('h1 .state').textContent === 'active'").unwrap();
+    browser.evaluate(&click("Pause")).unwrap();
+    browser.until("document.querySelector('h1 .state').textContent === 'paused'").unwrap();
+    browser.evaluate(&slide(5)).unwrap();
+    browser.until("document.querySelector('output').textContent === '5'").unwrap();
+    assert_eq!(browser.evaluate(&logged("scaled in")).unwrap(), false, "a pause holds");
+
+    let observed = browser.observed().unwrap();
+    let outside: Vec<&String> = observed
+        .requests
+        .iter()
+        .filter(|url| !url.starts_with(&playground.page) && !url.starts_with("about:") && !url.starts_with("data:"))
+        .collect();
+    assert!(outside.is_empty(), "{outside:?}");
+    assert!(observed.complaints.is_empty(), "{:#?}", observed.complaints);
+}
+
+#[test]
+fn it_works_at_phone_width_and_by_keyboard() {
+    let playground = RunningPlayground::start(&["--speed", "10"]);
+    let mut browser = Browser::start(360, 740).unwrap();
+    browser.open(&playground.page).unwrap();
+    browser.until("document.querySelector('table.list tbody a') !== null").unwrap();
+    let is_wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
+    assert_eq!(browser.evaluate(is_wide).unwrap(), false, "the list scrolls sideways");
+    // By keyboard: to the link of the object, in, and on to the slider.
+    for _ in 0..10 {
+        browser.press("Tab", 9).unwrap();
+        if browser.evaluate("document.activeElement.closest('table') !== null").unwrap() == true {
+            break;
+        }
+    }
+    let enter = serde_json::json!({ "type": "keyDown", "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13 });
+    browser.call("Input.dispatchKeyEvent", enter).unwrap();
+    browser.until("document.querySelector('input[type=range]') !== null").unwrap();
+    assert_eq!(browser.evaluate(is_wide).unwrap(), false, "the object scrolls sideways");
+    for _ in 0..10 {
+        browser.press("Tab", 9).unwrap();
+        if browser.evaluate("document.activeElement.type === 'range'").unwrap() == true {
+            break;
+        }
+    }
+    let before = browser.evaluate("Number(document.activeElement.value)").unwrap().as_f64().unwrap();
+    browser.press("ArrowRight", 39).unwrap();
+    browser.until(&format!("Number(document.activeElement.value) > {before}")).unwrap();
+}
