@@ -165,7 +165,11 @@ function controlsView(object) {
       pause.setAttribute("aria-pressed", String(latest.state === "paused"));
       const isForced = latest.isForced === true;
       force.setAttribute("aria-pressed", String(isForced));
-      if (document.activeElement !== speed) speed.value = String(detail.speed);
+      if (document.activeElement !== speed) {
+        const value = String(detail.speed);
+        if (![...speed.options].some((option) => option.value === value)) speed.append(element("option", { value }, `${value} × speed`));
+        speed.value = value;
+      }
     },
   };
 }

@@ -18,7 +18,6 @@ use kedge_core::hpa::render::hpa_name;
 use kedge_core::rivals::rivals;
 use tokio::sync::watch as signal;
 
-use crate::history::Histories;
 use crate::work_queue::WorkQueue;
 pub use cached_object::{CachedObject, LazyObject};
 use hpas::Hpas;
@@ -29,13 +28,18 @@ pub(crate) use objects::needs_reconcile;
 use targets::Targets;
 pub use targets::{CachedReplicas, ReplicasIn, Workload};
 
+/// Learns of the replicas of targets, as watches report them.
+pub trait ReplicasObserver: std::fmt::Debug + Send + Sync {
+    fn note_watched(&self, object: &ObjectKey, replicas: i32);
+}
+
 /// The cached part of the cluster. A change enqueues the objects that it concerns.
 #[derive(Debug)]
 pub struct ClusterCache {
     cached: Mutex<Cached>,
     queue: Arc<WorkQueue<ObjectKey>>,
-    /// Where they are kept, the histories of objects.
-    histories: Option<Arc<Histories>>,
+    /// Learns of the replicas that watches report.
+    observer: Option<Arc<dyn ReplicasObserver>>,
     /// Signals every change of objects, apart from changes of their status alone.
     changed: signal::Sender<()>,
 }
@@ -62,12 +66,12 @@ impl Cached {
 
 impl ClusterCache {
     pub fn new(queue: Arc<WorkQueue<ObjectKey>>) -> Self {
-        Self { cached: Mutex::default(), queue, histories: None, changed: signal::Sender::new(()) }
+        Self { cached: Mutex::default(), queue, observer: None, changed: signal::Sender::new(()) }
     }
 
-    /// Notes the replicas that watches report in these histories.
-    pub(crate) fn with_histories(self, histories: Option<Arc<Histories>>) -> Self {
-        Self { histories, ..self }
+    /// Lets an observer learn of the replicas that watches report.
+    pub fn with_observer(self, observer: Option<Arc<dyn ReplicasObserver>>) -> Self {
+        Self { observer, ..self }
     }
 
     /// Signals when objects are created, changed or deleted.
@@ -273,8 +277,8 @@ impl ClusterCache {
         for (key, replicas) in changes {
             let target = ScaleTarget { kind: kind.clone(), key };
             let before = targets.record(&target, replicas);
-            if let (Some(histories), CachedReplicas::Known(replicas)) = (&self.histories, replicas) {
-                scaled_objects.keys_with_target(&target.key).for_each(|key| histories.note_watched(key, replicas));
+            if let (Some(observer), CachedReplicas::Known(replicas)) = (&self.observer, replicas) {
+                scaled_objects.keys_with_target(&target.key).for_each(|key| observer.note_watched(key, replicas));
             }
             let appears = (before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing);
             if appears || replicas == CachedReplicas::Stale {

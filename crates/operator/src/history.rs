@@ -28,6 +28,7 @@ use tokio::sync::Notify;
 use self::foreign::ForeignChange;
 use self::object::ObjectHistory;
 pub use self::view::OperatorView;
+use crate::cluster_cache::ReplicasObserver;
 use crate::scalers_cache::ObjectScalers;
 
 /// How much is kept of each object.
@@ -111,22 +112,6 @@ impl Histories {
         self.change(key, |history| history.record_paused(now));
     }
 
-    /// Notes replicas that a watch reports: who changed them is found out later.
-    pub(crate) fn note_watched(&self, key: &ObjectKey, replicas: i32) {
-        let now = self.clock.now();
-        let mut from = None;
-        self.change(key, |history| from = history.note_replicas(replicas));
-        if let Some(from) = from.filter(|from| *from != replicas) {
-            self.foreign.lock().expect("no holder panics").push(ForeignChange {
-                key: key.clone(),
-                at: now,
-                from,
-                to: replicas,
-            });
-            self.has_foreign.notify_one();
-        }
-    }
-
     /// Drops the history of an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.lock().remove(key);
@@ -140,6 +125,24 @@ impl Histories {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, ObjectHistory>> {
         self.objects.lock().expect("no holder panics")
+    }
+}
+
+impl ReplicasObserver for Histories {
+    /// Who changed them is found out later.
+    fn note_watched(&self, key: &ObjectKey, replicas: i32) {
+        let now = self.clock.now();
+        let mut from = None;
+        self.change(key, |history| from = history.note_replicas(replicas));
+        if let Some(from) = from.filter(|from| *from != replicas) {
+            self.foreign.lock().expect("no holder panics").push(ForeignChange {
+                key: key.clone(),
+                at: now,
+                from,
+                to: replicas,
+            });
+            self.has_foreign.notify_one();
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use crate::cluster_cache::ClusterCache;
+use crate::cluster_cache::{ClusterCache, ReplicasObserver};
 use crate::cluster_watches::ClusterWatches;
 use crate::credentials::usage::{Usage, WatchCoverage};
 use crate::credentials::{self, Credentials, References};
@@ -97,7 +97,8 @@ impl Operator {
     pub fn start(client: Client, clock: Clock, registry: Registry, settings: Settings) -> Self {
         let queue = Arc::new(WorkQueue::new());
         let histories = settings.history.map(|history| Histories::new(history, clock.clone()));
-        let cluster = Arc::new(ClusterCache::new(queue.clone()).with_histories(histories.clone()));
+        let observer = histories.clone().map(|histories| histories as Arc<dyn ReplicasObserver>);
+        let cluster = Arc::new(ClusterCache::new(queue.clone()).with_observer(observer));
         let scopes = Scope::from_namespaces(&settings.namespaces);
         let events = Arc::new(EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone()));
         let telemetry = Arc::new(Telemetry::new(&settings.version));

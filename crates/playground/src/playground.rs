@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use chrono::{DateTime, Utc};
+use kedge_dashboard::view::{LoggedStep, ObjectDetail, ObjectSummary};
 use kedge_dashboard::{Controls, DashboardSource};
 use kedge_operator::OperatorView;
 use kedge_plane::controllers::{Accounts, Controllers, Nodes, Settings};
@@ -123,7 +124,7 @@ impl Playground {
 
     /// What the page and the terminal show.
     pub fn view(&self) -> Arc<dyn DashboardSource> {
-        Arc::new(self.view.clone())
+        Arc::new(PlaygroundView { view: self.view.clone(), time: self.controls.time.clone() })
     }
 
     /// What can be changed from the page and the terminal.
@@ -140,6 +141,30 @@ impl Playground {
     pub async fn stop(self) {
         let Self { worker, .. } = self;
         worker.stop().await;
+    }
+}
+
+/// What the operator shows, at the time of the playground: the clock of the operator is that of its thread.
+struct PlaygroundView {
+    view: OperatorView,
+    time: Arc<VirtualTime>,
+}
+
+impl DashboardSource for PlaygroundView {
+    fn now(&self) -> i64 {
+        self.time.now().timestamp_millis()
+    }
+
+    fn objects(&self) -> Vec<ObjectSummary> {
+        self.view.objects()
+    }
+
+    fn object(&self, namespace: &str, name: &str) -> Option<ObjectDetail> {
+        self.view.object(namespace, name)
+    }
+
+    fn steps_after(&self, id: u64) -> Vec<LoggedStep> {
+        self.view.steps_after(id)
     }
 }
 

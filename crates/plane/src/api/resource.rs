@@ -167,6 +167,14 @@ impl Resource {
         matches!(self.origin, Origin::Custom { .. })
     }
 
+    /// The columns of its tables.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        match self.is_custom() {
+            true => self.columns.clone(),
+            false => Column::of_built_in(&self.gvr.group, &self.gvr.plural),
+        }
+    }
+
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.gvr.group == group && self.gvr.plural == plural
     }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 pub(crate) use self::path::CellPath;
 use crate::api::meta;
-use crate::api::resource::{GroupResource, Resource};
 
 /// How much of each object a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +57,11 @@ impl Column {
         }
     }
 
+    /// The columns of a built-in resource.
+    pub(crate) fn of_built_in(group: &str, plural: &str) -> Vec<Self> {
+        built_in::columns(group, plural)
+    }
+
     /// The columns of a version of a custom resource.
     pub(crate) fn of_definition(version: &Value) -> Vec<Self> {
         let listed = version["additionalPrinterColumns"].as_array().into_iter().flatten();
@@ -91,14 +95,6 @@ impl Column {
     }
 }
 
-/// The columns of a resource.
-fn columns(resource: &Resource) -> Vec<Column> {
-    match resource.is_custom() {
-        true => resource.columns.clone(),
-        false => built_in::columns(&GroupResource::new(&resource.gvr.group, &resource.gvr.plural)),
-    }
-}
-
 /// Tables of one resource at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct Printer {
@@ -108,8 +104,8 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(resource: &Resource, included: IncludedObject, now: DateTime<Utc>) -> Self {
-        Self { columns: columns(resource), included, now }
+    pub(crate) fn new(columns: Vec<Column>, included: IncludedObject, now: DateTime<Utc>) -> Self {
+        Self { columns, included, now }
     }
 
     /// A table of these objects.

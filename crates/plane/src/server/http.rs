@@ -89,7 +89,7 @@ async fn answered(
 ) -> Result<Response<ResponseBody>, ApiError> {
     let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
     let printer = match wants {
-        Wants::Table => Some(Printer::new(&resource, included_object(call)?, plane.now())),
+        Wants::Table => Some(Printer::new(resource.columns(), included_object(call)?, plane.now())),
         Wants::Json | Wants::Metadata | Wants::AggregatedDiscovery => None,
     };
     if call.verb == Verb::Watch {

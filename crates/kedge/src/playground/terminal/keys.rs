@@ -6,10 +6,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::screen::Screen;
 
-/// The keys, as they are shown.
-pub(super) const HELP: &str =
-    "↑↓ object  Tab source  ←→ load  b break  h hang  w works  p pause  f force  +- speed  q quit";
-
 #[derive(Debug, PartialEq)]
 pub(super) enum Command {
     Quit,
@@ -57,5 +53,35 @@ fn action_of(code: KeyCode, screen: &Screen) -> Option<Action> {
         KeyCode::Char('+') => Some(Action::SetSpeed { speed: (screen.speed() * 2.0).min(600.0) }),
         KeyCode::Char('-') => Some(Action::SetSpeed { speed: (screen.speed() / 2.0).max(1.0) }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::screen::tests::screen;
+    use super::*;
+
+    #[test]
+    fn keys_turn_the_load_and_pause() {
+        let screen = screen();
+        let press = |code| command_of(KeyEvent::new(code, KeyModifiers::NONE), &screen);
+        let act = |action| Some(Command::Act { namespace: "shop".to_owned(), name: "web".to_owned(), action });
+        let dial = || "d".to_owned();
+        let rows = [
+            (KeyCode::Right, act(Action::SetValue { dial: dial(), value: 58.0 })),
+            (KeyCode::Left, act(Action::SetValue { dial: dial(), value: 38.0 })),
+            (KeyCode::Char('b'), act(Action::SetHealth { dial: dial(), health: Health::Broken })),
+            (KeyCode::Char('p'), act(Action::Pause)),
+            (KeyCode::Char('f'), act(Action::ForceActivation { is_forced: true })),
+            (KeyCode::Char('+'), act(Action::SetSpeed { speed: 20.0 })),
+            (KeyCode::Char('q'), Some(Command::Quit)),
+            (KeyCode::Down, Some(Command::Select(1))),
+            (KeyCode::Char('x'), None),
+        ];
+        for (code, expected) in rows {
+            assert_eq!(press(code), expected, "{code:?}");
+        }
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(command_of(interrupt, &screen), Some(Command::Quit));
     }
 }

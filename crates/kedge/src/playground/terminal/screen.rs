@@ -9,7 +9,8 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Row, Sparkline, Table, Wrap};
 
-use super::keys::HELP;
+/// What the keys do.
+const HELP: &str = "↑↓ object  Tab source  ←→ load  b break  h hang  w works  p pause  f force  +- speed  q quit";
 
 /// Everything that is drawn.
 #[derive(Debug, Default)]
@@ -248,17 +249,14 @@ fn state_color(object: &ObjectSummary) -> Color {
 }
 
 #[cfg(test)]
-mod tests {
-    use kedge_dashboard::Action;
+pub(super) mod tests {
     use kedge_dashboard::view::Samples;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-    use super::super::keys::{Command, command_of};
     use super::*;
 
-    fn screen() -> Screen {
+    pub(crate) fn screen() -> Screen {
         let step = Step {
             id: 1,
             at: 43_205_000,
@@ -336,29 +334,5 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(20, 6)).unwrap();
         terminal.draw(|frame| screen().draw(frame)).unwrap();
         terminal.draw(|frame| Screen::default().draw(frame)).unwrap();
-    }
-
-    #[test]
-    fn keys_turn_the_load_and_pause() {
-        let screen = screen();
-        let press = |code| command_of(KeyEvent::new(code, KeyModifiers::NONE), &screen);
-        let act = |action| Some(Command::Act { namespace: "shop".to_owned(), name: "web".to_owned(), action });
-        let dial = || "d".to_owned();
-        let rows = [
-            (KeyCode::Right, act(Action::SetValue { dial: dial(), value: 58.0 })),
-            (KeyCode::Left, act(Action::SetValue { dial: dial(), value: 38.0 })),
-            (KeyCode::Char('b'), act(Action::SetHealth { dial: dial(), health: Health::Broken })),
-            (KeyCode::Char('p'), act(Action::Pause)),
-            (KeyCode::Char('f'), act(Action::ForceActivation { is_forced: true })),
-            (KeyCode::Char('+'), act(Action::SetSpeed { speed: 20.0 })),
-            (KeyCode::Char('q'), Some(Command::Quit)),
-            (KeyCode::Down, Some(Command::Select(1))),
-            (KeyCode::Char('x'), None),
-        ];
-        for (code, expected) in rows {
-            assert_eq!(press(code), expected, "{code:?}");
-        }
-        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(command_of(interrupt, &screen), Some(Command::Quit));
     }
 }

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::{Column, age as short};
 use crate::api::meta;
-use crate::api::resource::GroupResource;
 
 type Show = fn(&Value, DateTime<Utc>) -> Value;
 
@@ -31,13 +30,13 @@ fn integer(name: &str, show: Show) -> Column {
     Column::built_in(name, "integer", 0, show)
 }
 
-pub(super) fn columns(resource: &GroupResource) -> Vec<Column> {
+pub(super) fn columns(group: &str, plural: &str) -> Vec<Column> {
     let (containers, images) = (
         wide("Containers", |object, _| joined(pod_containers(object), "name")),
         wide("Images", |object, _| joined(pod_containers(object), "image")),
     );
     let selector = wide("Selector", |object, _| json!(selector(&object["spec"]["selector"])));
-    match (resource.group.as_str(), resource.plural.as_str()) {
+    match (group, plural) {
         ("apps", "deployments") => vec![
             name(),
             text("Ready", |object, _| ready_of(object)),
@@ -328,7 +327,7 @@ mod tests {
 
     fn shown(resource: (&str, &str), object: Value) -> Vec<(String, Value)> {
         let now = "2026-06-01T12:05:00Z".parse().unwrap();
-        let columns = columns(&GroupResource::new(resource.0, resource.1));
+        let columns = columns(resource.0, resource.1);
         columns.iter().map(|column| (column.name.clone(), column.show(&object, now))).collect()
     }
 
