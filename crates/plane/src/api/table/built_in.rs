@@ -98,17 +98,17 @@ pub(super) fn columns(group: &str, plural: &str) -> Vec<Column> {
         ],
         ("", "configmaps") => vec![
             name(),
-            integer("Data", |object, _| json!(entries(&object["data"]) + entries(&object["binaryData"]))),
+            text("Data", |object, _| json!(entries(&object["data"]) + entries(&object["binaryData"]))),
             age(),
         ],
         ("", "secrets") => vec![
             name(),
             text("Type", |object, _| object["type"].clone()),
-            integer("Data", |object, _| json!(entries(&object["data"]))),
+            text("Data", |object, _| json!(entries(&object["data"]))),
             age(),
         ],
         ("", "serviceaccounts") => {
-            vec![name(), integer("Secrets", |object, _| json!(object["secrets"].as_array().map_or(0, Vec::len))), age()]
+            vec![name(), text("Secrets", |object, _| json!(object["secrets"].as_array().map_or(0, Vec::len))), age()]
         }
         ("", "services") => services(),
         ("coordination.k8s.io", "leases") => {
