@@ -40,8 +40,8 @@ pub(super) fn columns(group: &str, plural: &str) -> Vec<Column> {
         ("apps", "deployments") => vec![
             name(),
             text("Ready", |object, _| ready_of(object)),
-            integer("Up-to-date", |object, _| count(&object["status"]["updatedReplicas"])),
-            integer("Available", |object, _| count(&object["status"]["availableReplicas"])),
+            text("Up-to-date", |object, _| count(&object["status"]["updatedReplicas"])),
+            text("Available", |object, _| count(&object["status"]["availableReplicas"])),
             age(),
             containers,
             images,
@@ -107,9 +107,7 @@ pub(super) fn columns(group: &str, plural: &str) -> Vec<Column> {
             text("Data", |object, _| json!(entries(&object["data"]))),
             age(),
         ],
-        ("", "serviceaccounts") => {
-            vec![name(), text("Secrets", |object, _| json!(object["secrets"].as_array().map_or(0, Vec::len))), age()]
-        }
+        ("", "serviceaccounts") => vec![name(), age()],
         ("", "services") => services(),
         ("coordination.k8s.io", "leases") => {
             vec![name(), text("Holder", |lease, _| json!(as_text(&lease["spec"]["holderIdentity"]))), age()]
