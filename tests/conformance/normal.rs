@@ -2,7 +2,7 @@
 //!
 //! Uids and resource versions become `uid1`, `rv1`, … in the order in which they first occur in a script, so that equal ones
 //! stay equal. Times, continue tokens, generated names, addresses and ports lose their value; managed
-//! fields are dropped. Everything else, messages included, is unchanged.
+//! fields and the descriptions of columns are dropped. Everything else, messages included, is unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -31,6 +31,13 @@ impl Numbers {
         let next = self.0.len() + 1;
         *self.0.entry(value.to_owned()).or_insert(next)
     }
+}
+
+/// A column of a table without the description of its field, which is a page of the API reference.
+fn without_description(column: &Value) -> Value {
+    let mut column = column.clone();
+    column.as_object_mut().and_then(|column| column.remove("description"));
+    column
 }
 
 impl Normaliser {
@@ -63,6 +70,7 @@ impl Normaliser {
                 (key, Value::String(text)) => self.field(key, text),
                 ("clusterIPs", Value::Array(_)) => json!(["<address>"]),
                 ("nodePort", Value::Number(_)) => json!("<port>"),
+                ("columnDefinitions", Value::Array(columns)) => columns.iter().map(without_description).collect(),
                 (_, value) => self.normal(value),
             };
             (self.text(key), value)
