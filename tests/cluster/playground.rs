@@ -4,6 +4,8 @@
 mod kubectl;
 #[path = "playground/page.rs"]
 mod page;
+#[path = "playground/terminal.rs"]
+mod terminal;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -210,6 +210,20 @@ impl Drop for Browser {
     }
 }
 
+/// The script of axe-core, which finds what keeps people with disabilities from using a page. npm fetches it once.
+pub fn axe_core() -> anyhow::Result<String> {
+    const PACKAGE: &str = "axe-core-4.10.3.tgz";
+    const SHA_512: &str = "5e6edba515e70d25f6604d9815f064d859c5d1ea7ab661bbc4f87c88779ef0c21cae0abbeb636471ef39e9d62d2582e4b88a1866f19f4ecfcf6d986275e4dc12";
+    let folder = tempfile::tempdir()?;
+    let fetch = format!(
+        "cd {} && npm pack axe-core@4.10.3 --silent && echo '{SHA_512}  {PACKAGE}' | sha512sum --check && \
+         tar -xzf {PACKAGE} package/axe.min.js",
+        folder.path().display()
+    );
+    anyhow::ensure!(run(&fetch), "cannot fetch axe-core with npm: install npm, on Debian with `apt-get install npm`");
+    Ok(std::fs::read_to_string(folder.path().join("package/axe.min.js"))?)
+}
+
 /// What a page did.
 #[derive(Debug, Default)]
 pub struct Observed {

@@ -16,6 +16,7 @@
 //! | [`denying_webhook`] | an admission webhook that denies |
 //! | [`exposition`] | a metrics endpoint whose values a test sets |
 //! | [`recording_server`] | an HTTP server that records what it receives |
+//! | [`terminal`] | a program in a pseudo-terminal |
 //! | [`snapshot`] | the state of a namespace, to be compared |
 //! | [`history`] | every version that the objects of a namespace had |
 //! | [`leak`] | searches for secrets where they must not be |
@@ -45,3 +46,4 @@ pub mod programs;
 pub mod recording_server;
 pub mod schema;
 pub mod snapshot;
+pub mod terminal;

@@ -131,3 +131,37 @@ async fn admission_denies_and_mistakes_are_named() {
     let too_fast = Options { speed: 1e9, ..options(Vec::new(), None) };
     assert!(matches!(Playground::start(too_fast).await, Err(StartError::Speed(_))));
 }
+
+/// The resident memory of this process, in MiB.
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is listed");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_day_follows_its_schedule_and_stays_within_its_bounds() {
+    /// As docs/playground.md states.
+    const SAMPLES_MAX: usize = 2_000;
+    let scenario = Scenario::find("office-hours").expect("a scenario");
+    let midnight = "2026-06-01T00:00:00Z".parse().expect("a time");
+    let fast = Options { speed: 3600.0, starts_at: midnight, ..options(documents(scenario.manifests), Some(scenario)) };
+    let playground = Playground::start(fast).await.expect("it starts");
+    let before = resident_mib();
+    until_logged(&playground, "office hours", by(Actor::Kedge)).await;
+    let night = |logged: &LoggedStep| by(Actor::Kedge)(logged) && logged.step.change == Some((1, 0));
+    until_logged(&playground, "the night", night).await;
+    let started = Instant::now();
+    while playground.view().now() < midnight.timestamp_millis() + 24 * 3_600_000 {
+        assert!(started.elapsed() < PATIENCE, "a day takes too long");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let object = playground.view().object("default", "intranet").expect("it is shown");
+    let samples = &object.samples.at;
+    assert!(samples.len() > SAMPLES_MAX / 2 && samples.len() <= SAMPLES_MAX, "{} samples", samples.len());
+    assert!(samples[0] < midnight.timestamp_millis() + 3_600_000, "the charts begin at the start");
+    assert_eq!(object.samples.replicas.iter().flatten().max(), Some(&5), "noon");
+    let grown = resident_mib().saturating_sub(before);
+    assert!(grown < 64, "a day takes {grown} MiB");
+    playground.stop().await;
+}

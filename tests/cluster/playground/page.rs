@@ -1,6 +1,6 @@
 //! The page in a browser.
 
-use kedge_tests::browser::Browser;
+use kedge_tests::browser::{Browser, axe_core};
 
 use super::RunningPlayground;
 
@@ -99,4 +99,74 @@ fn it_works_at_phone_width_and_by_keyboard() {
     let before = browser.evaluate("Number(document.activeElement.value)").unwrap().as_f64().unwrap();
     browser.press("ArrowRight", 39).unwrap();
     browser.until(&format!("Number(document.activeElement.value) > {before}")).unwrap();
+}
+
+/// The serious findings of axe-core on the page as it is now.
+fn findings(browser: &mut Browser, axe: &str) -> String {
+    browser.evaluate(&format!("(() => {{ {axe}; return true; }})()")).unwrap();
+    let run = "axe.run().then((found) => found.violations.filter((one) => ['serious', 'critical'].includes(one.impact)) \
+               .map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' ')}`).join('\\n'))";
+    browser.evaluate(run).unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn axe_has_no_serious_findings_in_light_and_dark() {
+    let axe = axe_core().unwrap();
+    let playground = RunningPlayground::start(&["--speed", "20"]);
+    let mut browser = Browser::start(1200, 900).unwrap();
+    for scheme in ["light", "dark"] {
+        let features = serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        browser.call("Emulation.setEmulatedMedia", features).unwrap();
+        browser.open(&playground.page).unwrap();
+        browser.until("document.querySelector('table.list tbody a') !== null").unwrap();
+        assert_eq!(findings(&mut browser, &axe), "", "the list, {scheme}");
+        browser.evaluate("document.querySelector('table.list tbody a').click()").unwrap();
+        browser.until("document.querySelector('table.log tbody tr') !== null").unwrap();
+        assert_eq!(findings(&mut browser, &axe), "", "an object, {scheme}");
+    }
+}
+
+#[test]
+fn two_hundred_objects_stay_smooth() {
+    const OBJECTS: usize = 200;
+    let objects = (0..OBJECTS).map(|number| {
+        include_str!("../../../crates/playground/src/scenario/queue-worker.yaml")
+            .replace("order-worker", &format!("worker-{number}"))
+            .replace("orders_waiting", &format!("waiting_{number}"))
+    });
+    let manifest = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(manifest.path(), objects.collect::<Vec<_>>().join("\n---\n")).unwrap();
+    let playground = RunningPlayground::start(&["--manifest", manifest.path().to_str().unwrap()]);
+    let mut browser = Browser::start(1200, 900).unwrap();
+    browser.open(&playground.page).unwrap();
+    browser.until(&format!("document.querySelectorAll('table.list tbody tr').length === {OBJECTS}")).unwrap();
+    // What keeps the page from drawing: the longest task while the list is refreshed several times.
+    let measure = "new Promise((done) => {
+        let longest = 0;
+        new PerformanceObserver((list) => {
+            for (const task of list.getEntries()) longest = Math.max(longest, task.duration);
+        }).observe({ type: 'longtask', buffered: false });
+        setTimeout(() => done(longest), 5000);
+    })";
+    let longest = browser.evaluate(measure).unwrap().as_f64().unwrap();
+    // A refresh takes a few milliseconds; this is a machine that runs other tests.
+    assert!(longest < 250.0, "a task takes {longest} ms");
+}
+
+/// `UPDATE_GOLDEN=1` renews the picture of the README.
+#[test]
+fn a_picture_of_a_whole_cycle_can_be_taken() {
+    let mut playground = RunningPlayground::start(&["--speed", "40", "--start", "2026-06-01T12:00:00Z"]);
+    playground.until_printed("4 → 1");
+    let mut browser = Browser::start(1200, 1180).unwrap();
+    browser.open(&format!("{}/#/default/order-worker", playground.page)).unwrap();
+    browser.until(&logged("4 → 1")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("playground.png");
+    browser.screenshot(&picture).unwrap();
+    let bytes = std::fs::read(&picture).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 20_000, "{} bytes", bytes.len());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(kedge_tests::files::workspace().join("docs/playground.png"), bytes).unwrap();
+    }
 }

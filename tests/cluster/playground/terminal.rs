@@ -1,0 +1,43 @@
+//! The terminal view in a pseudo-terminal.
+
+use kedge_tests::programs;
+use kedge_tests::terminal::TerminalProgram;
+
+const RIGHT: &str = "\u{1b}[C";
+
+#[test]
+fn keys_turn_the_load_break_the_source_and_pause_and_the_terminal_is_restored() {
+    let manifest = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    let scenario = include_str!("../../../crates/playground/src/scenario/flaky-source.yaml");
+    std::fs::write(manifest.path(), scenario).unwrap();
+    let path = manifest.path().to_str().unwrap();
+    let arguments = ["playground", "--port", "0", "--speed", "20", "--manifest", path];
+    let mut terminal = TerminalProgram::start(&programs::kedge(), &arguments, 40, 120).unwrap();
+    terminal.until("default/batch").unwrap();
+    terminal.until("› jobs").unwrap();
+    for _ in 0..6 {
+        terminal.keys(RIGHT).unwrap();
+    }
+    terminal.until("0 → 1").unwrap();
+    terminal.until("HPA").unwrap();
+    terminal.until("which needs").unwrap();
+    terminal.keys("b").unwrap();
+    terminal.until("broken").unwrap();
+    terminal.until("fallback: a source failed too often").unwrap();
+    terminal.keys("wp").unwrap();
+    terminal.until("paused: an annotation pauses the object").unwrap();
+    terminal.keys("+").unwrap();
+    terminal.until("40 times as fast").unwrap();
+    terminal.keys("q").unwrap();
+    assert!(terminal.ended().unwrap().success());
+    assert!(!terminal.text().contains("ScaledObjects"), "the terminal is as it was before:\n{}", terminal.text());
+}
+
+#[test]
+fn ctrl_c_ends_it_in_a_small_terminal_too() {
+    let arguments = ["playground", "--port", "0"];
+    let mut terminal = TerminalProgram::start(&programs::kedge(), &arguments, 8, 40).unwrap();
+    terminal.until("Kedge playground").unwrap();
+    terminal.keys("\u{3}").unwrap();
+    assert!(terminal.ended().unwrap().success());
+}
