@@ -18,9 +18,15 @@ struct Kubectl {
 impl Kubectl {
     /// Runs a command line without quotes. Returns whether it succeeded, and what it printed.
     fn run(&self, line: &str) -> (bool, String) {
+        self.run_with(line, &[])
+    }
+
+    /// The same with variables of the environment.
+    fn run_with(&self, line: &str, environment: &[(&str, &str)]) -> (bool, String) {
         let output = Command::new(tools::path(Tool::Kubectl).unwrap())
             .args(line.split_whitespace())
             .env("KUBECONFIG", &self.kubeconfig)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -91,6 +97,8 @@ fn every_verb_prints_what_it_prints_with_a_real_api_server() {
             "",
         ),
         ("get so paused -o name".to_owned(), ""),
+        ("explain scaledobject.spec.cooldownPeriod".to_owned(), ""),
+        ("explain scaledobject.spec.triggers".to_owned(), ""),
         ("get scaledobject none".to_owned(), ""),
         ("patch scaledobject paused --type=merge -p {\"spec\":{\"maxReplicaCount\":\"x\"}}".to_owned(), ""),
         ("delete scaledobject paused".to_owned(), ""),
@@ -120,6 +128,15 @@ fn what_only_kedge_has_works_too() {
     kubectl.until("get hpa", "keda-hpa-order-worker");
     kubectl.until("describe scaledobject order-worker", "KEDAScaleTargetActivated");
     kubectl.until("get events", "KEDAScaleTargetActivated");
+    kubectl.until("events --for scaledobject/order-worker", "KEDAScaleTargetActivated");
+    kubectl.until("rollout status deployment/order-worker", "successfully rolled out");
+    let shown = kubectl.until("get scaledobject order-worker -w --request-timeout=2s", "order-worker");
+    assert!(shown.contains("SCALETARGETNAME"), "{shown}");
+    // The editor is the shell command that kubectl is given.
+    let editor = [("KUBE_EDITOR", "sed -i s/maxReplicaCount:.*/maxReplicaCount:\\ 3/")];
+    let (succeeded, printed) = kubectl.run_with("edit scaledobject order-worker", &editor);
+    assert!(succeeded && printed.contains("edited"), "{printed}");
+    kubectl.until("get scaledobject order-worker -o jsonpath={.spec.maxReplicaCount}", "3");
     let metric = "get --raw /apis/external.metrics.k8s.io/v1beta1/namespaces/default/s0-prometheus?labelSelector=scaledobject.keda.sh%2Fname%3Dorder-worker";
     kubectl.until(metric, "ExternalMetricValueList");
     let (succeeded, printed) =

@@ -1,5 +1,5 @@
-//! `/openapi/v3`: only what kubectl needs before it applies, which is that the server
-//! validates unknown fields itself. The schemas of objects are left out.
+//! `/openapi/v3`: what kubectl needs before it applies, which is that the server validates unknown fields itself; and the schemas of custom
+//! resources, which `kubectl explain` prints. Those of built-in kinds are left out: kubectl knows how to patch them without.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,9 @@ pub(crate) fn handle(plane: &Plane, method: &Method, path: &str) -> Option<Respo
     match below {
         "" => Some(json(200, &index(&described))),
         _ => described.get(below).map(|paths| {
-            json(
-                200,
-                &json!({ "openapi": "3.0.0", "info": { "title": "Kubernetes", "version": "v1.36.3" }, "paths": paths }),
-            )
+            let info = json!({ "title": "Kubernetes", "version": "v1.36.3" });
+            let components = json!({ "schemas": schemas(plane, below) });
+            json(200, &json!({ "openapi": "3.0.0", "info": info, "paths": paths, "components": components }))
         }),
     }
 }
@@ -38,6 +37,28 @@ fn described(plane: &Plane) -> BTreeMap<String, Map<String, Value>> {
         described.entry(root).or_default().insert(path, operations(resource));
     }
     described
+}
+
+/// The schemas of the custom resources of a version of a group.
+fn schemas(plane: &Plane, below: &str) -> Map<String, Value> {
+    let definitions = Gvr::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let mut schemas = Map::new();
+    for definition in plane.objects(&definitions, None) {
+        let spec = &definition["spec"];
+        let (group, kind) =
+            (spec["group"].as_str().unwrap_or_default(), spec["names"]["kind"].as_str().unwrap_or_default());
+        for version in spec["versions"].as_array().into_iter().flatten() {
+            let name = version["name"].as_str().unwrap_or_default();
+            if version["served"] == true && root(&Gvr::new(group, name, "")) == below {
+                let reversed = group.rsplit('.').collect::<Vec<_>>().join(".");
+                let mut schema = version["schema"]["openAPIV3Schema"].clone();
+                let named = [json!({ "group": group, "version": name, "kind": kind })];
+                schema["x-kubernetes-group-version-kind"] = json!(named);
+                schemas.insert(format!("{reversed}.{name}.{kind}"), schema);
+            }
+        }
+    }
+    schemas
 }
 
 fn root(gvr: &Gvr) -> String {
