@@ -15,6 +15,8 @@ mod hpa_timelines;
 mod image;
 #[path = "cluster/keda.rs"]
 mod keda;
+#[path = "cluster/live_dashboard.rs"]
+mod live_dashboard;
 #[path = "cluster/migrate.rs"]
 mod migrate;
 #[path = "cluster/playground.rs"]

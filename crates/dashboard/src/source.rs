@@ -1,10 +1,15 @@
 //! Where the page gets what it shows: implemented by the process, called by this crate.
 
+use std::collections::BTreeSet;
+
 use crate::view::{LoggedStep, ObjectDetail, ObjectSummary};
 
 pub trait DashboardSource: Send + Sync + 'static {
     /// The present, in milliseconds since 1970: in a playground it may run faster than the clock of the browser.
     fn now(&self) -> i64;
+
+    /// The namespaces that have objects.
+    fn namespaces(&self) -> BTreeSet<String>;
 
     /// All objects, by namespace and name.
     fn objects(&self) -> Vec<ObjectSummary>;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `crds`, `lint`, `migrate`, `operator`, `playground`, `rbac`, `reference`, `scaler`, `simulate`, `webhook_configuration`, `webhooks` | one command each; none uses another |
 //! | `admission` | the server of the admission webhooks |
+//! | `dashboard_access` | who may see which objects on the dashboard |
 //! | `connect` | the client of a cluster |
 //! | `manifests` | YAML files as objects with positions |
 //! | `outcome` | exit codes, and standard output |
@@ -14,6 +15,7 @@
 mod admission;
 mod connect;
 mod crds;
+mod dashboard_access;
 mod lint;
 mod manifests;
 mod migrate;

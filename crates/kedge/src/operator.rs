@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use kedge_cluster::Clock;
+use kedge_dashboard::{Dashboard, DashboardSource, Hosts};
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
-use kedge_operator::{KubeReads, Operator};
+use kedge_operator::{KubeReads, Operator, OperatorView};
 use kedge_scalers::http::connector::Connector;
+use kedge_serving::{Security, ServeError, Tls};
 use tokio::net::TcpListener;
 use tracing::{debug, info, warn};
 
 use crate::admission::AdmissionServer;
 use crate::connect::connect;
+use crate::dashboard_access::ReviewedAccess;
 use crate::process::listen::{listen, listen_if};
 use crate::process::logs::start_logging;
 use crate::process::shutdown::Shutdown;
-use crate::process::{certificate, plain_http};
+use crate::process::{certificate, dashboard, plain_http};
 pub(crate) use crate::settings::{Environment, Flags};
 use crate::settings::{Settings, resolve};
 
@@ -40,6 +43,7 @@ struct Listeners {
     health: Option<TcpListener>,
     telemetry: Option<TcpListener>,
     webhooks: Option<TcpListener>,
+    dashboard: Option<TcpListener>,
 }
 
 impl Listeners {
@@ -49,6 +53,7 @@ impl Listeners {
             health: listen_if(settings.serving.health.as_ref()).await?,
             telemetry: listen_if(settings.serving.metrics.as_ref()).await?,
             webhooks: listen_if(settings.serving.webhooks.as_ref()).await?,
+            dashboard: listen_if(settings.serving.dashboard.as_ref()).await?,
         })
     }
 }
@@ -80,6 +85,13 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let metrics_api = kedge_metrics_api::serve(listeners.metrics_api, api_settings, parts, shutdown.stopped());
     let probed = readiness.clone();
     let health = plain_http::serve(listeners.health, move |path| plain_http::probe(&probed, path), shutdown.stopped());
+    let dashboard = serve_dashboard(
+        listeners.dashboard,
+        operator.view(),
+        client.clone(),
+        Tls { protocols: settings.service_tls.protocols(), ..Tls::new(certificate.clone()) },
+        shutdown.stopped(),
+    );
     let webhooks = admission.serve(listeners.webhooks, certificate, shutdown.stopped());
     let (own, of_webhooks) = (operator.telemetry(), admission.telemetry.clone());
     let render = Arc::new(move || [own(), of_webhooks.render()].concat());
@@ -91,7 +103,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
         shutdown.stop();
         ended
     };
-    let (metrics_api, health, telemetry, reconciled, (), (), signalled, webhooks) = tokio::join!(
+    let (metrics_api, health, telemetry, reconciled, (), (), signalled, webhooks, dashboard) = tokio::join!(
         metrics_api,
         health,
         telemetry,
@@ -100,13 +112,32 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
         shutdown.run_until_stopped(renewal),
         shutdown.stop_on_signal(),
         webhooks,
+        dashboard,
     );
     reconciled?;
     webhooks?;
+    dashboard.context("the dashboard ended")?;
     metrics_api.context("the metrics API ended")?;
     health.context("the probes ended")?;
     telemetry.context("the operator's metrics ended")?;
     signalled
+}
+
+/// Serves the dashboard until `stop`, if there is a listener.
+async fn serve_dashboard(
+    listener: Option<TcpListener>,
+    view: Option<OperatorView>,
+    client: kube::Client,
+    tls: Tls,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (Some(listener), Some(view)) = (listener, view) else { return Ok(()) };
+    let source: Arc<dyn DashboardSource> = Arc::new(view);
+    let reviewer = Arc::new(KubeReviewer::new(client));
+    let access = Arc::new(ReviewedAccess::new(source.clone(), reviewer));
+    // Each request carries a token, which no browser adds by itself.
+    let dashboard = Arc::new(Dashboard { source, access, controls: None, hosts: Hosts::Any });
+    dashboard::serve(listener, Security::Tls(tls), dashboard, stop).await
 }
 
 /// Starts the operator with the scalers of the settings.

@@ -10,7 +10,6 @@
 //! | `shutdown` | the stop of all tasks, on a signal or when one ends |
 
 pub(crate) mod certificate;
-#[cfg(feature = "playground")]
 pub(crate) mod dashboard;
 pub(crate) mod listen;
 pub(crate) mod logs;

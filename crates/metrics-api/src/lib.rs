@@ -16,6 +16,7 @@
 //! | `identity`, `bearer_token` | a caller, and a credential | yes |
 //! | `attributes`, `authorization` | authorizes callers | |
 //! | [`review`] | TokenReview and SubjectAccessReview at the API server | |
+//! | [`caller_access`] | the same reviews for another server of the process | |
 //! | `verdict_cache` | what was verified or reviewed, cached for a short time | |
 //! | [`source`] | the trait that provides the values: this crate never queries a metric source | |
 //! | `responder` | the response to an authorized request; also for callers within the process ([`InProcess`]) | |
@@ -31,6 +32,7 @@ mod attributes;
 pub mod authentication;
 mod authorization;
 mod bearer_token;
+pub mod caller_access;
 mod discovery;
 pub mod group;
 pub mod health;
@@ -54,6 +56,7 @@ mod verdict_cache;
 mod fake_cluster;
 
 pub use authentication::{Trust, TrustConfig};
+pub use caller_access::{Caller, CallerAccess, ResourceName};
 pub use health::Readiness;
 pub use parts::Parts;
 pub use responder::InProcess;

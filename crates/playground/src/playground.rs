@@ -1,5 +1,6 @@
 //! Starting and stopping a playground.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -153,6 +154,10 @@ struct PlaygroundView {
 impl DashboardSource for PlaygroundView {
     fn now(&self) -> i64 {
         self.time.now().timestamp_millis()
+    }
+
+    fn namespaces(&self) -> BTreeSet<String> {
+        self.view.namespaces()
     }
 
     fn objects(&self) -> Vec<ObjectSummary> {

@@ -17,7 +17,8 @@ Examples:
   kedge operator --enable-prometheus-metrics=false --bind-address=:: --secure-port=6443";
 
 /// Kedge's own flags; all others are KEDA's.
-pub(crate) const OWN: [&str; 4] = ["metrics-api-bind-address", "webhooks-bind-address", "log-level", "log-format"];
+pub(crate) const OWN: [&str; 5] =
+    ["metrics-api-bind-address", "webhooks-bind-address", "dashboard-bind-address", "log-level", "log-format"];
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_override_self = true, after_help = AFTER_HELP)]
@@ -50,6 +51,10 @@ pub(crate) struct Flags {
     /// Serve the admission webhooks at this address, over TLS; not served by default
     #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true, help_heading = "Serving")]
     pub(super) webhooks_bind_address: String,
+
+    /// Serve the dashboard at this address, over TLS, to callers who may get ScaledObjects; not served by default
+    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true, help_heading = "Serving")]
+    pub(super) dashboard_bind_address: String,
 
     /// Serve /healthz and /readyz at this address; `0` disables them
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081", help_heading = "Serving")]

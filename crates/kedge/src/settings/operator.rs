@@ -45,6 +45,8 @@ pub(crate) struct Serving {
     pub(crate) metrics_api: Address,
     /// The admission webhooks, over TLS with the same certificate.
     pub(crate) webhooks: Option<Address>,
+    /// The dashboard, over TLS with the same certificate.
+    pub(crate) dashboard: Option<Address>,
     /// The serving certificate.
     pub(crate) certificate: Source,
     /// `/healthz` and `/readyz`.
@@ -133,6 +135,9 @@ pub(crate) struct Notices {
     pub(crate) warnings: Vec<String>,
 }
 
+/// What is kept of each object where a dashboard is served: about 45 KiB.
+const HISTORY: kedge_operator::HistorySettings = kedge_operator::HistorySettings { samples_max: 360, steps_max: 50 };
+
 impl Settings {
     pub(crate) fn operator(&self) -> kedge_operator::Settings {
         kedge_operator::Settings {
@@ -143,7 +148,7 @@ impl Settings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             credentials: self.credentials(),
             election: self.leadership.as_ref().map(|leadership| leadership.election(&self.instance)),
-            history: None,
+            history: self.serving.dashboard.is_some().then_some(HISTORY),
         }
     }
 

@@ -56,16 +56,18 @@ fn serving(flags: &Flags, read: &mut SettingsReader<'_>) -> Serving {
         read.flag("--health-probe-bind-address", &flags.health_probe_bind_address, addresses::parse_or_disabled);
     Serving {
         metrics_api: metrics_api(flags, read),
-        webhooks: webhooks(flags, read),
+        webhooks: optional("--webhooks-bind-address", &flags.webhooks_bind_address, read),
+        dashboard: optional("--dashboard-bind-address", &flags.dashboard_bind_address, read),
         certificate: certificates::resolve(&flags.certificates, read),
         health: health.flatten(),
         metrics: metrics.flatten().filter(|_| enabled != Some(false)),
     }
 }
 
-fn webhooks(flags: &Flags, read: &mut SettingsReader<'_>) -> Option<Address> {
-    let text = Some(flags.webhooks_bind_address.as_str()).filter(|text| !text.is_empty())?;
-    read.flag("--webhooks-bind-address", text, addresses::parse_or_disabled).flatten()
+/// The address of a server that is not served by default.
+fn optional(flag: &'static str, text: &str, read: &mut SettingsReader<'_>) -> Option<Address> {
+    let text = Some(text).filter(|text| !text.is_empty())?;
+    read.flag(flag, text, addresses::parse_or_disabled).flatten()
 }
 
 /// Kedge's own flag, else the two of KEDA's adapter.

@@ -1,5 +1,6 @@
 //! The histories as the dashboard shows them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kedge_api::ScaledObject;
@@ -26,6 +27,10 @@ pub struct OperatorView {
 impl DashboardSource for OperatorView {
     fn now(&self) -> i64 {
         self.histories.clock.now().timestamp_millis()
+    }
+
+    fn namespaces(&self) -> BTreeSet<String> {
+        self.cluster.objects().iter().map(|object| object.key.namespace.to_string()).collect()
     }
 
     fn objects(&self) -> Vec<ObjectSummary> {
