@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const SPEED: f64 = 60.0;
 
 /// How long anything may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 fn documents(yaml: &str) -> Vec<Value> {
     yaml.split("\n---\n").map(|text| serde_saphyr::from_str(text).expect("a document")).collect()
