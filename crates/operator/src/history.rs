@@ -14,7 +14,7 @@ mod series;
 mod view;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::{DateTime, Utc};
@@ -46,6 +46,8 @@ pub struct Histories {
     settings: HistorySettings,
     clock: Clock,
     objects: Mutex<BTreeMap<ObjectKey, ObjectHistory>>,
+    /// Whether this replica leads. A standby polls nothing, and keeps nothing.
+    is_leading: AtomicBool,
     /// Numbers the entries of all logs.
     entries: Arc<AtomicU64>,
     /// Changes that are to be attributed.
@@ -64,7 +66,27 @@ pub(crate) struct PollRecord<'a> {
 impl Histories {
     pub fn new(settings: HistorySettings, clock: Clock) -> Arc<Self> {
         let (objects, foreign) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { settings, clock, objects, entries: Arc::default(), foreign, has_foreign: Notify::new() })
+        Arc::new(Self {
+            settings,
+            clock,
+            objects,
+            is_leading: AtomicBool::new(false),
+            entries: Arc::default(),
+            foreign,
+            has_foreign: Notify::new(),
+        })
+    }
+
+    /// Begins to keep histories.
+    pub(crate) fn lead(&self) {
+        self.is_leading.store(true, Ordering::Relaxed);
+    }
+
+    /// Drops all histories: the next leader keeps its own.
+    pub(crate) fn stand_by(&self) {
+        self.is_leading.store(false, Ordering::Relaxed);
+        self.lock().clear();
+        self.foreign.lock().expect("no holder panics").clear();
     }
 
     /// Records a poll: its readings, and what was decided on them.
@@ -118,6 +140,9 @@ impl Histories {
     }
 
     fn change(&self, key: &ObjectKey, change: impl FnOnce(&mut ObjectHistory)) {
+        if !self.is_leading.load(Ordering::Relaxed) {
+            return;
+        }
         change(
             self.lock().entry(key.clone()).or_insert_with(|| ObjectHistory::new(self.settings, self.entries.clone())),
         );
@@ -155,4 +180,30 @@ fn step(
     reason: impl Into<String>,
 ) -> Step {
     Step { id: 0, at: at.timestamp_millis(), by, change, name: name.into(), reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: HistorySettings = HistorySettings { samples_max: 100, steps_max: 3 };
+
+    #[test]
+    fn only_a_leader_keeps_histories_and_only_so_much() {
+        let histories = Histories::new(SETTINGS, Clock::System);
+        let key = ObjectKey::scaled_object("shop", "web");
+        (0..100).for_each(|replicas| histories.note_watched(&key, replicas));
+        assert!(histories.lock().is_empty() && histories.foreign.lock().unwrap().is_empty(), "a standby keeps nothing");
+        histories.lead();
+        histories.note_watched(&key, 1);
+        histories.note_watched(&key, 1);
+        assert!(histories.foreign.lock().unwrap().is_empty(), "nothing has changed");
+        histories.note_watched(&key, 4);
+        assert_eq!(histories.foreign.lock().unwrap().len(), 1);
+        (0..10).for_each(|replicas| histories.record_set(&key, (replicas, replicas + 1)));
+        let kept: Vec<u64> = histories.lock()[&key].steps.iter().map(|step| step.id).collect();
+        assert_eq!(kept, [8, 9, 10], "the newest");
+        histories.stand_by();
+        assert!(histories.lock().is_empty() && histories.foreign.lock().unwrap().is_empty());
+    }
 }

@@ -227,6 +227,7 @@ impl Operator {
         let events = self.reconciler.events.clone();
         tasks.spawn(async move { match events.write_published().await {} });
         if let Some(histories) = self.reconciler.histories.clone() {
+            histories.lead();
             let (client, cluster) = (self.reconciler.client.clone(), self.reconciler.cluster.clone());
             tasks.spawn(async move { match histories.attribute_changes(client, cluster).await {} });
         }
@@ -244,6 +245,9 @@ impl Operator {
         tasks.shutdown().await;
         self.reconciler.events.clear();
         readings.leadership.become_standby();
+        if let Some(histories) = &self.reconciler.histories {
+            histories.stand_by();
+        }
         self.reconciler.telemetry.stand_by();
         readings.clear();
         Ok(ended)
