@@ -22,8 +22,8 @@
 //! Differences from a real API server: `managedFields` are not kept, and server-side apply treats all managers that did not
 //! apply as one; garbage collection, namespaces and definitions are reconciled within the write that causes it, without
 //! calling webhooks; `matchConditions` of webhooks are ignored; there are no mutating webhooks and admission policies, and
-//! tokens are not mounted into pods; requests are not authorized; tables are returned as objects; OpenAPI holds only what
-//! kubectl needs to apply; watches through aggregated API servers are not streamed. `docs/plane-differences.md` lists what
+//! tokens are not mounted into pods; requests are not authorized; OpenAPI holds what kubectl
+//! needs to apply, and the schemas of custom resources; watches through aggregated API servers are not streamed. `docs/plane-differences.md` lists what
 //! the conformance scripts show beyond that.
 
 mod admission;
