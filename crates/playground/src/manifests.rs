@@ -8,7 +8,6 @@ use kube::discovery::{self, ApiResource, Scope};
 use serde_json::{Value, json};
 
 use crate::cluster::ADMINISTRATOR;
-use crate::sources::scaled_objects;
 
 /// The field manager.
 const MANAGER: &str = "kedge-playground";
@@ -44,13 +43,6 @@ pub async fn apply(plane: &Plane, objects: &[Value]) -> Result<Vec<String>, NotA
         send(&client, object).await?;
     }
     Ok(notices)
-}
-
-/// All ScaledObjects, by namespace and name.
-pub fn scaled_object_names(plane: &Plane) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let objects = plane.objects(&scaled_objects(), None);
-    objects.iter().map(|one| (text(&one["metadata"]["namespace"]), text(&one["metadata"]["name"]))).collect()
 }
 
 /// Namespaces first, and what scales last.

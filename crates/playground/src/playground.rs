@@ -75,7 +75,6 @@ pub struct Playground {
     /// Where the Kubernetes API listens.
     pub api_address: SocketAddr,
     pub kubeconfig: PathBuf,
-    plane: Plane,
     view: OperatorView,
     controls: PlaygroundControls,
     worker: Worker,
@@ -114,13 +113,9 @@ impl Playground {
         let served = kedge_plane::serve::serve(plane.clone(), listener, access.tls, None);
         servers.spawn(async move { match served.await {} });
         let notices = manifests::apply(&plane, &objects).await?;
-        let controls = PlaygroundControls { plane: plane.clone(), dials, sources, time };
+        let controls = PlaygroundControls { plane, dials, sources, time };
         let _folder = folder;
-        Ok(Self { notices, api_address, kubeconfig, plane, view, controls, worker, _servers: servers, _folder })
-    }
-
-    pub fn plane(&self) -> &Plane {
-        &self.plane
+        Ok(Self { notices, api_address, kubeconfig, view, controls, worker, _servers: servers, _folder })
     }
 
     /// What the page and the terminal show.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kedge_api::names::annotations;
 
-use super::words::explain;
+use super::words::{explain_cause, explain_hold};
 use super::*;
 use crate::activity::Cooldown;
 use crate::policy::Overrides;
@@ -20,10 +20,9 @@ fn cooldown() -> Cooldown {
 
 /// The words of the table for a decision.
 fn words(decision: Decision) -> String {
-    let name = explain(decision, &[]).name;
     match decision {
-        Decision::ScaleTo { replicas, .. } => format!("scale to {replicas}: {name}"),
-        Decision::Hold(_) => format!("hold: {name}"),
+        Decision::ScaleTo { replicas, because } => format!("scale to {replicas}: {}", explain_cause(because, &[]).name),
+        Decision::Hold(hold) => format!("hold: {}", explain_hold(hold).name),
     }
 }
 

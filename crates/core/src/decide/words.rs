@@ -1,6 +1,6 @@
 //! Decisions in words: the names in `docs/scale-decision.md`, and what each name means.
 
-use super::{Cause, Decision, Hold};
+use super::{Cause, Hold};
 use crate::activity::Activity;
 
 /// A decision by its name, and what the name means in this case.
@@ -13,14 +13,6 @@ pub struct Explanation {
 impl Explanation {
     fn new(name: &'static str, meaning: &str) -> Self {
         Self { name, meaning: meaning.to_owned() }
-    }
-}
-
-/// Explains a decision. `active` names the triggers that are active.
-pub fn explain(decision: Decision, active: &[&str]) -> Explanation {
-    match decision {
-        Decision::ScaleTo { because, .. } => explain_cause(because, active),
-        Decision::Hold(hold) => explain_hold(hold),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -73,12 +74,12 @@ impl ApiResponse {
     }
 
     /// The objects as a table; everything else as it is.
-    pub(crate) fn into_table(self, printer: &Printer) -> Self {
+    pub(crate) fn into_table(self, printer: &Printer, now: DateTime<Utc>) -> Self {
         let table = match &self.content {
-            Content::Object(object) => printer.single(object),
+            Content::Object(object) => printer.single(object, now),
             Content::List(list) => {
                 let metadata = list.metadata.clone();
-                printer.table(metadata, list.items.iter().map(|item| &**item))
+                printer.table(metadata, list.items.iter().map(|item| &**item), now)
             }
             Content::Other(_) => return self,
         };

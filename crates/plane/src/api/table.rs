@@ -95,31 +95,35 @@ impl Column {
     }
 }
 
-/// Tables of one resource at one time.
+/// Tables of one resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Printer {
     columns: Vec<Column>,
     included: IncludedObject,
-    now: DateTime<Utc>,
 }
 
 impl Printer {
-    pub(crate) fn new(columns: Vec<Column>, included: IncludedObject, now: DateTime<Utc>) -> Self {
-        Self { columns, included, now }
+    pub(crate) fn new(columns: Vec<Column>, included: IncludedObject) -> Self {
+        Self { columns, included }
     }
 
     /// A table of these objects.
-    pub(crate) fn table<'a>(&self, metadata: Value, objects: impl Iterator<Item = &'a Value>) -> Value {
+    pub(crate) fn table<'a>(
+        &self,
+        metadata: Value,
+        objects: impl Iterator<Item = &'a Value>,
+        now: DateTime<Utc>,
+    ) -> Value {
         let definitions: Vec<Value> = self.columns.iter().map(Column::definition).collect();
-        let rows: Vec<Value> = objects.map(|object| self.row(object)).collect();
+        let rows: Vec<Value> = objects.map(|object| self.row(object, now)).collect();
         json!({
             "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
             "columnDefinitions": definitions, "rows": rows,
         })
     }
 
-    fn row(&self, object: &Value) -> Value {
-        let cells: Vec<Value> = self.columns.iter().map(|column| column.show(object, self.now)).collect();
+    fn row(&self, object: &Value, now: DateTime<Utc>) -> Value {
+        let cells: Vec<Value> = self.columns.iter().map(|column| column.show(object, now)).collect();
         let included = match self.included {
             IncludedObject::None => Value::Null,
             IncludedObject::Metadata => json!({
@@ -131,13 +135,8 @@ impl Printer {
     }
 
     /// A table with one object: what a GET returns, and each event of a watch.
-    pub(crate) fn single(&self, object: &Value) -> Value {
+    pub(crate) fn single(&self, object: &Value, now: DateTime<Utc>) -> Value {
         let metadata = json!({ "resourceVersion": meta::resource_version(object) });
-        self.table(metadata, std::iter::once(object))
-    }
-
-    /// The same at another time.
-    pub(crate) fn at(self, now: DateTime<Utc>) -> Self {
-        Self { now, ..self }
+        self.table(metadata, std::iter::once(object), now)
     }
 }

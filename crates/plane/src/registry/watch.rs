@@ -237,7 +237,7 @@ impl Wanted {
 
     fn event(&self, kind: &str, object: &Value) -> Bytes {
         if let Some(printer) = &self.printer {
-            let mut table = printer.clone().at((self.wall)()).single(object);
+            let mut table = printer.single(object, (self.wall)());
             if self.has_printed.swap(true, Ordering::Relaxed) {
                 table["columnDefinitions"] = Value::Null;
             }

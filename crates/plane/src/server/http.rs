@@ -1,5 +1,7 @@
 //! HTTP: routes requests by their paths, and parses them into calls.
 
+use std::sync::Arc;
+
 use http::header::{ACCEPT, HeaderMap, HeaderValue, WARNING};
 use http::{Method, Request, Response};
 use kube::client::Body;
@@ -54,7 +56,7 @@ pub(crate) async fn serve(plane: &Plane, user: &str, request: Request<Body>) -> 
     let warnings = Warnings::default();
     match read::call(user, &resource, target, request, &warnings).await {
         Ok(call) => {
-            let answered = answered(plane, &call, as_of, wants, &warnings).await;
+            let answered = answered(plane, &call, &resource, as_of, wants, &warnings).await;
             warned(answered.unwrap_or_else(|error| refused(&error)), warnings)
         }
         Err(error) => refused(&error),
@@ -83,22 +85,22 @@ fn warned(mut answer: Response<ResponseBody>, warnings: Warnings) -> Response<Re
 async fn answered(
     plane: &Plane,
     call: &Call,
+    resource: &Arc<Resource>,
     as_of: AsOf,
     wants: Wants,
     warnings: &Warnings,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let resource = plane.state().resource(&call.resource).ok_or_else(ApiError::unknown_path)?;
     let printer = match wants {
-        Wants::Table => Some(Printer::new(resource.columns(), included_object(call)?, plane.now())),
+        Wants::Table => Some(Printer::new(resource.columns(), included_object(call)?)),
         Wants::Json | Wants::Metadata | Wants::AggregatedDiscovery => None,
     };
     if call.verb == Verb::Watch {
-        let context = RequestContext { plane, call, resource: &resource, warnings };
+        let context = RequestContext { plane, call, resource, warnings };
         return Ok(streamed(watch::start(&context, wants.projection(), printer)?));
     }
     let mut answer = dispatch::handle(plane, call, as_of, warnings).await?;
     if let Some(printer) = printer {
-        answer = answer.into_table(&printer);
+        answer = answer.into_table(&printer, plane.now());
     }
     Ok(response(answer.code, "application/json", answer.to_bytes(wants.projection())))
 }
