@@ -29,6 +29,15 @@ pub struct LeaderElector {
     election: LeaderElection,
     clock: Clock,
     seen: Option<(Lease, ObservedLease)>,
+    on_holder: Option<HolderObserver>,
+}
+
+/// Is called with the holder of the Lease, each time it is read.
+type HolderObserver = Box<dyn Fn(Option<&str>) + Send + Sync>;
+
+/// The name of the replica within its identity: what follows the last `_` tells apart the processes of one pod.
+pub fn instance_of(identity: &str) -> &str {
+    identity.rsplit_once('_').map_or(identity, |(instance, _)| instance)
 }
 
 /// The result of one attempt to acquire or renew.
@@ -45,7 +54,13 @@ const RELEASE_ATTEMPTS: u32 = 3;
 
 impl LeaderElector {
     pub fn new(client: Client, clock: Clock, election: LeaderElection) -> Self {
-        Self { api: Api::namespaced(client, &election.namespace), election, clock, seen: None }
+        Self { api: Api::namespaced(client, &election.namespace), election, clock, seen: None, on_holder: None }
+    }
+
+    /// Calls `observer` with the holder of the Lease, each time it is read.
+    pub fn with_holder_observer(mut self, observer: impl Fn(Option<&str>) + Send + Sync + 'static) -> Self {
+        self.on_holder = Some(Box::new(observer));
+        self
     }
 
     /// Returns once this replica holds the Lease.
@@ -148,6 +163,9 @@ impl LeaderElector {
     fn observe(&mut self, lease: Lease) {
         let before = self.seen.take().map(|(_, sight)| sight);
         let sight = ObservedLease::after(before, record(&lease), Instant::now().into_std());
+        if let Some(on_holder) = &self.on_holder {
+            on_holder(sight.record.holder.as_deref());
+        }
         self.seen = Some((lease, sight));
     }
 

@@ -13,6 +13,27 @@ const banner = document.getElementById("banner");
 const login = document.getElementById("login");
 let view = null;
 
+// The address that `kedge dashboard` opens has a token behind the #, which browsers do not send.
+function takeToken() {
+  const found = location.hash.match(/^#token=([\w-]+)$/);
+  if (!found) return;
+  sessionStorage.setItem("token", found[1]);
+  history.replaceState(null, "", "#/");
+}
+
+// Light and dark, as the system has it or as the user chooses.
+function showColours(chosen) {
+  document.documentElement.dataset.colours = chosen;
+  setText(document.getElementById("colours"), `Colours: ${chosen}`);
+}
+
+function nextColours() {
+  const all = ["system", "light", "dark"];
+  const next = all[(all.indexOf(document.documentElement.dataset.colours) + 1) % all.length];
+  localStorage.setItem("colours", next);
+  showColours(next);
+}
+
 function headers() {
   const token = sessionStorage.getItem("token");
   return token ? { authorization: `Bearer ${token}` } : {};
@@ -91,8 +112,10 @@ function listView() {
 
   return {
     path: "/api/objects",
-    show({ objects }) {
-      empty.hidden = objects.length > 0;
+    show({ objects, standby }) {
+      empty.hidden = objects.length > 0 && !standby;
+      const leader = standby && (standby.leader ? `the leader, ${standby.leader}, shows the objects.` : "no replica leads at present.");
+      setText(empty, standby ? `This replica stands by; ${leader}` : "There are no ScaledObjects.");
       const present = new Set();
       objects.forEach((object, index) => {
         const key = `${object.namespace}/${object.name}`;
@@ -194,7 +217,7 @@ function objectView(namespace, name) {
   const logCard = element("section", { class: "card", "aria-labelledby": "log" }, element("h2", { id: "log" }, "What changed, and why"),
     element("table", { class: "log" }, element("thead", {}, element("tr", {}, ...heads)), log));
   const replicasCard = element("section", { class: "card", "aria-labelledby": "replicas" }, element("h2", { id: "replicas" }, "Replicas"), replicas,
-    legend(["desired", "desired"], ["limit", "minimum and maximum"], ["block active", "a trigger is active"], ["block unknown", "a source fails"], ["block fallback", "fallback"], ["block paused", "paused"]));
+    legend(["desired", "desired"], ["ready", "ready"], ["limit", "minimum and maximum"], ["block active", "a trigger is active"], ["block unknown", "a source fails"], ["block fallback", "fallback"], ["block paused", "paused"]));
   content.append(replicasCard, charts, logCard);
   document.title = `${namespace}/${name} · Kedge`;
 
@@ -244,10 +267,11 @@ function objectView(namespace, name) {
       problem.hidden = !object.problem;
       setText(problem, object.problem || "");
       const timers = object.timers.filter((timer) => timer.endsAt >= now).map((timer) => fact(timer.name, `in ${duration(timer.endsAt - now)}`));
-      facts.replaceChildren(fact("target", object.target), fact("replicas", replicasText(object)), fact("bounds", `${object.idle ?? object.min} to ${object.max}`), ...timers);
+      facts.replaceChildren(fact("target", object.target), fact("replicas", replicasText(object)), fact("bounds", `${object.idle ?? object.min} to ${object.max}`),
+        ...timers, ...(object.isStabilized ? [fact("HPA", "waits for its stabilization window")] : []));
       draw(replicas, {
         at: object.samples.at, states: object.samples.states, end: now, label: `Replicas over time; now ${replicasText(object)}`,
-        lines: [{ values: object.samples.replicas, className: "desired" }],
+        lines: [{ values: object.samples.ready, className: "ready" }, { values: object.samples.replicas, className: "desired" }],
         levels: [{ value: object.max, className: "limit" }, { value: object.idle ?? object.min, className: "limit" }],
       });
       showMetrics(object, now);
@@ -285,6 +309,9 @@ login.addEventListener("submit", (event) => {
   sessionStorage.setItem("token", document.getElementById("token").value);
   refresh();
 });
+document.getElementById("colours").addEventListener("click", nextColours);
+showColours(localStorage.getItem("colours") || "system");
+takeToken();
 window.addEventListener("hashchange", route);
 route();
 // One request at a time, and none while the page is hidden.

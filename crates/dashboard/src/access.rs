@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::future::BoxFuture;
-use http::HeaderMap;
+use http::request;
 
 /// The objects that a caller may see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub enum Denied {
     Unavailable(String),
 }
 
-/// Decides what a caller may see. The headers carry its credentials.
+/// Decides what a caller may see. The head of its request carries its credentials.
 pub trait Access: Send + Sync + 'static {
-    fn visible<'a>(&'a self, headers: &'a HeaderMap) -> BoxFuture<'a, Result<Visible, Denied>>;
+    fn visible<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Visible, Denied>>;
 }
 
 /// Whoever reaches the server may see everything: it listens for its own machine.
@@ -45,7 +45,7 @@ pub trait Access: Send + Sync + 'static {
 pub struct Everyone;
 
 impl Access for Everyone {
-    fn visible<'a>(&'a self, _: &'a HeaderMap) -> BoxFuture<'a, Result<Visible, Denied>> {
+    fn visible<'a>(&'a self, _: &'a request::Parts) -> BoxFuture<'a, Result<Visible, Denied>> {
         Box::pin(async { Ok(Visible::All) })
     }
 }

@@ -51,9 +51,6 @@ pub trait Controls: Send + Sync + 'static {
     /// How many times faster than the clock of the machine time passes.
     fn speed(&self) -> f64;
 
-    /// The pods of an object's target that are ready.
-    fn ready_replicas(&self, namespace: &str, name: &str) -> Option<i32>;
-
     /// Applies a change. The error says what is wrong with it.
     fn apply<'a>(&'a self, namespace: &'a str, name: &'a str, action: Action) -> BoxFuture<'a, Result<(), String>>;
 }

@@ -13,7 +13,7 @@ use crate::guard::{self, Hosts};
 use crate::response::{self, HttpResponse};
 use crate::route::{Route, parse_route};
 use crate::source::DashboardSource;
-use crate::view::{ObjectDetail, ObjectSummary};
+use crate::view::{ObjectDetail, ObjectSummary, Standby};
 
 /// What a body may have: actions are small.
 pub const BODY_BYTES_MAX: usize = 4096;
@@ -40,6 +40,9 @@ struct List {
     /// Absent where nothing can be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     speed: Option<f64>,
+    /// Absent on the leader.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standby: Option<Standby>,
     objects: Vec<ObjectSummary>,
 }
 
@@ -78,7 +81,7 @@ impl Dashboard {
             }
             Route::Objects | Route::Object { .. } | Route::Act { .. } => {}
         }
-        let visible = match self.access.visible(&head.headers).await {
+        let visible = match self.access.visible(head).await {
             Ok(visible) => visible,
             Err(denied) => return response::error(code_of(&denied), &denied.to_string()),
         };
@@ -97,23 +100,14 @@ impl Dashboard {
     fn list(&self, visible: &Visible) -> List {
         let mut objects = self.source.objects();
         objects.retain(|object| visible.includes(&object.namespace));
-        objects.iter_mut().for_each(|object| self.complete(object));
-        List { now: self.source.now(), speed: self.speed(), objects }
+        List { now: self.source.now(), speed: self.speed(), standby: self.source.standby(), objects }
     }
 
     fn detail(&self, visible: &Visible, namespace: &str, name: &str) -> Option<Detail> {
         let found = visible.includes(namespace).then(|| self.source.object(namespace, name));
-        let mut object = found.flatten()?;
-        self.complete(&mut object.summary);
+        let object = found.flatten()?;
         let dials = self.controls.as_ref().map(|controls| controls.dials(namespace, name)).unwrap_or_default();
         Some(Detail { now: self.source.now(), speed: self.speed(), object, dials })
-    }
-
-    /// Adds what only a playground knows.
-    fn complete(&self, object: &mut ObjectSummary) {
-        if let Some(controls) = &self.controls {
-            object.ready_replicas = controls.ready_replicas(&object.namespace, &object.name);
-        }
     }
 
     fn speed(&self) -> Option<f64> {

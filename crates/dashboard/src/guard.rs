@@ -5,10 +5,11 @@ use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Method};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     #[error("this server is not called like that; open it under the address that it printed")]
     Host,
     #[error("requests from other sites are refused")]
@@ -27,12 +28,15 @@ pub enum Hosts {
 }
 
 /// Checks a request before anything of it is read.
-pub(crate) fn check(method: &Method, headers: &HeaderMap, hosts: &Hosts) -> Result<(), Refusal> {
+pub fn check(method: &Method, headers: &HeaderMap, hosts: &Hosts) -> Result<(), Refusal> {
     let host = text(headers, &HOST);
     if *hosts == Hosts::Loopback && !host.is_some_and(is_loopback) {
         return Err(Refusal::Host);
     }
-    if text(headers, &FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none")) {
+    // Other sites may link to the page, but get nothing of it.
+    let is_link = *method == Method::GET && text(headers, &FETCH_MODE) == Some("navigate");
+    let is_foreign = text(headers, &FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    if is_foreign && !is_link {
         return Err(Refusal::Origin);
     }
     let is_own = |origin: &str| origin.split_once("://").map(|(_, authority)| authority) == host;
@@ -81,6 +85,23 @@ mod tests {
                 "another site",
                 &get,
                 vec![("host", "localhost:8080"), ("sec-fetch-site", "cross-site")],
+                Err(Refusal::Origin),
+            ),
+            (
+                "a link of another site",
+                &get,
+                vec![("host", "localhost:8080"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+                Ok(()),
+            ),
+            (
+                "a form of another site",
+                &post,
+                vec![
+                    ("host", "localhost:8080"),
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                    json,
+                ],
                 Err(Refusal::Origin),
             ),
             (

@@ -5,10 +5,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `dashboard` | one request: checked, routed, answered |
-//! | `guard` | which requests a browser may send |
+//! | [`guard`] | which requests a browser may send |
 //! | `route` | the paths |
 //! | `page` | the page itself: `page/` holds its files |
-//! | `response` | the headers of all responses |
+//! | [`response`] | the headers of all responses |
 //! | [`access`] | who may see which objects |
 //! | [`controls`] | what can be changed from the page, in a playground |
 //! | [`source`] | the trait that provides what is shown |
@@ -19,7 +19,7 @@ pub mod controls;
 mod dashboard;
 pub mod guard;
 mod page;
-mod response;
+pub mod response;
 mod route;
 pub mod source;
 pub mod view;

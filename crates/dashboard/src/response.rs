@@ -10,13 +10,14 @@ use http_body_util::Full;
 use serde::Serialize;
 use serde_json::json;
 
-pub(crate) type HttpResponse = Response<Full<Bytes>>;
+pub type HttpResponse = Response<Full<Bytes>>;
 
 /// Nothing but the page's own files, no frames, no forms, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-pub(crate) fn content(content_type: &'static str, body: impl Into<Bytes>) -> HttpResponse {
+/// Something to show.
+pub fn content(content_type: &'static str, body: impl Into<Bytes>) -> HttpResponse {
     respond(StatusCode::OK, content_type, body.into())
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn json(value: &impl Serialize) -> HttpResponse {
 }
 
 /// An error, with what is wrong in words.
-pub(crate) fn error(code: StatusCode, message: &str) -> HttpResponse {
+pub fn error(code: StatusCode, message: &str) -> HttpResponse {
     let mut response = respond(code, "application/json", json!({ "error": message }).to_string().into());
     match code {
         StatusCode::METHOD_NOT_ALLOWED => {

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::view::{LoggedStep, ObjectDetail, ObjectSummary};
+use crate::view::{LoggedStep, ObjectDetail, ObjectSummary, Standby};
 
 pub trait DashboardSource: Send + Sync + 'static {
     /// The present, in milliseconds since 1970: in a playground it may run faster than the clock of the browser.
     fn now(&self) -> i64;
+
+    /// Whether another replica has what there is to show.
+    fn standby(&self) -> Option<Standby>;
 
     /// The namespaces that have objects.
     fn namespaces(&self) -> BTreeSet<String>;

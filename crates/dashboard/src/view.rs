@@ -20,6 +20,14 @@ pub enum ObjectState {
     Waiting,
 }
 
+/// A replica that stands by polls nothing, and has nothing to show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standby {
+    /// The name of the replica that leads, where one does.
+    pub leader: Option<String>,
+}
+
 /// One object in the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +44,8 @@ pub struct ObjectSummary {
     /// The ready ones, where they are known.
     pub ready_replicas: Option<i32>,
     pub state: ObjectState,
+    /// Whether the HPA controller waits for a stabilization window.
+    pub is_stabilized: bool,
     /// Whether an annotation activates the target.
     pub is_forced: bool,
     /// Why the object does not work, if it does not.
@@ -80,6 +90,7 @@ pub struct ObjectDetail {
 pub struct Samples {
     pub at: Vec<i64>,
     pub replicas: Vec<Option<i32>>,
+    pub ready: Vec<Option<i32>>,
     pub states: Vec<ObjectState>,
     /// A column for each metric, in the order of the metrics.
     pub values: Vec<Vec<Option<f64>>>,

@@ -29,7 +29,12 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client for commands that users run.
 pub(crate) async fn connect_as_user(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
-    Ok(kedge_cluster::client_with_retry_after(config(kubeconfig).await?)?)
+    client_of(&config(kubeconfig).await?)
+}
+
+/// The same, by a configuration.
+pub(crate) fn client_of(config: &kube::Config) -> anyhow::Result<kube::Client> {
+    Ok(kedge_cluster::client_with_retry_after(config.clone())?)
 }
 
 /// A client for processes that serve. Requests and watches share a connection where the API server has HTTP/2, as it does unless something
@@ -80,7 +85,7 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::C
 }
 
 /// By the given kubeconfig, else as `kubectl` would connect, else with the service account of the pod.
-async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
+pub(crate) async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
     let mut config = match kubeconfig {
         Some(path) => from_file(path).await?,
         None => {

@@ -1,15 +1,16 @@
-//! Who may see which objects on the dashboard: callers with a bearer token, where they may get ScaledObjects.
+//! Who may see which objects on the dashboard: callers that the API server knows, where they may get ScaledObjects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
-use http::HeaderMap;
+use http::request;
 use kedge_api::names;
 use kedge_dashboard::{Access, DashboardSource, Denied, Visible};
 use kedge_metrics_api::review::ReviewError;
-use kedge_metrics_api::{Caller, CallerAccess, ResourceName, Reviewer, Settings};
+use kedge_metrics_api::{Caller, CallerAccess, ResourceName, Reviewer, Settings, Trust};
+use kedge_serving::ClientChain;
 
 /// How many namespaces are asked for at once.
 const REVIEWS_AT_ONCE: usize = 8;
@@ -24,14 +25,16 @@ pub(crate) struct ReviewedAccess {
 }
 
 impl ReviewedAccess {
-    pub(crate) fn new(source: Arc<dyn DashboardSource>, reviewer: Arc<dyn Reviewer>) -> Self {
-        Self { source, callers: CallerAccess::new(reviewer, &Settings::default()) }
+    pub(crate) fn new(source: Arc<dyn DashboardSource>, reviewer: Arc<dyn Reviewer>, trust: Trust) -> Self {
+        Self { source, callers: CallerAccess::new(reviewer, trust, &Settings::default()) }
     }
 
-    async fn review(&self, headers: &HeaderMap) -> Result<Visible, Denied> {
-        let caller = self.callers.identify(headers).await.map_err(unavailable)?;
+    async fn review(&self, head: &request::Parts) -> Result<Visible, Denied> {
+        let none = ClientChain::default();
+        let chain = head.extensions.get::<ClientChain>().unwrap_or(&none);
+        let caller = self.callers.identify(chain, &head.headers).await.map_err(unavailable)?;
         let Some(caller) = caller else {
-            let message = "a valid bearer token is required, as of `kubectl create token`";
+            let message = "a valid bearer token is required, as of `kubectl create token`; `kedge dashboard` signs in with your kubeconfig";
             return Err(Denied::Unauthenticated(message.to_owned()));
         };
         if self.may_get(&caller, None).await? {
@@ -58,8 +61,8 @@ impl ReviewedAccess {
 }
 
 impl Access for ReviewedAccess {
-    fn visible<'a>(&'a self, headers: &'a HeaderMap) -> BoxFuture<'a, Result<Visible, Denied>> {
-        Box::pin(self.review(headers))
+    fn visible<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Visible, Denied>> {
+        Box::pin(self.review(head))
     }
 }
 

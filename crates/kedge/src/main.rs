@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `crds`, `lint`, `migrate`, `operator`, `playground`, `rbac`, `reference`, `scaler`, `simulate`, `webhook_configuration`, `webhooks` | one command each; none uses another |
+//! | `crds`, `dashboard`, `lint`, `migrate`, `operator`, `playground`, `rbac`, `reference`, `scaler`, `simulate`, `webhook_configuration`, `webhooks` | one command each; none uses another |
 //! | `admission` | the server of the admission webhooks |
 //! | `dashboard_access` | who may see which objects on the dashboard |
 //! | `connect` | the client of a cluster |
@@ -15,6 +15,8 @@
 mod admission;
 mod connect;
 mod crds;
+#[cfg(feature = "dashboard-command")]
+mod dashboard;
 mod dashboard_access;
 mod lint;
 mod manifests;
@@ -56,6 +58,9 @@ struct Cli {
 enum Command {
     /// Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`
     Crds(crds::Args),
+    /// Show the dashboard of a cluster in the browser, with the credentials of a kubeconfig
+    #[cfg(feature = "dashboard-command")]
+    Dashboard(dashboard::Args),
     /// Check manifests by the rules of admission and by advice of its own, without a cluster
     Lint(lint::Args),
     /// Migrate from KEDA to Kedge, and back, without losing an object
@@ -84,6 +89,8 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args),
+        #[cfg(feature = "dashboard-command")]
+        Command::Dashboard(args) => return long_running(dashboard::run(&args)),
         Command::Lint(args) => lint::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Rbac(args) => rbac::run(&args),

@@ -8,7 +8,7 @@ use kedge_dashboard::{Dashboard, DashboardSource, Hosts};
 use kedge_metrics_api::{KubeReviewer, Parts, Readiness, Trust};
 use kedge_operator::{KubeReads, Operator, OperatorView};
 use kedge_scalers::http::connector::Connector;
-use kedge_serving::{Security, ServeError, Tls};
+use kedge_serving::{ClientCertificates, Security, ServeError, Tls};
 use tokio::net::TcpListener;
 use tracing::{debug, info, warn};
 
@@ -89,7 +89,12 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
         listeners.dashboard,
         operator.view(),
         client.clone(),
-        Tls { protocols: settings.service_tls.protocols(), ..Tls::new(certificate.clone()) },
+        trust.clone(),
+        Tls {
+            clients: ClientCertificates::Requested,
+            protocols: settings.service_tls.protocols(),
+            ..Tls::new(certificate.clone())
+        },
         shutdown.stopped(),
     );
     let webhooks = admission.serve(listeners.webhooks, certificate, shutdown.stopped());
@@ -128,14 +133,15 @@ async fn serve_dashboard(
     listener: Option<TcpListener>,
     view: Option<OperatorView>,
     client: kube::Client,
+    trust: Trust,
     tls: Tls,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let (Some(listener), Some(view)) = (listener, view) else { return Ok(()) };
     let source: Arc<dyn DashboardSource> = Arc::new(view);
     let reviewer = Arc::new(KubeReviewer::new(client));
-    let access = Arc::new(ReviewedAccess::new(source.clone(), reviewer));
-    // Each request carries a token, which no browser adds by itself.
+    let access = Arc::new(ReviewedAccess::new(source.clone(), reviewer, trust));
+    // No browser adds a token by itself; one with a client certificate checks the name in that of this server before it sends anything.
     let dashboard = Arc::new(Dashboard { source, access, controls: None, hosts: Hosts::Any });
     dashboard::serve(listener, Security::Tls(tls), dashboard, stop).await
 }

@@ -141,7 +141,9 @@ async fn serve(args: &Args, options: Options) -> anyhow::Result<()> {
             shutdown.run_until_stopped(lines::print_steps(view)).await;
             Ok(())
         } else {
-            terminal::show(view, controls, greeting.lines().map(str::to_owned).collect(), shutdown.stopped()).await
+            let greeting = greeting.lines().map(str::to_owned).collect();
+            let page = format!("http://localhost:{}", page_address.port());
+            terminal::show(view, controls, greeting, &page, shutdown.stopped()).await
         };
         shutdown.stop();
         shown

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `browser` | the user's browser |
 //! | `certificate` | the serving certificate, from files or from a Secret |
 //! | `dashboard` | the dashboard |
 //! | `listen` | listeners |
@@ -9,6 +10,8 @@
 //! | `plain_http` | probes and metrics |
 //! | `shutdown` | the stop of all tasks, on a signal or when one ends |
 
+#[cfg(any(feature = "dashboard-command", feature = "playground"))]
+pub(crate) mod browser;
 pub(crate) mod certificate;
 pub(crate) mod dashboard;
 pub(crate) mod listen;

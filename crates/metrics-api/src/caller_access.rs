@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use http::header::AUTHORIZATION;
+use kedge_serving::ClientChain;
 
 use crate::attributes::Attributes;
+use crate::authentication::{AuthenticationError, Authenticator, Trust};
 use crate::authorization::Authorizer;
-use crate::bearer_token::BearerToken;
 use crate::identity::Identity;
 use crate::review::{AccessVerdict, ReviewCache, ReviewError, Reviewer};
 use crate::settings::Settings;
 
-/// A caller whose token was reviewed.
+/// A caller that was authenticated.
 #[derive(Clone, Debug)]
 pub struct Caller(Identity);
 
@@ -34,7 +34,7 @@ pub struct ResourceName<'a> {
 
 /// Reviews of callers.
 pub struct CallerAccess {
-    reviews: Arc<ReviewCache>,
+    authenticator: Authenticator,
     authorizer: Authorizer,
 }
 
@@ -45,17 +45,27 @@ impl fmt::Debug for CallerAccess {
 }
 
 impl CallerAccess {
-    pub fn new(reviewer: Arc<dyn Reviewer>, settings: &Settings) -> Self {
+    pub fn new(reviewer: Arc<dyn Reviewer>, trust: Trust, settings: &Settings) -> Self {
         let reviews = Arc::new(ReviewCache::new(reviewer, settings));
-        Self { authorizer: Authorizer::new(reviews.clone()), reviews }
+        Self {
+            authenticator: Authenticator::new(trust, reviews.clone(), settings),
+            authorizer: Authorizer::new(reviews),
+        }
     }
 
-    /// The caller, by its bearer token; none without a valid one.
-    pub async fn identify(&self, headers: &HeaderMap) -> Result<Option<Caller>, ReviewError> {
-        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let Some(token) = shown.and_then(BearerToken::parse) else { return Ok(None) };
-        let known = self.reviews.token(&token).await?;
-        Ok(known.map(Identity::marked_authenticated).map(Caller))
+    /// The caller, by its client certificate or its bearer token; none without valid ones.
+    pub async fn identify(&self, chain: &ClientChain, headers: &HeaderMap) -> Result<Option<Caller>, ReviewError> {
+        let disbelief = match self.authenticator.authenticate(chain, headers).await {
+            Ok(identity) => return Ok(Some(identity).filter(|known| !known.is_anonymous()).map(Caller)),
+            Err(disbelief) => disbelief,
+        };
+        let reasons: Vec<String> = disbelief.iter().map(ToString::to_string).collect();
+        tracing::info!(reasons = reasons.join("; "), "authentication failed");
+        let unclear = disbelief.into_iter().find_map(|reason| match reason {
+            AuthenticationError::Review(error) => Some(error),
+            _ => None,
+        });
+        unclear.map_or(Ok(None), Err)
     }
 
     /// Whether the caller may get every object of a resource in a namespace; `None` means all namespaces.

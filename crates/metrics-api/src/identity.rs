@@ -22,6 +22,10 @@ impl Identity {
         Self { user: ANONYMOUS.to_owned(), groups: vec![UNAUTHENTICATED.to_owned()], ..Self::default() }
     }
 
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.user == ANONYMOUS
+    }
+
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
     }

@@ -21,16 +21,18 @@ use tokio::sync::watch as signal;
 use crate::work_queue::WorkQueue;
 pub use cached_object::{CachedObject, LazyObject};
 use hpas::Hpas;
-pub use hpas::{CachedHpa, ReducedHpa, scaling_active};
+pub use hpas::{CachedHpa, ReducedHpa, Stabilized, scaling_active};
 use objects::Objects;
 use objects::is_later;
 pub(crate) use objects::needs_reconcile;
 use targets::Targets;
-pub use targets::{CachedReplicas, ReplicasIn, Workload};
+pub use targets::{CachedReplicas, ReplicasIn, WatchedReplicas, Workload};
 
-/// Learns of the replicas of targets, as watches report them.
-pub trait ReplicasObserver: std::fmt::Debug + Send + Sync {
-    fn note_watched(&self, object: &ObjectKey, replicas: i32);
+/// Learns how targets scale, as watches report it.
+pub trait ScalingObserver: std::fmt::Debug + Send + Sync {
+    fn note_replicas(&self, object: &ObjectKey, replicas: WatchedReplicas);
+
+    fn note_stabilized(&self, object: &ObjectKey, stabilized: Option<Stabilized>);
 }
 
 /// The cached part of the cluster. A change enqueues the objects that it concerns.
@@ -38,8 +40,7 @@ pub trait ReplicasObserver: std::fmt::Debug + Send + Sync {
 pub struct ClusterCache {
     cached: Mutex<Cached>,
     queue: Arc<WorkQueue<ObjectKey>>,
-    /// Learns of the replicas that watches report.
-    observer: Option<Arc<dyn ReplicasObserver>>,
+    observer: Option<Arc<dyn ScalingObserver>>,
     /// Signals every change of objects, apart from changes of their status alone.
     changed: signal::Sender<()>,
 }
@@ -69,8 +70,8 @@ impl ClusterCache {
         Self { cached: Mutex::default(), queue, observer: None, changed: signal::Sender::new(()) }
     }
 
-    /// Lets an observer learn of the replicas that watches report.
-    pub fn with_observer(self, observer: Option<Arc<dyn ReplicasObserver>>) -> Self {
+    /// Lets an observer learn what watches report.
+    pub fn with_observer(self, observer: Option<Arc<dyn ScalingObserver>>) -> Self {
         Self { observer, ..self }
     }
 
@@ -227,6 +228,7 @@ impl ClusterCache {
     /// Applies an event of the watch of HPAs in this scope. HPAs without an owner of ours are not cached: one that has the name of ours is
     /// found when ours is created.
     pub fn apply_hpa_event(&self, scope: &Scope, event: ListWatchEvent<CachedHpa>) {
+        self.report_stabilized(&event);
         let mut cached = self.lock();
         let concerned: Vec<ObjectKey> = match event {
             ListWatchEvent::Listed(all) => {
@@ -245,6 +247,18 @@ impl ClusterCache {
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
 
+    fn report_stabilized(&self, event: &ListWatchEvent<CachedHpa>) {
+        let Some(observer) = &self.observer else { return };
+        let found = match event {
+            ListWatchEvent::Listed(all) => all.as_slice(),
+            ListWatchEvent::Applied(found) => std::slice::from_ref(found),
+            ListWatchEvent::Deleted(_) => &[],
+        };
+        for hpa in found {
+            hpa.owner().into_iter().for_each(|owner| observer.note_stabilized(owner, hpa.stabilized));
+        }
+    }
+
     /// Notes that a kind of targets may not be watched in this scope. The next list ends that.
     pub fn record_unwatched(&self, kind: &Arc<TargetKind>, scope: &Scope) {
         self.lock().targets.record_unwatched(kind, scope);
@@ -260,25 +274,28 @@ impl ClusterCache {
     ) {
         let mut cached = self.lock();
         let Cached { scaled_objects, targets, .. } = &mut *cached;
-        let is_named = |(key, _): &(NamespacedName, CachedReplicas)| scaled_objects.has_target(key);
-        let changes: BTreeMap<NamespacedName, CachedReplicas> = match event {
+        let is_named = |(key, _): &(NamespacedName, Option<WatchedReplicas>)| scaled_objects.has_target(key);
+        let changes: BTreeMap<NamespacedName, Option<WatchedReplicas>> = match event {
             ListWatchEvent::Listed(all) => {
                 targets.record_listed(kind, scope);
-                let missing = targets.of_kind(kind, scope).map(|name| (name.clone(), CachedReplicas::Missing));
-                let listed = all.iter().map(|one| (one.key(), one.replicas(shown)));
+                let missing = targets.of_kind(kind, scope).map(|name| (name.clone(), None));
+                let listed = all.iter().map(|one| (one.key(), Some(one.replicas())));
                 missing.chain(listed).filter(is_named).collect()
             }
-            ListWatchEvent::Applied(one) => [(one.key(), one.replicas(shown))].into_iter().filter(is_named).collect(),
-            ListWatchEvent::Deleted(one) => {
-                [(one.key(), CachedReplicas::Missing)].into_iter().filter(is_named).collect()
-            }
+            ListWatchEvent::Applied(one) => [(one.key(), Some(one.replicas()))].into_iter().filter(is_named).collect(),
+            ListWatchEvent::Deleted(one) => [(one.key(), None)].into_iter().filter(is_named).collect(),
         };
         let mut concerned = Vec::new();
-        for (key, replicas) in changes {
+        for (key, watched) in changes {
             let target = ScaleTarget { kind: kind.clone(), key };
+            let replicas = match (watched, shown) {
+                (None, _) => CachedReplicas::Missing,
+                (Some(watched), ReplicasIn::Spec) => CachedReplicas::Known(watched.desired),
+                (Some(_), ReplicasIn::ScaleOnly) => CachedReplicas::Stale,
+            };
             let before = targets.record(&target, replicas);
-            if let (Some(observer), CachedReplicas::Known(replicas)) = (&self.observer, replicas) {
-                scaled_objects.keys_with_target(&target.key).for_each(|key| observer.note_watched(key, replicas));
+            if let (Some(observer), Some(watched), ReplicasIn::Spec) = (&self.observer, watched, shown) {
+                scaled_objects.keys_with_target(&target.key).for_each(|key| observer.note_replicas(key, watched));
             }
             let appears = (before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing);
             if appears || replicas == CachedReplicas::Stale {

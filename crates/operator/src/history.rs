@@ -14,7 +14,7 @@ mod series;
 mod view;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::{DateTime, Utc};
@@ -28,7 +28,8 @@ use tokio::sync::Notify;
 use self::foreign::ForeignChange;
 use self::object::ObjectHistory;
 pub use self::view::OperatorView;
-use crate::cluster_cache::ReplicasObserver;
+use crate::cluster_cache::{ScalingObserver, Stabilized, WatchedReplicas};
+use crate::leadership::Leadership;
 use crate::scalers_cache::ObjectScalers;
 
 /// How much is kept of each object.
@@ -46,8 +47,8 @@ pub struct Histories {
     settings: HistorySettings,
     clock: Clock,
     objects: Mutex<BTreeMap<ObjectKey, ObjectHistory>>,
-    /// Whether this replica leads. A standby polls nothing, and keeps nothing.
-    is_leading: AtomicBool,
+    /// A standby polls nothing, and keeps nothing.
+    leadership: Arc<Leadership>,
     /// Numbers the entries of all logs.
     entries: Arc<AtomicU64>,
     /// Changes that are to be attributed.
@@ -64,27 +65,21 @@ pub(crate) struct PollRecord<'a> {
 }
 
 impl Histories {
-    pub fn new(settings: HistorySettings, clock: Clock) -> Arc<Self> {
+    pub fn new(settings: HistorySettings, clock: Clock, leadership: Arc<Leadership>) -> Arc<Self> {
         let (objects, foreign) = (Mutex::default(), Mutex::default());
         Arc::new(Self {
             settings,
             clock,
             objects,
-            is_leading: AtomicBool::new(false),
+            leadership,
             entries: Arc::default(),
             foreign,
             has_foreign: Notify::new(),
         })
     }
 
-    /// Begins to keep histories.
-    pub(crate) fn lead(&self) {
-        self.is_leading.store(true, Ordering::Relaxed);
-    }
-
     /// Drops all histories: the next leader keeps its own.
-    pub(crate) fn stand_by(&self) {
-        self.is_leading.store(false, Ordering::Relaxed);
+    pub(crate) fn clear(&self) {
         self.lock().clear();
         self.foreign.lock().expect("no holder panics").clear();
     }
@@ -92,7 +87,7 @@ impl Histories {
     /// Records a poll: its readings, and what was decided on them.
     pub(crate) fn record_poll(&self, key: &ObjectKey, poll: &PollRecord<'_>) {
         if let (Some(replicas), Decision::Hold(_)) = (poll.replicas, poll.decision) {
-            self.note_watched(key, replicas);
+            self.note_desired(key, replicas);
         }
         let now = self.clock.now();
         self.change(key, |history| history.record_poll(now, poll));
@@ -140,7 +135,7 @@ impl Histories {
     }
 
     fn change(&self, key: &ObjectKey, change: impl FnOnce(&mut ObjectHistory)) {
-        if !self.is_leading.load(Ordering::Relaxed) {
+        if !self.leadership.leads() {
             return;
         }
         change(
@@ -153,9 +148,22 @@ impl Histories {
     }
 }
 
-impl ReplicasObserver for Histories {
-    /// Who changed them is found out later.
-    fn note_watched(&self, key: &ObjectKey, replicas: i32) {
+impl ScalingObserver for Histories {
+    fn note_replicas(&self, key: &ObjectKey, replicas: WatchedReplicas) {
+        self.note_desired(key, replicas.desired);
+        let now = self.clock.now();
+        self.change(key, |history| history.note_ready(now, replicas.ready));
+    }
+
+    fn note_stabilized(&self, key: &ObjectKey, stabilized: Option<Stabilized>) {
+        let now = self.clock.now();
+        self.change(key, |history| history.note_stabilized(now, stabilized));
+    }
+}
+
+impl Histories {
+    /// Notes the desired replicas of a target. Who changed them is found out later.
+    fn note_desired(&self, key: &ObjectKey, replicas: i32) {
         let now = self.clock.now();
         let mut from = None;
         self.change(key, |history| from = history.note_replicas(replicas));
@@ -190,20 +198,22 @@ mod tests {
 
     #[test]
     fn only_a_leader_keeps_histories_and_only_so_much() {
-        let histories = Histories::new(SETTINGS, Clock::System);
+        let leadership = Arc::new(Leadership::default());
+        let histories = Histories::new(SETTINGS, Clock::System, leadership.clone());
         let key = ObjectKey::scaled_object("shop", "web");
-        (0..100).for_each(|replicas| histories.note_watched(&key, replicas));
+        (0..100).for_each(|replicas| histories.note_desired(&key, replicas));
         assert!(histories.lock().is_empty() && histories.foreign.lock().unwrap().is_empty(), "a standby keeps nothing");
-        histories.lead();
-        histories.note_watched(&key, 1);
-        histories.note_watched(&key, 1);
+        leadership.become_leader();
+        histories.note_desired(&key, 1);
+        histories.note_desired(&key, 1);
         assert!(histories.foreign.lock().unwrap().is_empty(), "nothing has changed");
-        histories.note_watched(&key, 4);
+        histories.note_desired(&key, 4);
         assert_eq!(histories.foreign.lock().unwrap().len(), 1);
         (0..10).for_each(|replicas| histories.record_set(&key, (replicas, replicas + 1)));
         let kept: Vec<u64> = histories.lock()[&key].steps.iter().map(|step| step.id).collect();
         assert_eq!(kept, [8, 9, 10], "the newest");
-        histories.stand_by();
+        leadership.become_standby();
+        histories.clear();
         assert!(histories.lock().is_empty() && histories.foreign.lock().unwrap().is_empty());
     }
 }

@@ -12,6 +12,8 @@ pub struct Leadership {
     leads: AtomicBool,
     /// How often this replica became the leader or a standby.
     term: AtomicU64,
+    /// The identity of the leader, as the Lease had it last.
+    leader: Mutex<Option<String>>,
     /// The objects that this leader has reconciled.
     reconciled: Mutex<BTreeSet<ObjectKey>>,
 }
@@ -19,6 +21,18 @@ pub struct Leadership {
 impl Leadership {
     pub fn leads(&self) -> bool {
         self.leads.load(Ordering::Acquire)
+    }
+
+    /// The identity of the leader, as the Lease had it last.
+    pub(crate) fn leader(&self) -> Option<String> {
+        self.leader.lock().expect("no holder of the lock panics").clone()
+    }
+
+    pub(crate) fn note_leader(&self, identity: Option<&str>) {
+        let mut leader = self.leader.lock().expect("no holder of the lock panics");
+        if leader.as_deref() != identity {
+            *leader = identity.map(str::to_owned);
+        }
     }
 
     /// The number of its present term. What was built in another term may lack what only a leader has.

@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use crate::cluster_cache::{ClusterCache, ReplicasObserver};
+use crate::cluster_cache::{ClusterCache, ScalingObserver};
 use crate::cluster_watches::ClusterWatches;
 use crate::credentials::usage::{Usage, WatchCoverage};
 use crate::credentials::{self, Credentials, References};
@@ -96,8 +96,9 @@ impl Operator {
     /// Starts the watches; nothing is written before [`Operator::run`].
     pub fn start(client: Client, clock: Clock, registry: Registry, settings: Settings) -> Self {
         let queue = Arc::new(WorkQueue::new());
-        let histories = settings.history.map(|history| Histories::new(history, clock.clone()));
-        let observer = histories.clone().map(|histories| histories as Arc<dyn ReplicasObserver>);
+        let leadership = Arc::new(Leadership::default());
+        let histories = settings.history.map(|history| Histories::new(history, clock.clone(), leadership.clone()));
+        let observer = histories.clone().map(|histories| histories as Arc<dyn ScalingObserver>);
         let cluster = Arc::new(ClusterCache::new(queue.clone()).with_observer(observer));
         let scopes = Scope::from_namespaces(&settings.namespaces);
         let events = Arc::new(EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone()));
@@ -112,7 +113,6 @@ impl Operator {
             coverage: WatchCoverage::new(&settings.namespaces, settings.selector.as_deref()),
         });
         let watches = ClusterWatches::start(client.clone(), cluster.clone(), scopes.clone(), settings.selector.clone());
-        let leadership = Arc::new(Leadership::default());
         let targets = Arc::new(ScaleTargets::new(client.clone()));
         let references = References::start(client.clone(), queue.clone(), &scopes);
         let credentials =
@@ -158,7 +158,8 @@ impl Operator {
     /// What a dashboard shows, where histories are kept.
     pub fn view(&self) -> Option<OperatorView> {
         let histories = self.reconciler.histories.clone()?;
-        Some(OperatorView { histories, cluster: self.reconciler.cluster.clone() })
+        let leadership = self.reconciler.readings.leadership.clone();
+        Some(OperatorView { histories, cluster: self.reconciler.cluster.clone(), leadership })
     }
 
     /// Renders the operator's own metrics; counts of objects are taken at that moment.
@@ -185,7 +186,9 @@ impl Operator {
         let Some(election) = self.election.clone() else {
             return self.lead(stop, std::future::pending()).await.map(drop);
         };
-        let mut elector = LeaderElector::new(self.reconciler.client.clone(), self.reconciler.clock.clone(), election);
+        let leadership = self.reconciler.readings.leadership.clone();
+        let mut elector = LeaderElector::new(self.reconciler.client.clone(), self.reconciler.clock.clone(), election)
+            .with_holder_observer(move |holder| leadership.note_leader(holder));
         loop {
             tokio::select! {
                 biased;
@@ -227,7 +230,6 @@ impl Operator {
         let events = self.reconciler.events.clone();
         tasks.spawn(async move { match events.write_published().await {} });
         if let Some(histories) = self.reconciler.histories.clone() {
-            histories.lead();
             let (client, cluster) = (self.reconciler.client.clone(), self.reconciler.cluster.clone());
             tasks.spawn(async move { match histories.attribute_changes(client, cluster).await {} });
         }
@@ -246,7 +248,7 @@ impl Operator {
         self.reconciler.events.clear();
         readings.leadership.become_standby();
         if let Some(histories) = &self.reconciler.histories {
-            histories.stand_by();
+            histories.clear();
         }
         self.reconciler.telemetry.stand_by();
         readings.clear();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kedge_api::names::annotations;
 use kedge_dashboard::{Action, Controls, Dial};
-use kedge_plane::{Call, Gvr, PatchKind, Plane, Verb};
+use kedge_plane::{Call, PatchKind, Plane, Verb};
 use serde_json::{Value, json};
 
 use crate::cluster::ADMINISTRATOR;
@@ -45,18 +45,6 @@ impl Controls for PlaygroundControls {
 
     fn speed(&self) -> f64 {
         self.time.speed()
-    }
-
-    fn ready_replicas(&self, namespace: &str, name: &str) -> Option<i32> {
-        let object = self.plane.object(&scaled_objects(), Some(namespace), name)?;
-        let reference = &object["spec"]["scaleTargetRef"];
-        let resource = match reference["kind"].as_str().unwrap_or("Deployment") {
-            "Deployment" => Gvr::new("apps", "v1", "deployments"),
-            "StatefulSet" => Gvr::new("apps", "v1", "statefulsets"),
-            _ => return None,
-        };
-        let target = self.plane.object(&resource, Some(namespace), reference["name"].as_str()?)?;
-        Some(target["status"]["readyReplicas"].as_i64().unwrap_or(0) as i32)
     }
 
     fn apply<'a>(&'a self, namespace: &'a str, name: &'a str, action: Action) -> BoxFuture<'a, Result<(), String>> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use chrono::{DateTime, Utc};
-use kedge_dashboard::view::{LoggedStep, ObjectDetail, ObjectSummary};
+use kedge_dashboard::view::{LoggedStep, ObjectDetail, ObjectSummary, Standby};
 use kedge_dashboard::{Controls, DashboardSource};
 use kedge_operator::OperatorView;
 use kedge_plane::controllers::{Accounts, Controllers, Nodes, Settings};
@@ -149,6 +149,10 @@ struct PlaygroundView {
 impl DashboardSource for PlaygroundView {
     fn now(&self) -> i64 {
         self.time.now().timestamp_millis()
+    }
+
+    fn standby(&self) -> Option<Standby> {
+        self.view.standby()
     }
 
     fn namespaces(&self) -> BTreeSet<String> {

@@ -59,6 +59,12 @@ impl ClusterBuilder {
         self
     }
 
+    /// Forwards this port of every pod to a port of this machine, for `kubectl port-forward` and its like: pods run nothing.
+    pub fn forwarded_port(mut self, of_pods: u16, of_machine: u16) -> Self {
+        self.options.forwarded_ports.push((of_pods, of_machine));
+        self
+    }
+
     /// Adds a flag of kube-apiserver; the last one of a name counts.
     pub fn apiserver_flag(mut self, flag: impl Into<OsString>) -> Self {
         self.options.apiserver_flags.push(flag.into());

@@ -108,12 +108,10 @@ pub(crate) fn scheduler(ports: Ports, pki: &Certificates) -> Vec<OsString> {
     ]
 }
 
-pub(crate) fn kwok(ports: Ports, pki: &Certificates, stages: &Path, usage: &Path) -> Vec<OsString> {
+pub(crate) fn kwok(ports: Ports, pki: &Certificates, configs: &[&Path]) -> Vec<OsString> {
     let server = pki.server();
-    vec![
+    let mut flags = vec![
         flag!("kubeconfig", pki.kwok_kubeconfig()),
-        flag!("config", stages),
-        flag!("config", usage),
         "--manage-all-nodes=true".into(),
         "--node-ip=127.0.0.1".into(),
         flag!("node-port", ports.kwok.to_string()),
@@ -122,7 +120,9 @@ pub(crate) fn kwok(ports: Ports, pki: &Certificates, stages: &Path, usage: &Path
         flag!("tls-private-key-file", server.key),
         // Its own heartbeat is slower than the grace period of nodes; the lease is not.
         "--node-lease-duration-seconds=40".into(),
-    ]
+    ];
+    flags.extend(configs.iter().map(|config| flag!("config", config)));
+    flags
 }
 
 pub(crate) fn metrics_server(folder: &Path, ports: Ports, pki: &Certificates) -> Vec<OsString> {

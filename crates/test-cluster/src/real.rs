@@ -1,10 +1,12 @@
 //! The real control plane: each of its programs started in its time.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::Api;
+use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::components::{self, Ports};
@@ -73,8 +75,19 @@ fn launch_clients(cluster: &mut Cluster, options: &ClusterOptions, ports: Ports)
     group.spawn("kube-controller-manager", &tools::path(Tool::KubeControllerManager)?, flags)?;
     let flags = components::scheduler(ports, pki);
     group.spawn("kube-scheduler", &tools::path(Tool::KubeScheduler)?, flags)?;
-    let flags = components::kwok(ports, pki, Path::new(STAGES), Path::new(USAGE));
+    let forwarded = cluster.folder.join("forwarded-ports.yaml");
+    fs::write(&forwarded, forwarded_ports(options).to_string())?;
+    let flags = components::kwok(ports, pki, &[Path::new(STAGES), Path::new(USAGE), &forwarded]);
     group.spawn("kwok", &tools::path(Tool::Kwok)?, flags)
+}
+
+/// kwok's configuration of forwarded ports.
+fn forwarded_ports(options: &ClusterOptions) -> Value {
+    let forward = |(of_pods, of_machine): &(u16, u16)| json!({ "ports": [of_pods], "target": { "address": "127.0.0.1", "port": of_machine } });
+    json!({
+        "apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterPortForward", "metadata": { "name": "forwarded-ports" },
+        "spec": { "forwards": options.forwarded_ports.iter().map(forward).collect::<Vec<_>>() },
+    })
 }
 
 async fn start_metrics_server(cluster: &mut Cluster, client: &kube::Client, ports: Ports) -> anyhow::Result<()> {

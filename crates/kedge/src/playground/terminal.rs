@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use self::keys::{Command, command_of};
 use self::screen::Screen;
+use crate::process::browser;
 
 /// How often the picture is drawn.
 const EVERY: Duration = Duration::from_millis(200);
@@ -31,6 +32,7 @@ pub(super) async fn show(
     source: Arc<dyn DashboardSource>,
     controls: Arc<dyn Controls>,
     greeting: Vec<String>,
+    page: &str,
     stopped: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let mut terminal = ratatui::try_init().context("the terminal cannot be used; try --plain")?;
@@ -48,6 +50,7 @@ pub(super) async fn show(
             _ = ticks.tick() => {}
             key = keys.recv() => match key.and_then(|key| command_of(key, &screen)) {
                 Some(Command::Quit) => break Ok(()),
+                Some(Command::OpenPage) => browser::open(page),
                 Some(Command::Select(index)) => screen.select(index),
                 Some(Command::SelectDial(index)) => screen.select_dial(index),
                 Some(Command::Act { namespace, name, action }) => {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, request};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use kedge_dashboard::{BODY_BYTES_MAX, Dashboard};
-use kedge_serving::{ClientChain, Limits, Security, ServeError};
+use kedge_serving::{ClientChain, Handler, Limits, Security, ServeError};
 use tokio::net::TcpListener;
 
 /// How long a client may take to send a body.
@@ -22,21 +22,37 @@ pub(crate) async fn serve(
     dashboard: Arc<Dashboard>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let limits = Limits { drain_limit: Duration::from_secs(1), ..Limits::default() };
-    let handler = move |_: ClientChain, request: Request<Incoming>| {
+    let handler = with_body(move |head, body| {
         let dashboard = dashboard.clone();
-        async move { answer(&dashboard, request).await }
-    };
-    kedge_serving::serve(listener, security, limits, handler, stop).await.map(drop)
+        async move { dashboard.handle(&head, &body).await }
+    });
+    kedge_serving::serve(listener, security, limits(), handler, stop).await.map(drop)
 }
 
-async fn answer(dashboard: &Dashboard, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let (head, body) = request.into_parts();
-    let read = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_LIMIT, read).await {
-        Ok(Ok(body)) => dashboard.handle(&head, &body.to_bytes()).await,
-        Ok(Err(_)) => refuse(StatusCode::PAYLOAD_TOO_LARGE),
-        Err(_) => refuse(StatusCode::REQUEST_TIMEOUT),
+/// The limits of a server of pages.
+pub(crate) fn limits() -> Limits {
+    Limits { drain_limit: Duration::from_secs(1), ..Limits::default() }
+}
+
+/// A handler that is given whole requests. The head has the client's certificates among its extensions.
+pub(crate) fn with_body<F>(
+    answer: impl Fn(request::Parts, Bytes) -> F + Clone + Send + Sync + 'static,
+) -> impl Handler<Body = Full<Bytes>>
+where
+    F: Future<Output = Response<Full<Bytes>>> + Send,
+{
+    move |chain: ClientChain, mut request: Request<Incoming>| {
+        let answer = answer.clone();
+        request.extensions_mut().insert(chain);
+        async move {
+            let (head, body) = request.into_parts();
+            let read = Limited::new(body, BODY_BYTES_MAX).collect();
+            match tokio::time::timeout(BODY_LIMIT, read).await {
+                Ok(Ok(body)) => answer(head, body.to_bytes()).await,
+                Ok(Err(_)) => refuse(StatusCode::PAYLOAD_TOO_LARGE),
+                Err(_) => refuse(StatusCode::REQUEST_TIMEOUT),
+            }
+        }
     }
 }
 

@@ -27,6 +27,14 @@ pub struct CachedHpa {
     pub hpa: Arc<ReducedHpa>,
     /// The newest resource version: the numbers in the status of an HPA change all the time.
     pub version: Option<String>,
+    pub stabilized: Option<Stabilized>,
+}
+
+/// In which direction the HPA controller waits, for what its metrics needed before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stabilized {
+    ScaleIn,
+    ScaleOut,
 }
 
 impl CachedHpa {
@@ -38,8 +46,8 @@ impl CachedHpa {
 
 impl From<HorizontalPodAutoscaler> for CachedHpa {
     fn from(hpa: HorizontalPodAutoscaler) -> Self {
-        let version = hpa.metadata.resource_version.clone();
-        Self { hpa: Arc::new(ReducedHpa::new(hpa)), version }
+        let (version, stabilized) = (hpa.metadata.resource_version.clone(), stabilized(&hpa));
+        Self { hpa: Arc::new(ReducedHpa::new(hpa)), version, stabilized }
     }
 }
 
@@ -100,7 +108,7 @@ impl Hpas {
     pub(super) fn insert(&mut self, found: CachedHpa) -> Vec<ObjectKey> {
         let key = found.hpa.key.clone();
         if let Some(same) = self.by_name.get_mut(&key).filter(|cached| cached.hpa == found.hpa) {
-            same.version = found.version;
+            (same.version, same.stabilized) = (found.version, found.stabilized);
             return Vec::new();
         }
         let (before, now) = (self.remove(&key), found.owner().cloned());
@@ -156,6 +164,17 @@ pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(&str, &str, &str
     let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
     let found = conditions.iter().find(|condition| condition.type_ == SCALING_ACTIVE)?;
     Some((&found.status, found.reason.as_deref().unwrap_or_default(), found.message.as_deref().unwrap_or_default()))
+}
+
+/// HPA: the reason of its condition AbleToScale.
+fn stabilized(hpa: &HorizontalPodAutoscaler) -> Option<Stabilized> {
+    let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions.iter().find(|condition| condition.type_ == "AbleToScale")?;
+    match found.reason.as_deref() {
+        Some("ScaleDownStabilized") => Some(Stabilized::ScaleIn),
+        Some("ScaleUpStabilized") => Some(Stabilized::ScaleOut),
+        _ => None,
+    }
 }
 
 /// Whether it names a ScaledObject.

@@ -24,12 +24,21 @@ pub enum ReplicasIn {
     ScaleOnly,
 }
 
-/// The fields of a workload that are read: its name and its desired replicas.
+/// The replicas of a workload, as its watch reports them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedReplicas {
+    pub desired: i32,
+    pub ready: i32,
+}
+
+/// The fields of a workload that are read: its name and its replicas.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Workload {
     metadata: WorkloadMetadata,
     #[serde(default)]
     spec: WorkloadSpec,
+    #[serde(default)]
+    status: WorkloadStatus,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -43,16 +52,19 @@ struct WorkloadSpec {
     replicas: Option<i32>,
 }
 
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkloadStatus {
+    ready_replicas: Option<i32>,
+}
+
 impl Workload {
     pub(super) fn key(&self) -> NamespacedName {
         NamespacedName::new(&self.metadata.namespace, &self.metadata.name)
     }
 
-    pub(super) fn replicas(&self, shown: ReplicasIn) -> CachedReplicas {
-        match shown {
-            ReplicasIn::Spec => CachedReplicas::Known(self.spec.replicas.unwrap_or(1)),
-            ReplicasIn::ScaleOnly => CachedReplicas::Stale,
-        }
+    pub(super) fn replicas(&self) -> WatchedReplicas {
+        WatchedReplicas { desired: self.spec.replicas.unwrap_or(1), ready: self.status.ready_replicas.unwrap_or(0) }
     }
 }
 

@@ -16,6 +16,7 @@ use kedge_dashboard::view::{Actor, ObjectState, Step};
 
 use super::series::ThinnedSeries;
 use super::{HistorySettings, PollRecord, step};
+use crate::cluster_cache::Stabilized;
 use crate::scalers_cache::{ObjectScalers, Reading};
 
 /// One poll.
@@ -23,6 +24,7 @@ use crate::scalers_cache::{ObjectScalers, Reading};
 pub(super) struct Sample {
     pub(super) at: DateTime<Utc>,
     pub(super) replicas: Option<i32>,
+    pub(super) ready: Option<i32>,
     pub(super) state: ObjectState,
     /// In the order of the metrics.
     pub(super) values: Box<[Option<f64>]>,
@@ -53,6 +55,10 @@ pub(super) struct ObjectHistory {
     formula: Option<(f64, bool)>,
     /// The replicas that were seen last.
     pub(super) replicas: Option<i32>,
+    /// The ready ones, once a watch has reported them.
+    pub(super) ready: Option<i32>,
+    /// Whether the HPA controller waits.
+    pub(super) stabilized: Option<Stabilized>,
     pub(super) state: ObjectState,
     /// When the cooldown ends, if it runs.
     pub(super) cooldown_until: Option<DateTime<Utc>>,
@@ -71,6 +77,8 @@ impl ObjectHistory {
             metrics: Vec::new(),
             formula: None,
             replicas: None,
+            ready: None,
+            stabilized: None,
             state: ObjectState::Waiting,
             cooldown_until: None,
             next_poll_at: None,
@@ -113,7 +121,32 @@ impl ObjectHistory {
 
     fn sample(&mut self, at: DateTime<Utc>, replicas: Option<i32>) {
         let values = self.metrics.iter().map(|metric| metric.value).collect();
-        self.samples.push(Sample { at, replicas, state: self.state, values });
+        self.samples.push(Sample { at, replicas, ready: self.ready, state: self.state, values });
+    }
+
+    /// Notes the ready replicas. The charts have each change, also between polls.
+    pub(super) fn note_ready(&mut self, now: DateTime<Utc>, ready: i32) {
+        let is_polled = !self.samples.as_slice().is_empty();
+        if self.ready.replace(ready) != Some(ready) && is_polled {
+            self.sample(now, self.replicas);
+        }
+    }
+
+    /// Notes whether the HPA controller waits, and logs when it begins to.
+    pub(super) fn note_stabilized(&mut self, now: DateTime<Utc>, stabilized: Option<Stabilized>) {
+        if std::mem::replace(&mut self.stabilized, stabilized) == stabilized {
+            return;
+        }
+        let (name, reason) = match stabilized {
+            Some(Stabilized::ScaleIn) => {
+                ("waits to scale in", "its metrics needed more lately; the stabilization window ends first")
+            }
+            Some(Stabilized::ScaleOut) => {
+                ("waits to scale out", "its metrics needed less lately; the stabilization window ends first")
+            }
+            None => return,
+        };
+        self.push(step(now, Actor::Hpa, None, name, reason));
     }
 
     /// Logs a decision not to scale, where it is another one than before.

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use kedge_api::ScaledObject;
 use kedge_api::names::conditions as condition_types;
 use kedge_cluster::ObjectKey;
+use kedge_cluster::lease::instance_of;
 use kedge_core::policy::{Activation, Policy};
 use kedge_dashboard::DashboardSource;
-use kedge_dashboard::view::{LoggedStep, MetricView, ObjectDetail, ObjectState, ObjectSummary, Samples, Step, Timer};
+use kedge_dashboard::view::{
+    LoggedStep, MetricView, ObjectDetail, ObjectState, ObjectSummary, Samples, Standby, Step, Timer,
+};
 
 use super::Histories;
 use super::object::{Metric, ObjectHistory};
 use crate::cluster_cache::{ClusterCache, LazyObject};
+use crate::leadership::Leadership;
 
 /// How many samples the list shows of each object.
 const RECENT: usize = 60;
@@ -22,11 +26,17 @@ const RECENT: usize = 60;
 pub struct OperatorView {
     pub(crate) histories: Arc<Histories>,
     pub(crate) cluster: Arc<ClusterCache>,
+    pub(crate) leadership: Arc<Leadership>,
 }
 
 impl DashboardSource for OperatorView {
     fn now(&self) -> i64 {
         self.histories.clock.now().timestamp_millis()
+    }
+
+    fn standby(&self) -> Option<Standby> {
+        let leader = || self.leadership.leader().map(|identity| instance_of(&identity).to_owned());
+        (!self.leadership.leads()).then(|| Standby { leader: leader() })
     }
 
     fn namespaces(&self) -> BTreeSet<String> {
@@ -83,7 +93,8 @@ fn summarize(object: &ScaledObject, history: Option<&ObjectHistory>) -> ObjectSu
         max: policy.max,
         idle: policy.idle,
         replicas: history.and_then(|history| history.replicas),
-        ready_replicas: None,
+        ready_replicas: history.and_then(|history| history.ready),
+        is_stabilized: history.is_some_and(|history| history.stabilized.is_some()),
         state: history.map_or(ObjectState::Waiting, |history| history.state),
         is_forced: policy.overrides.activation == Activation::Forced,
         problem: problem(object),
@@ -122,6 +133,7 @@ fn samples(history: &ObjectHistory) -> Samples {
     Samples {
         at: samples.iter().map(|sample| sample.at.timestamp_millis()).collect(),
         replicas: samples.iter().map(|sample| sample.replicas).collect(),
+        ready: samples.iter().map(|sample| sample.ready).collect(),
         states: samples.iter().map(|sample| sample.state).collect(),
         values: (0..history.metrics.len()).map(column).collect(),
     }

@@ -11,6 +11,7 @@ pub(super) enum Command {
     Quit,
     Select(usize),
     SelectDial(usize),
+    OpenPage,
     Act { namespace: String, name: String, action: Action },
 }
 
@@ -22,6 +23,7 @@ pub(super) fn command_of(key: KeyEvent, screen: &Screen) -> Option<Command> {
         KeyCode::Char('q') | KeyCode::Esc => Some(Command::Quit),
         KeyCode::Up => Some(Command::Select(screen.selected().saturating_sub(1))),
         KeyCode::Down => Some(Command::Select(screen.selected() + 1)),
+        KeyCode::Char('o') => Some(Command::OpenPage),
         KeyCode::Tab => Some(Command::SelectDial(screen.next_dial())),
         code => action_of(code, screen).and_then(|action| act(screen, action)),
     }
@@ -75,6 +77,7 @@ mod tests {
             (KeyCode::Char('f'), act(Action::ForceActivation { is_forced: true })),
             (KeyCode::Char('+'), act(Action::SetSpeed { speed: 20.0 })),
             (KeyCode::Char('q'), Some(Command::Quit)),
+            (KeyCode::Char('o'), Some(Command::OpenPage)),
             (KeyCode::Down, Some(Command::Select(1))),
             (KeyCode::Char('x'), None),
         ];

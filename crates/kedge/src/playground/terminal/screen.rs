@@ -10,7 +10,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Row, Sparkline, Table, Wrap};
 
 /// What the keys do.
-const HELP: &str = "↑↓ object  Tab source  ←→ load  b break  h hang  w works  p pause  f force  +- speed  q quit";
+const HELP: &str =
+    "↑↓ object  Tab source  ←→ load  b break  h hang  w works  p pause  f force  +- speed  o page  q quit";
 
 /// Everything that is drawn.
 #[derive(Debug, Default)]
@@ -38,9 +39,6 @@ impl Screen {
         self.now = source.now();
         self.speed = controls.speed();
         self.objects = source.objects();
-        for object in &mut self.objects {
-            object.ready_replicas = controls.ready_replicas(&object.namespace, &object.name);
-        }
         self.selected = self.selected.min(self.objects.len().saturating_sub(1));
         let chosen = self.objects.get(self.selected);
         self.dials = chosen.map(|object| controls.dials(&object.namespace, &object.name)).unwrap_or_default();
@@ -148,6 +146,9 @@ impl Screen {
         lines.extend(self.dials.iter().enumerate().map(|(index, dial)| self.dial_line(index, dial)));
         for timer in detail.timers.iter().filter(|timer| timer.ends_at >= self.now) {
             lines.push(Line::from(format!("{} in {} s", timer.name, (timer.ends_at - self.now) / 1000)).dark_gray());
+        }
+        if object.is_stabilized {
+            lines.push(Line::from("the HPA waits for its stabilization window").dark_gray());
         }
         frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: true }), left);
         let samples = &detail.samples.replicas;
@@ -284,6 +285,7 @@ pub(super) mod tests {
             replicas: Some(3),
             ready_replicas: Some(1),
             state: ObjectState::Active,
+            is_stabilized: true,
             is_forced: false,
             problem: None,
             metrics: vec![metric],
@@ -323,6 +325,7 @@ pub(super) mod tests {
             "orders 48.2/20",
             "› orders       ━━━━━───────────────     48 works",
             "12:00:05  HPA     1 → 3    scaled out: orders is at 48.2, which needs 3",
+            "the HPA waits for its stabilization window",
             "q quit",
         ] {
             assert!(shown.contains(expected), "{expected}:\n{shown}");
