@@ -7,12 +7,15 @@ mod page;
 #[path = "playground/terminal.rs"]
 mod terminal;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use kedge_test_cluster::usage::Usage;
 use kedge_tests::programs;
+use serde_json::Value;
 
 /// How long anything may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -69,6 +72,21 @@ impl RunningPlayground {
         }
     }
 
+    /// Sends a request to the page's server, and returns the code and the answer.
+    fn request(&self, line: &str, body: &str) -> (u16, Value) {
+        let address = self.page.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let length = body.len();
+        let head = format!(
+            "Host: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close"
+        );
+        write!(stream, "{line} HTTP/1.1\r\n{head}\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
+    }
+
     /// Ends it as Ctrl-C does, and returns whether it ended well.
     fn interrupt(mut self) -> bool {
         let interrupted = Command::new("kill").args(["-INT", &self.program.id().to_string()]).status().unwrap();
@@ -98,4 +116,24 @@ fn it_starts_within_seconds_scales_and_leaves_nothing_behind() {
     assert!(!std::path::Path::new(&kubeconfig).exists());
     // An unoptimized program on a machine that runs other tests.
     assert!(took < Duration::from_secs(30), "{took:?}");
+}
+
+/// As docs/playground.md states.
+#[test]
+fn a_day_of_history_stays_within_its_bound() {
+    const GROWN_MIB_MAX: f64 = 16.0;
+    const DAY: i64 = 24 * 3_600_000;
+    let mut playground =
+        RunningPlayground::start(&["--scenario", "office-hours", "--speed", "3600", "--start", "2026-06-01T00:00:00Z"]);
+    playground.until_printed("0 → ");
+    let usage = |playground: &RunningPlayground| Usage::of(playground.program.id()).unwrap().resident_mib();
+    let now = |playground: &RunningPlayground| playground.request("GET /api/objects", "").1["now"].as_i64().unwrap();
+    let (before, started_at, started) = (usage(&playground), now(&playground), Instant::now());
+    while now(&playground) < started_at + DAY {
+        assert!(started.elapsed() < PATIENCE, "a day takes too long");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let grown = usage(&playground) - before;
+    assert!(grown < GROWN_MIB_MAX, "a day takes {grown:.1} MiB on top of {before:.1}");
+    eprintln!("a day takes {grown:.1} MiB on top of {before:.1}");
 }

@@ -63,6 +63,31 @@ impl TerminalProgram {
         self.screen.lock().expect("no holder panics").screen().contents()
     }
 
+    /// The screen as a page, for pictures.
+    pub fn html(&self) -> String {
+        let parser = self.screen.lock().expect("no holder panics");
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        let mut text = String::new();
+        for row in 0..rows.get() {
+            for cell in (0..columns.get()).filter_map(|column| screen.cell(row, column)) {
+                let (mut front, mut back) = (color(cell.fgcolor(), "#d4d7dd"), color(cell.bgcolor(), "#16181d"));
+                if cell.inverse() {
+                    std::mem::swap(&mut front, &mut back);
+                }
+                let weight = if cell.bold() { "bold" } else { "normal" };
+                let shown = if cell.has_contents() { cell.contents() } else { " " };
+                let shown = shown.replace('&', "&amp;").replace('<', "&lt;");
+                text += &format!("<span style=\"color:{front};background:{back};font-weight:{weight}\">{shown}</span>");
+            }
+            text.push('\n');
+        }
+        format!(
+            "<!doctype html><meta charset=\"utf-8\"><body style=\"margin:0;background:#16181d\">\
+             <pre style=\"margin:12px;font:14px/1.25 'DejaVu Sans Mono',monospace\">{text}</pre>"
+        )
+    }
+
     /// Waits until the screen has a text.
     pub fn until(&self, text: &str) -> anyhow::Result<()> {
         let started = Instant::now();
@@ -92,6 +117,19 @@ impl TerminalProgram {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+/// The colours of a usual terminal.
+fn color(color: vt100::Color, default: &str) -> String {
+    const NAMED: [&str; 16] = [
+        "#16181d", "#e5534b", "#57ab5a", "#c69026", "#539bf5", "#b083f0", "#39c5cf", "#d4d7dd", "#768390", "#ff938a",
+        "#6bc46d", "#daaa3f", "#6cb6ff", "#dcbdfb", "#56d4dd", "#ffffff",
+    ];
+    match color {
+        vt100::Color::Default => default.to_owned(),
+        vt100::Color::Idx(index) => NAMED.get(usize::from(index)).unwrap_or(&default).to_string(),
+        vt100::Color::Rgb(red, green, blue) => format!("rgb({red},{green},{blue})"),
     }
 }
 

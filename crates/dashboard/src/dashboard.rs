@@ -141,3 +141,88 @@ fn code_of(denied: &Denied) -> StatusCode {
         Denied::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use http::Request;
+    use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::view::LoggedStep;
+
+    /// A cluster without objects, whose callers may see one namespace.
+    struct Empty;
+
+    impl DashboardSource for Empty {
+        fn now(&self) -> i64 {
+            0
+        }
+
+        fn standby(&self) -> Option<Standby> {
+            None
+        }
+
+        fn namespaces(&self) -> BTreeSet<String> {
+            BTreeSet::new()
+        }
+
+        fn objects(&self) -> Vec<ObjectSummary> {
+            Vec::new()
+        }
+
+        fn object(&self, _: &str, _: &str) -> Option<ObjectDetail> {
+            None
+        }
+
+        fn steps_after(&self, _: u64) -> Vec<LoggedStep> {
+            Vec::new()
+        }
+    }
+
+    impl Access for Empty {
+        fn visible<'a>(&'a self, _: &'a request::Parts) -> BoxFuture<'a, Result<Visible, Denied>> {
+            Box::pin(async { Ok(Visible::Namespaces(BTreeSet::from(["shop".to_owned()]))) })
+        }
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            Just("api"),
+            Just("objects"),
+            Just("shop"),
+            Just("actions"),
+            Just("%2e%2e"),
+            Just(".."),
+            Just("%00"),
+            Just("%ff")
+        ];
+        let parts = prop::collection::vec(prop_oneof![part.prop_map(str::to_owned), "[!-~&&[^#?/]]{0,12}"], 0..6);
+        (parts, "[!-~&&[^#]]{0,40}").prop_map(|(parts, query)| format!("/{}?{query}", parts.join("/")))
+    }
+
+    proptest! {
+        #[test]
+        fn no_request_makes_it_panic_or_answers_without_its_headers(
+            path in path(),
+            method in prop_oneof![Just("GET"), Just("HEAD"), Just("POST"), Just("PUT"), Just("X")],
+            header in "[ -~]{0,40}",
+            body in prop_oneof![any::<Vec<u8>>(), Just(br#"{"action":"pause"}"#.to_vec())],
+        ) {
+            let request = Request::builder().method(method).uri(&path).header(HOST, "localhost").header(CONTENT_TYPE, "application/json");
+            let request = ["origin", "authorization", "sec-fetch-site"].into_iter().fold(request, |request, name| request.header(name, &header));
+            let Ok(request) = request.body(()) else { return Ok(()) };
+            for hosts in [Hosts::Loopback, Hosts::Any] {
+                let dashboard = Dashboard { source: Arc::new(Empty), access: Arc::new(Empty), controls: None, hosts };
+                let (head, ()) = request.clone().into_parts();
+                let answer = dashboard.handle(&head, &Bytes::from(body.clone())).now_or_never().expect("nothing waits");
+                prop_assert!(matches!(answer.status().as_u16(), 200 | 403..=405), "{path}: {}", answer.status());
+                prop_assert!(answer.headers().contains_key(CONTENT_SECURITY_POLICY));
+            }
+        }
+    }
+}

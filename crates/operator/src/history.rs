@@ -166,7 +166,7 @@ impl Histories {
     fn note_desired(&self, key: &ObjectKey, replicas: i32) {
         let now = self.clock.now();
         let mut from = None;
-        self.change(key, |history| from = history.note_replicas(replicas));
+        self.change(key, |history| from = history.note_watched(now, replicas));
         if let Some(from) = from.filter(|from| *from != replicas) {
             self.foreign.lock().expect("no holder panics").push(ForeignChange {
                 key: key.clone(),

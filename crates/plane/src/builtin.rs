@@ -4,6 +4,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@decode`] | types: values of wrong ones, unknown fields, empty values |
+//! | [`protobuf`] | the same from protobuf |
+//! | [`schemas`] | OpenAPI, for people to read |
 //! | [`defaults`] | what is filled in |
 //! | [`mod@check`] | what is refused, and in which words |
 //! | `shape` | the table of types that the others follow |
@@ -14,7 +16,9 @@ pub(crate) mod defaults;
 pub(crate) mod definition;
 pub(crate) mod event_versions;
 pub(crate) mod namespace;
+pub(crate) mod protobuf;
 pub(crate) mod scale;
+pub(crate) mod schemas;
 pub(crate) mod service;
 pub(crate) mod types;
 pub(crate) mod validation;

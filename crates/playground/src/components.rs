@@ -28,7 +28,9 @@ const CONCURRENCY: usize = 5;
 pub(crate) fn start(plane: &Plane, clock: Clock, sources: &Sources) -> (Operator, OperatorView) {
     let client = plane.client(OPERATOR);
     let reads = Arc::new(KubeReads::new(client.clone()));
-    let registry = Registry::new(kedge_scalers::Settings::default(), sources.connector(), reads);
+    let trusted =
+        kedge_scalers::Settings { extra_roots: vec![sources.ca.certificate()], ..kedge_scalers::Settings::default() };
+    let registry = Registry::new(trusted, sources.connector(), reads);
     let settings = Settings {
         namespaces: Vec::new(),
         selector: None,

@@ -17,7 +17,7 @@ use crate::virtual_time::VirtualTime;
 pub(crate) const SPEED_MAX: f64 = 3600.0;
 
 /// The controls of a playground.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct PlaygroundControls {
     pub(crate) plane: Plane,
     pub(crate) dials: Arc<Dials>,
@@ -27,8 +27,9 @@ pub(crate) struct PlaygroundControls {
 
 impl Controls for PlaygroundControls {
     fn dials(&self, namespace: &str, name: &str) -> Vec<Dial> {
-        let stood_in =
-            self.questions(namespace, name).into_iter().filter(|one| self.sources.is_stood_in(&one.authority));
+        let is_stood_in =
+            |one: &Question| one.authority.as_ref().is_none_or(|authority| self.sources.is_stood_in(authority));
+        let stood_in = self.questions(namespace, name).into_iter().filter(is_stood_in);
         let dial = |question: Question| {
             let setting = self.dials.get(&question.id);
             Dial {

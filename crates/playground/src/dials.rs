@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
+use kedge_core::quantity::Quantity;
 use kedge_dashboard::Health;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -12,8 +13,8 @@ use tokio::sync::watch;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub id: String,
-    /// Where the source is, as `host:port`.
-    pub authority: String,
+    /// Where the source is, as `host:port`; none for the usage of pods, which is always stood in for.
+    pub authority: Option<String>,
     /// The name of the trigger, or its type.
     pub label: String,
     /// The end of the scale: what needs a little more than the maximum of replicas.
@@ -88,7 +89,17 @@ pub fn questions(object: &Value) -> Vec<Question> {
 fn question(object: &Value, trigger: &Value) -> Option<Question> {
     let metadata = &trigger["metadata"];
     let text = |key: &str| metadata[key].as_str();
+    let replicas = object["spec"]["maxReplicaCount"].as_f64().unwrap_or(100.0).min(50.0);
     let (id, authority, target) = match trigger["type"].as_str()? {
+        "cpu" | "memory" => {
+            let usage = UsageTrigger::read(object, trigger)?;
+            return Some(Question {
+                id: usage.id,
+                authority: None,
+                label: usage.label,
+                max: usage.target * (replicas + 2.0),
+            });
+        }
         "prometheus" => {
             let authority = authority_of(text("serverAddress")?)?;
             (query_id(&authority, text("query")?), authority, text("threshold"))
@@ -108,9 +119,56 @@ fn question(object: &Value, trigger: &Value) -> Option<Question> {
     };
     let label = trigger["name"].as_str().or(trigger["type"].as_str())?.to_owned();
     let target: f64 = target.and_then(|target| target.parse().ok()).unwrap_or(SCALER_TARGET);
-    let replicas = object["spec"]["maxReplicaCount"].as_f64().unwrap_or(100.0).min(50.0);
-    Some(Question { id, authority, label, max: target * (replicas + 2.0) })
+    Some(Question { id, authority: Some(authority), label, max: target * (replicas + 2.0) })
 }
+
+/// A cpu or memory trigger: its dial is what all pods of the target use together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UsageTrigger {
+    pub(crate) id: String,
+    label: String,
+    /// For each pod, in units of the dial.
+    target: f64,
+    pub(crate) unit: UsageUnit,
+    /// The container whose usage counts, if it is only one.
+    pub(crate) container: Option<String>,
+}
+
+/// What the number of such a dial means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UsageUnit {
+    /// Percent of the request of one pod.
+    Percent,
+    Cores,
+    Mebibytes,
+}
+
+impl UsageTrigger {
+    pub(crate) fn read(object: &Value, trigger: &Value) -> Option<Self> {
+        let (resource, metadata) = (trigger["type"].as_str()?, &trigger["metadata"]);
+        let metric_type = trigger["metricType"].as_str().or(metadata["type"].as_str()).unwrap_or("Utilization");
+        let unit = match (metric_type, resource) {
+            ("Utilization", _) => UsageUnit::Percent,
+            (_, "cpu") => UsageUnit::Cores,
+            _ => UsageUnit::Mebibytes,
+        };
+        let value = Quantity::parse(metadata["value"].as_str()?).ok()?.milli_value() as f64 / 1000.0;
+        let target = if unit == UsageUnit::Mebibytes { value / MEBIBYTE } else { value };
+        let container = metadata["containerName"].as_str().map(str::to_owned);
+        let unit_name = match unit {
+            UsageUnit::Percent => "% of a pod's request",
+            UsageUnit::Cores => "cores",
+            UsageUnit::Mebibytes => "Mi",
+        };
+        let of = container.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+        let name = trigger["name"].as_str().unwrap_or(resource);
+        let (namespace, object) = (object["metadata"]["namespace"].as_str()?, object["metadata"]["name"].as_str()?);
+        let id = format!("{resource}{of} of {namespace}/{object}");
+        Some(Self { id, label: format!("{name}{of}, {unit_name}"), target, unit, container })
+    }
+}
+
+pub(crate) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// The target of an external scaler whose trigger names none.
 pub(crate) const SCALER_TARGET: f64 = 10.0;
@@ -154,6 +212,8 @@ mod tests {
                 { "type": "metrics-api", "metadata": { "url": "http://api/v1/load?x=1", "valueLocation": "a.b", "targetValue": "5" } },
                 { "type": "external", "metadata": { "scalerAddress": "scaler:9090" } },
                 { "type": "cron", "metadata": {} },
+                { "type": "cpu", "metricType": "Utilization", "metadata": { "value": "60" } },
+                { "type": "memory", "metricType": "AverageValue", "metadata": { "value": "100Mi", "containerName": "app" } },
                 { "type": "prometheus", "metadata": { "serverAddress": "no url", "query": "x" } },
             ] },
         });
@@ -163,6 +223,8 @@ mod tests {
             ("prom:9090 sum(a)", "orders", 200.0),
             ("api:80/v1/load", "metrics-api", 50.0),
             ("external scaler of shop/web", "external", 100.0),
+            ("cpu of shop/web", "cpu, % of a pod's request", 600.0),
+            ("memory of app of shop/web", "memory of app, Mi", 1000.0),
         ];
         assert_eq!(found, expected.map(|(id, label, max)| (id.to_owned(), label.to_owned(), max)));
     }

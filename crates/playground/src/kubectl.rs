@@ -5,13 +5,11 @@ use std::net::SocketAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kedge_plane::serve::tls::{self, KeyedCertificate, TlsError};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
-};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose};
 use rustls::ServerConfig;
 use serde_json::json;
 
+use crate::certificates::{Issued, issue, new_ca};
 use crate::cluster::ADMINISTRATOR;
 
 /// Why kubectl cannot be served.
@@ -33,7 +31,7 @@ pub(crate) struct KubectlAccess {
 impl KubectlAccess {
     /// Makes certificates for a server at this address and for its administrator.
     pub(crate) fn new(address: SocketAddr) -> Result<Self, AccessError> {
-        let ca = authority()?;
+        let ca = new_ca("kedge-playground-ca")?;
         let ca_pem = ca.pem();
         let mut server = CertificateParams::new(vec!["localhost".to_owned(), address.ip().to_string()])?;
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -46,27 +44,6 @@ impl KubectlAccess {
         let tls = tls::server_config(shown, ca_pem.as_bytes())?;
         Ok(Self { tls, kubeconfig: kubeconfig(address, &ca_pem, &client), ca_pem })
     }
-}
-
-/// A certificate and its key, PEM.
-struct Issued {
-    certificate: String,
-    key: String,
-}
-
-fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, "kedge-playground-ca");
-    CertifiedIssuer::self_signed(params, KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)
-}
-
-fn issue(mut params: CertificateParams, name: &str, ca: &CertifiedIssuer<'_, KeyPair>) -> Result<Issued, rcgen::Error> {
-    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    params.distinguished_name.push(DnType::CommonName, name);
-    Ok(Issued { certificate: params.signed_by(&key, ca)?.pem(), key: key.serialize_pem() })
 }
 
 /// JSON, which is YAML too.

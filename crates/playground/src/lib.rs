@@ -10,13 +10,16 @@
 //! | [`manifests`] | applying a user's manifests; workloads that are missing are made up |
 //! | [`dials`] | the values and the health of sources that are stood in for |
 //! | `sources` | the stand-ins themselves, and the way to them |
+//! | `usage` | what pods use, by dials too |
 //! | [`scenario`] | prepared days |
 //! | `controls` | what the page may change |
+//! | `certificates` | certificates that are made for one run |
 //! | `kubectl` | the API over HTTPS, and a kubeconfig |
 //!
 //! Two threads work. One has the virtual clock: the cluster's controllers, the operator and the stand-ins. The other has the machine's
 //! clock: connections of kubectl and of browsers, whose timeouts are real.
 
+mod certificates;
 mod cluster;
 mod components;
 mod controls;
@@ -26,6 +29,7 @@ pub mod manifests;
 pub mod playground;
 pub mod scenario;
 mod sources;
+mod usage;
 mod virtual_time;
 
 pub use playground::{Options, Playground, StartError};

@@ -92,7 +92,8 @@ async fn ensure_target(client: &Client, plane: &Plane, object: &Value) -> Result
     Ok(Some(format!("{kind} {namespace}/{name} is made up: the manifests have none")))
 }
 
-fn workload(kind: &str) -> Option<Gvr> {
+/// The resource of a kind that can be made up.
+pub(crate) fn workload(kind: &str) -> Option<Gvr> {
     match kind {
         "Deployment" => Some(Gvr::new("apps", "v1", "deployments")),
         "StatefulSet" => Some(Gvr::new("apps", "v1", "statefulsets")),

@@ -13,6 +13,7 @@ use kedge_dashboard::view::{LoggedStep, ObjectDetail, ObjectSummary, Standby};
 use kedge_dashboard::{Controls, DashboardSource};
 use kedge_operator::OperatorView;
 use kedge_plane::controllers::{Accounts, Controllers, Nodes, Settings};
+use kedge_plane::serve::resource_metrics;
 use kedge_plane::{ApiError, Plane};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,9 +26,9 @@ use crate::dials::Dials;
 use crate::kubectl::{AccessError, KubectlAccess};
 use crate::manifests::{self, NotApplied};
 use crate::scenario::Scenario;
-use crate::sources::Sources;
+use crate::sources::{SourceCa, Sources};
 use crate::virtual_time::VirtualTime;
-use crate::{cluster, components};
+use crate::{cluster, components, usage};
 
 /// How long pods take from their creation until they are ready.
 const POD_START_UP: std::time::Duration = std::time::Duration::from_secs(2);
@@ -106,7 +107,7 @@ impl Playground {
         let time = Arc::new(VirtualTime::new(starts_at, speed));
         let plane = cluster::new(time.clone());
         let dials = Arc::new(Dials::default());
-        let sources = Sources::new(plane.clone(), dials.clone());
+        let sources = Sources::new(plane.clone(), dials.clone(), SourceCa::new()?);
         let world = World { plane: plane.clone(), time: time.clone(), dials: dials.clone(), sources: sources.clone() };
         let (worker, view) = Worker::start(world, access.ca_pem, scenario).await?;
         let mut servers = JoinSet::new();
@@ -234,7 +235,12 @@ impl World {
     ) {
         let Self { plane, time, dials, sources } = self;
         let clock = time.begin();
-        if let Err(error) = cluster::furnish(&plane).await {
+        let usage_of = usage::usage_of(plane.clone(), dials.clone());
+        let furnished = async {
+            cluster::furnish(&plane).await?;
+            resource_metrics::register(&plane, usage_of).await
+        };
+        if let Err(error) = furnished.await {
             // Who started this has gone, or hears of it.
             let _ = ready.send(Err(error));
             return;

@@ -2,6 +2,7 @@
 
 mod external;
 mod http;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,8 +13,10 @@ use kedge_dashboard::Health;
 use kedge_plane::{Gvr, Plane};
 use kedge_scalers::http::connector::BoxStream;
 use kedge_scalers::{BoxFuture, Connector};
+use tokio::io::DuplexStream;
 
 use crate::dials::{Dials, Setting};
+pub(crate) use tls::SourceCa;
 
 /// The buffer of a connection to a stand-in, in bytes.
 const PIPE: usize = 16 * 1024;
@@ -25,10 +28,11 @@ const REACHED_WITHIN: Duration = Duration::from_secs(1);
 const OWN_DOMAIN: &str = ".playground";
 
 /// Where the sources are.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Sources {
     plane: Plane,
     dials: Arc<Dials>,
+    pub(crate) ca: SourceCa,
     /// Whether each source could be reached, by its authority. That is found out once.
     reached: Arc<Mutex<BTreeMap<String, bool>>>,
 }
@@ -42,8 +46,8 @@ enum Answer {
 }
 
 impl Sources {
-    pub(crate) fn new(plane: Plane, dials: Arc<Dials>) -> Self {
-        Self { plane, dials, reached: Arc::default() }
+    pub(crate) fn new(plane: Plane, dials: Arc<Dials>, ca: SourceCa) -> Self {
+        Self { plane, dials, ca, reached: Arc::default() }
     }
 
     /// Connects to the sources.
@@ -77,12 +81,27 @@ impl Sources {
             }
         }
         let (ours, theirs) = tokio::io::duplex(PIPE);
-        if self.is_external_scaler(&authority) {
-            tokio::spawn(external::serve(self.dials.clone(), theirs));
-        } else {
-            tokio::spawn(http::serve(self, authority, theirs));
-        }
+        tokio::spawn(self.stand_in(uri, authority, theirs));
         Ok(Box::new(ours))
+    }
+
+    /// Serves one connection to a stand-in.
+    async fn stand_in(self, uri: ::http::Uri, authority: String, stream: DuplexStream) {
+        let is_external = self.is_external_scaler(&authority);
+        let protocol: &[u8] = if is_external { b"h2" } else { b"http/1.1" };
+        let stream: BoxStream = match uri.scheme_str() {
+            Some("https") => {
+                let accepted = self.ca.accept(uri.host().unwrap_or_default(), protocol, stream).await;
+                let Some(accepted) = accepted else { return };
+                Box::new(accepted)
+            }
+            _ => Box::new(stream),
+        };
+        if is_external {
+            external::serve(self.dials, stream).await;
+        } else {
+            http::serve(self, authority, stream).await;
+        }
     }
 
     fn known(&self, authority: &str) -> Option<bool> {

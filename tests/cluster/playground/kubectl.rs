@@ -1,11 +1,13 @@
 //! kubectl with the playground, beside the same steps with a real API server.
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use kedge_test_cluster::cargo::workspace;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane};
+use kedge_tests::helm::helm;
 use regex::Regex;
 
 use super::{PATIENCE, RunningPlayground};
@@ -99,6 +101,20 @@ fn every_verb_prints_what_it_prints_with_a_real_api_server() {
         ("get so paused -o name".to_owned(), ""),
         ("explain scaledobject.spec.cooldownPeriod".to_owned(), ""),
         ("explain scaledobject.spec.triggers".to_owned(), ""),
+        ("explain deployment".to_owned(), ""),
+        ("explain deployment.spec.replicas".to_owned(), ""),
+        ("explain pod.spec.containers.resources".to_owned(), ""),
+        // kubectl creates in protobuf.
+        ("create namespace shop".to_owned(), ""),
+        ("create configmap settings --from-literal=a=b".to_owned(), ""),
+        ("get configmap settings -o jsonpath={.data}".to_owned(), ""),
+        ("create secret generic key --from-literal=a=b".to_owned(), ""),
+        ("create deployment api --image=api --replicas=2 --port=80".to_owned(), ""),
+        ("get deployment api -o jsonpath={.spec.template.spec}".to_owned(), ""),
+        ("set image deployment/api api=api:2".to_owned(), ""),
+        ("expose deployment api --port=80".to_owned(), ""),
+        ("delete deployment,service api".to_owned(), ""),
+        ("auth can-i create deployments".to_owned(), ""),
         ("get scaledobject none".to_owned(), ""),
         ("patch scaledobject paused --type=merge -p {\"spec\":{\"maxReplicaCount\":\"x\"}}".to_owned(), ""),
         ("delete scaledobject paused".to_owned(), ""),
@@ -116,6 +132,29 @@ fn every_verb_prints_what_it_prints_with_a_real_api_server() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn a_rendered_chart_is_applied_and_its_usage_shown() {
+    tools::build(&[Tool::Kubectl, Tool::Helm]).unwrap();
+    let mut playground = RunningPlayground::start(&["--speed", "10"]);
+    let kubectl = Kubectl { kubeconfig: playground.kubeconfig.clone() };
+    let chart = workspace().join("tests/manifests/playground/chart");
+    let rendered = helm([OsStr::new("template"), OsStr::new("importer"), chart.as_os_str()]).unwrap();
+    let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(file.path(), rendered).unwrap();
+    let apply = format!("apply -f {}", file.path().display());
+    let (succeeded, printed) = kubectl.run(&apply);
+    assert!(succeeded && printed.contains("scaledobject.keda.sh/importer created"), "{printed}");
+    let (succeeded, printed) = kubectl.run(&apply);
+    assert!(succeeded && printed.contains("scaledobject.keda.sh/importer unchanged"), "{printed}");
+    // What all pods use together is turned on the page: 150 % of the request of one.
+    let body = r#"{"action":"setValue","dial":"cpu of default/importer","value":150}"#;
+    let (code, answer) = playground.request("POST /api/objects/default/importer/actions", body);
+    assert_eq!(code, 200, "{answer}");
+    playground.until_printed("1 → 3    scaled out: cpu is at 150 % of its request");
+    kubectl.until("top pods", "100m");
+    kubectl.until("top nodes", "300m");
 }
 
 #[test]

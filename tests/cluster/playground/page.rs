@@ -143,6 +143,8 @@ fn axe_has_no_serious_findings_in_light_and_dark() {
 #[test]
 fn two_hundred_objects_stay_smooth() {
     const OBJECTS: usize = 200;
+    /// Two frames of a screen with 60 a second: other tests share the machine.
+    const FRAME_MILLISECONDS: f64 = 34.0;
     let objects = (0..OBJECTS).map(|number| {
         include_str!("../../../crates/playground/src/scenario/queue-worker.yaml")
             .replace("order-worker", &format!("worker-{number}"))
@@ -154,17 +156,31 @@ fn two_hundred_objects_stay_smooth() {
     let mut browser = Browser::start(1200, 900).unwrap();
     browser.open(&playground.page).unwrap();
     browser.until(&format!("document.querySelectorAll('table.list tbody tr').length === {OBJECTS}")).unwrap();
-    // What keeps the page from drawing: the longest task while the list is refreshed several times.
+    // How long frames take while the list is refreshed several times: all but one in twenty, and the longest.
     let measure = "new Promise((done) => {
-        let longest = 0;
-        new PerformanceObserver((list) => {
-            for (const task of list.getEntries()) longest = Math.max(longest, task.duration);
-        }).observe({ type: 'longtask', buffered: false });
-        setTimeout(() => done(longest), 3000);
+        const gaps = [], start = performance.now();
+        let last = start;
+        requestAnimationFrame(function frame(now) {
+            gaps.push(now - last);
+            last = now;
+            if (now - start < 3000) requestAnimationFrame(frame);
+            else done(gaps.sort((one, other) => one - other));
+        });
     })";
-    let longest = best_of_three(|_| browser.evaluate(measure).unwrap().as_f64().unwrap());
-    // Tasks of up to 50 ms are not reported.
-    assert!(longest < 100.0, "a task takes {longest} ms");
+    let mut frames = |place: fn(&[f64]) -> f64| {
+        best_of_three(|_| {
+            let gaps = browser.evaluate(measure).unwrap();
+            let gaps: Vec<f64> = gaps.as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).collect();
+            assert!(gaps.len() > 20, "{} frames in 3 s", gaps.len());
+            place(&gaps)
+        })
+    };
+    let (usual, longest) = (frames(|gaps| gaps[gaps.len() * 19 / 20]), frames(|gaps| gaps[gaps.len() - 1]));
+    eprintln!("19 of 20 frames take at most {usual:.0} ms, the longest {longest:.0} ms");
+    assert!(
+        usual <= FRAME_MILLISECONDS && longest < 150.0,
+        "19 of 20 frames take {usual} ms, the longest {longest} ms"
+    );
 }
 
 /// `UPDATE_GOLDEN=1` renews the picture of the README.

@@ -1,5 +1,6 @@
 //! The terminal view in a pseudo-terminal.
 
+use kedge_tests::browser::Browser;
 use kedge_tests::programs;
 use kedge_tests::terminal::TerminalProgram;
 
@@ -40,4 +41,24 @@ fn ctrl_c_ends_it_in_a_small_terminal_too() {
     terminal.until("Kedge playground").unwrap();
     terminal.keys("\u{3}").unwrap();
     assert!(terminal.ended().unwrap().success());
+}
+
+/// `UPDATE_GOLDEN=1` renews the picture of the README.
+#[test]
+fn a_picture_of_the_terminal_can_be_taken() {
+    let arguments = ["playground", "--port", "0", "--speed", "20", "--start", "2026-06-01T12:00:00Z"];
+    let terminal = TerminalProgram::start(&programs::kedge(), &arguments, 30, 118).unwrap();
+    terminal.until("7 → 8").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (page, picture) = (folder.path().join("screen.html"), folder.path().join("screen.png"));
+    std::fs::write(&page, terminal.html()).unwrap();
+    let mut browser = Browser::start(1024, 560).unwrap();
+    browser.open(&format!("file://{}", page.display())).unwrap();
+    browser.until("document.querySelector('pre')?.innerText.includes('7 → 8')").unwrap();
+    browser.screenshot(&picture).unwrap();
+    let bytes = std::fs::read(&picture).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000, "{} bytes", bytes.len());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(kedge_tests::files::workspace().join("docs/playground-terminal.png"), bytes).unwrap();
+    }
 }

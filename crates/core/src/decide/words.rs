@@ -21,7 +21,7 @@ pub fn explain_cause(cause: Cause, active: &[&str]) -> Explanation {
     match cause {
         Cause::TriggerActive => {
             let who = match active {
-                [] => "its fallback requires replicas".to_owned(),
+                [] => "its fallback, or cpu and memory, which only the HPA reads, require replicas".to_owned(),
                 [one] => format!("{one} is active"),
                 several => format!("{} are active", several.join(" and ")),
             };

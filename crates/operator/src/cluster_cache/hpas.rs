@@ -166,13 +166,14 @@ pub fn scaling_active(hpa: &HorizontalPodAutoscaler) -> Option<(&str, &str, &str
     Some((&found.status, found.reason.as_deref().unwrap_or_default(), found.message.as_deref().unwrap_or_default()))
 }
 
-/// HPA: the reason of its condition AbleToScale.
+/// HPA: the reason of its condition AbleToScale. At a bound it waits for nothing, whatever it says.
 fn stabilized(hpa: &HorizontalPodAutoscaler) -> Option<Stabilized> {
-    let conditions = hpa.status.as_ref()?.conditions.as_ref()?;
-    let found = conditions.iter().find(|condition| condition.type_ == "AbleToScale")?;
+    let (spec, status) = (&hpa.spec, hpa.status.as_ref()?);
+    let found = status.conditions.iter().flatten().find(|condition| condition.type_ == "AbleToScale")?;
+    let replicas = status.current_replicas?;
     match found.reason.as_deref() {
-        Some("ScaleDownStabilized") => Some(Stabilized::ScaleIn),
-        Some("ScaleUpStabilized") => Some(Stabilized::ScaleOut),
+        Some("ScaleDownStabilized") if replicas > spec.min_replicas.unwrap_or(1) => Some(Stabilized::ScaleIn),
+        Some("ScaleUpStabilized") if replicas < spec.max_replicas => Some(Stabilized::ScaleOut),
         _ => None,
     }
 }
@@ -208,6 +209,27 @@ mod tests {
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::scaled_object("shop", name)
+    }
+
+    #[test]
+    fn an_hpa_waits_only_between_its_bounds() {
+        let rows = [
+            ("ScaleDownStabilized", 2, Some(Stabilized::ScaleIn)),
+            ("ScaleDownStabilized", 1, None),
+            ("ScaleUpStabilized", 2, Some(Stabilized::ScaleOut)),
+            ("ScaleUpStabilized", 4, None),
+            ("ReadyForNewScale", 2, None),
+        ];
+        for (reason, replicas, expected) in rows {
+            let hpa = json!({
+                "metadata": { "name": "web", "namespace": "shop" },
+                "spec": { "maxReplicas": 4, "scaleTargetRef": { "kind": "Deployment", "name": "web" } },
+                "status": { "currentReplicas": replicas, "desiredReplicas": replicas, "conditions": [
+                    { "type": "AbleToScale", "status": "True", "reason": reason },
+                ] },
+            });
+            assert_eq!(serde_json::from_value::<CachedHpa>(hpa).unwrap().stabilized, expected, "{reason} {replicas}");
+        }
     }
 
     #[test]

@@ -124,10 +124,25 @@ impl ObjectHistory {
         self.samples.push(Sample { at, replicas, ready: self.ready, state: self.state, values });
     }
 
-    /// Notes the ready replicas. The charts have each change, also between polls.
+    /// Notes the desired replicas, as they were found; returns those before.
+    pub(super) fn note_watched(&mut self, now: DateTime<Utc>, replicas: i32) -> Option<i32> {
+        let before = self.note_replicas(replicas);
+        if before.is_some_and(|before| before != replicas) {
+            self.sample_between_polls(now);
+        }
+        before
+    }
+
+    /// Notes the ready replicas.
     pub(super) fn note_ready(&mut self, now: DateTime<Utc>, ready: i32) {
-        let is_polled = !self.samples.as_slice().is_empty();
-        if self.ready.replace(ready) != Some(ready) && is_polled {
+        if self.ready.replace(ready) != Some(ready) {
+            self.sample_between_polls(now);
+        }
+    }
+
+    /// The charts have each change of replicas when it happened.
+    fn sample_between_polls(&mut self, now: DateTime<Utc>) {
+        if !self.samples.as_slice().is_empty() {
             self.sample(now, self.replicas);
         }
     }

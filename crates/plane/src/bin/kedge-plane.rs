@@ -108,7 +108,8 @@ async fn furnish(plane: &Plane, cli: &Cli, authority: &str) -> anyhow::Result<()
     };
     front_proxy::publish(plane, &published).await?;
     if cli.serve_usage {
-        resource_metrics::register(plane).await?;
+        resource_metrics::register(plane, |pod, container| Some(resource_metrics::annotated_usage(pod, container)))
+            .await?;
     }
     Ok(())
 }

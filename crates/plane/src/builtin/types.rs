@@ -8,6 +8,7 @@
 //!   ports []core.v1.ContainerPort merge=containerPort  strategic merge patches merge the list by this key
 //!   securityContext *core.v1.SecurityContext         *: absent and empty are two things
 //!   emptyDir *core.v1.EmptyDirVolumeSource in=VolumeSource  embedded by Go, which its messages show
+//!   image string @2                                  the number in protobuf; `@2.1` within the message of what is embedded
 //! ```
 //!
 //! One word is not Go's: the `policies` of an autoscaler are marked `*`, as its defaults tell none from an empty list.
@@ -40,6 +41,8 @@ pub(crate) struct Field {
     pub(crate) patched: Patched,
     /// The struct that Go embeds it by, which appears in messages.
     pub(crate) via: Option<&'static str>,
+    /// Its number in protobuf; for a field of an embedded struct, the number of that struct and the field's own. 0 for what is not encoded.
+    pub(crate) number: (u32, Option<u32>),
 }
 
 /// What becomes of a field without a value.
@@ -160,6 +163,14 @@ pub(crate) fn for_resource(resource: &Gvr) -> Option<&'static Struct> {
     TABLE.structs.get(name)
 }
 
+/// The shape of a type: of a kind, or of the options of a request.
+pub(crate) fn named(api_version: &str, kind: &str) -> Option<&'static Struct> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
+    let package = group.split('.').next().unwrap_or_default();
+    let own = TABLE.structs.get(format!("{package}.{version}.{kind}").as_str());
+    own.or_else(|| TABLE.structs.get(format!("meta.v1.{kind}").as_str()))
+}
+
 /// The shape of the metadata of all objects.
 pub(crate) fn metadata() -> &'static Struct {
     &TABLE.structs["meta.v1.ObjectMeta"]
@@ -208,13 +219,14 @@ fn read_field(line: &'static str) -> (&'static str, Field) {
     let name = words.next().expect("a line has a word");
     let text = words.next().expect("a field has a type");
     let typed = Type { text };
-    let mut field = Field { typed, empty: WhenEmpty::Omitted, patched: Patched::Plainly, via: None };
+    let mut field = Field { typed, empty: WhenEmpty::Omitted, patched: Patched::Plainly, via: None, number: (0, None) };
     for word in words {
         match word {
             "always" => field.empty = WhenEmpty::Written,
             "omitzero" => field.empty = WhenEmpty::OmittedEvenStructs,
             "merge" => field.patched = Patched::AsSet,
             "replace" => field.patched = Patched::Whole,
+            word if word.starts_with('@') => field.number = read_number(&word[1..]),
             word => match word.split_once('=') {
                 Some(("merge", key)) => field.patched = Patched::ByKey(key),
                 Some(("in", embedded)) => field.via = Some(embedded),
@@ -223,6 +235,11 @@ fn read_field(line: &'static str) -> (&'static str, Field) {
         }
     }
     (name, field)
+}
+
+fn read_number(text: &str) -> (u32, Option<u32>) {
+    let number = |text: &str| text.parse().expect("a number follows the @");
+    text.split_once('.').map_or_else(|| (number(text), None), |(outer, own)| (number(outer), Some(number(own))))
 }
 
 /// Group, version, plural, and the type of the objects.

@@ -1,12 +1,14 @@
-//! `/openapi/v3`: what kubectl needs before it applies, which is that the server validates unknown fields itself; and the schemas of custom
-//! resources, which `kubectl explain` prints. Those of built-in kinds are left out: kubectl knows how to patch them without.
+//! `/openapi/v3`: what kubectl needs before it applies, which is that the server validates unknown fields itself; and the schemas that
+//! `kubectl explain` prints. The operations name no strategic merge patches: kubectl knows how to patch built-in kinds without them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::{Method, Response};
 use serde_json::{Map, Value, json};
 
 use crate::api::resource::{Gvr, Resource};
+use crate::builtin::{schemas, types};
 use crate::plane::Plane;
 use crate::server::response::{ResponseBody, json};
 
@@ -21,7 +23,9 @@ pub(crate) fn handle(plane: &Plane, method: &Method, path: &str) -> Option<Respo
         "" => Some(json(200, &index(&described))),
         _ => described.get(below).map(|paths| {
             let info = json!({ "title": "Kubernetes", "version": "v1.36.3" });
-            let components = json!({ "schemas": schemas(plane, below) });
+            let mut schemas = built_in_schemas(plane, below);
+            schemas.append(&mut custom_schemas(plane, below));
+            let components = json!({ "schemas": schemas });
             json(200, &json!({ "openapi": "3.0.0", "info": info, "paths": paths, "components": components }))
         }),
     }
@@ -39,8 +43,30 @@ fn described(plane: &Plane) -> BTreeMap<String, Map<String, Value>> {
     described
 }
 
+/// The schemas of the server's own kinds in a version of a group.
+fn built_in_schemas(plane: &Plane, below: &str) -> Map<String, Value> {
+    let resources: Vec<_> =
+        plane.state().resources().filter(|resource| root(&resource.gvr) == below).cloned().collect();
+    let kind = |resource: &Arc<Resource>| {
+        Some((schemas::definition_of(types::for_resource(&resource.gvr)?)?, resource.clone()))
+    };
+    let kinds: Vec<(&str, Arc<Resource>)> = resources.iter().filter_map(kind).collect();
+    let mut published = schemas::published(kinds.iter().map(|(name, _)| *name));
+    for (name, resource) in kinds {
+        let Gvr { group, version, .. } = &resource.gvr;
+        let named = [json!({ "group": group, "version": version, "kind": resource.kind })];
+        let schema = &mut published[name];
+        schema["x-kubernetes-group-version-kind"] = json!(named);
+        // The API server takes objects without metadata for objects with an empty one.
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.retain(|field| field != "metadata");
+        }
+    }
+    published
+}
+
 /// The schemas of the custom resources of a version of a group.
-fn schemas(plane: &Plane, below: &str) -> Map<String, Value> {
+fn custom_schemas(plane: &Plane, below: &str) -> Map<String, Value> {
     let definitions = Gvr::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let mut schemas = Map::new();
     for definition in plane.objects(&definitions, None) {

@@ -11,7 +11,7 @@
 //! | [`tls`] | keys and certificates |
 //! | [`front_proxy`] | the ConfigMap by which aggregated API servers verify the plane |
 //! | [`network_backends`], `dial` | backends over the network, and calls to them |
-//! | [`resource_metrics`] | `metrics.k8s.io`, from annotations of pods |
+//! | [`resource_metrics`] | `metrics.k8s.io` |
 //!
 //! There is no authorization: every authenticated user may do everything.
 

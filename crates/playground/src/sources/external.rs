@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{self, StreamExt};
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
 use kedge_proto::externalscaler::external_scaler_server::{ExternalScaler, ExternalScalerServer};
 use kedge_proto::externalscaler::{
     GetMetricSpecResponse, GetMetricsRequest, GetMetricsResponse, IsActiveResponse, MetricSpec, MetricValue,
     ScaledObjectRef,
 };
-use tokio::io::DuplexStream;
-use tonic::transport::Server;
 use tonic::{Request, Response, Status};
+
+use kedge_scalers::http::connector::BoxStream;
 
 use super::{Answer, answer};
 use crate::dials::{Dials, SCALER_TARGET, scaler_id, scaler_target};
@@ -22,11 +24,10 @@ use crate::dials::{Dials, SCALER_TARGET, scaler_id, scaler_target};
 const METRIC: &str = "value";
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(dials: Arc<Dials>, connection: DuplexStream) {
-    let incoming = stream::once(async { io::Result::Ok(connection) }).chain(stream::pending());
-    let scaler = ExternalScalerServer::new(StandIn { dials });
+pub(super) async fn serve(dials: Arc<Dials>, connection: BoxStream) {
+    let scaler = TowerToHyperService::new(ExternalScalerServer::new(StandIn { dials }));
     // A client that goes away breaks its connection.
-    let _ = Server::builder().add_service(scaler).serve_with_incoming(incoming).await;
+    let _ = http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(connection), scaler).await;
 }
 
 #[derive(Debug)]
@@ -53,8 +54,8 @@ fn specs(parameters: &HashMap<String, String>) -> GetMetricSpecResponse {
 
 #[tonic::async_trait]
 impl ExternalScaler for StandIn {
-    type StreamIsActiveStream = BoxStream<'static, Result<IsActiveResponse, Status>>;
-    type StreamMetricSpecStream = BoxStream<'static, Result<GetMetricSpecResponse, Status>>;
+    type StreamIsActiveStream = stream::BoxStream<'static, Result<IsActiveResponse, Status>>;
+    type StreamMetricSpecStream = stream::BoxStream<'static, Result<GetMetricSpecResponse, Status>>;
 
     async fn is_active(&self, request: Request<ScaledObjectRef>) -> Result<Response<IsActiveResponse>, Status> {
         Ok(Response::new(IsActiveResponse { result: self.value(request.get_ref()).await? > 0.0 }))

@@ -9,14 +9,14 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use kedge_scalers::http::connector::BoxStream;
 use serde_json::{Value, json};
-use tokio::io::DuplexStream;
 
 use super::{Answer, Sources, answer};
 use crate::dials::{authority_of, path_id, query_id};
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(sources: Sources, authority: String, stream: DuplexStream) {
+pub(super) async fn serve(sources: Sources, authority: String, stream: BoxStream) {
     let service = service_fn(|request| respond(&sources, &authority, request));
     // A client that goes away breaks its connection.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;

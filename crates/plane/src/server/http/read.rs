@@ -13,6 +13,7 @@ use crate::api::go_json;
 use crate::api::request::{Call, PatchKind, Verb};
 use crate::api::resource::Resource;
 use crate::builtin::decode::json_kind;
+use crate::builtin::protobuf;
 use crate::plane::Warnings;
 use crate::registry::write_options::{self, UnknownFields};
 use crate::registry::{self, strategy};
@@ -54,13 +55,15 @@ fn verb(
         (&Method::GET, None, _) => Ok(Verb::List),
         (&Method::GET, Some(_), _) => Ok(Verb::Get),
         (&Method::POST, None, None) | (&Method::POST, Some(_), Some(_)) => {
-            json_only(content_type).map(|()| Verb::Create)
+            Format::of(content_type, resource).map(|_| Verb::Create)
         }
-        (&Method::POST, Some(_), None) if resource.is_custom() => json_only(content_type).map(|()| Verb::Create),
+        (&Method::POST, Some(_), None) if resource.is_custom() => {
+            Format::of(content_type, resource).map(|_| Verb::Create)
+        }
         (&Method::PUT | &Method::PATCH, None, None) if resource.is_custom() => {
             Err(ApiError::bad_request("name must be provided"))
         }
-        (&Method::PUT, Some(_), _) => json_only(content_type).map(|()| Verb::Update),
+        (&Method::PUT, Some(_), _) => Format::of(content_type, resource).map(|_| Verb::Update),
         (&Method::PATCH, Some(_), _) => patch_kind(content_type).map(Verb::Patch),
         (&Method::DELETE, Some(_), None) => Ok(Verb::Delete),
         (&Method::DELETE, None, None) => Ok(Verb::DeleteCollection),
@@ -68,16 +71,37 @@ fn verb(
     }
 }
 
-fn json_only(content_type: &str) -> Result<(), ApiError> {
-    match content_type {
-        "" | "application/json" | "application/yaml" => Ok(()),
-        _ => Err(ApiError::unknown_format(&[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ])),
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Format {
+    /// The format of an object. Custom ones have no protobuf.
+    fn of(content_type: &str, resource: &Resource) -> Result<Self, ApiError> {
+        const KNOWN: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];
+        let known = if resource.is_custom() { &KNOWN[..2] } else { &KNOWN };
+        match Self::named(content_type) {
+            Some(Self::Protobuf) if resource.is_custom() => Err(ApiError::unknown_format(known)),
+            Some(format) => Ok(format),
+            None => Err(ApiError::unknown_format(known)),
+        }
+    }
+
+    fn named(content_type: &str) -> Option<Self> {
+        match content_type {
+            "" | "application/json" => Some(Self::Json),
+            "application/yaml" => Some(Self::Yaml),
+            PROTOBUF => Some(Self::Protobuf),
+            _ => None,
+        }
     }
 }
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 fn patch_kind(content_type: &str) -> Result<PatchKind, ApiError> {
     match content_type {
@@ -100,14 +124,18 @@ fn unsupported() -> ApiError {
 /// A body, as it was sent.
 struct Sent {
     bytes: Bytes,
-    is_yaml: bool,
+    format: Format,
 }
 
 /// Reads the body of a request. Duplicate fields are warned of, or rejected.
 async fn sent(call: &Call, resource: &Resource, request: Request<Body>, warnings: &Warnings) -> Result<Sent, ApiError> {
-    let is_yaml = content_type(&request).ends_with("yaml");
+    // Patches have types of their own, in JSON or YAML.
+    let content_type = content_type(&request);
+    let other = if content_type.ends_with("yaml") { Format::Yaml } else { Format::Json };
+    let format = Format::named(content_type).unwrap_or(other);
     let bytes = request.into_body().collect_bytes().await.map_err(|e| ApiError::bad_request(e.to_string()))?;
-    let twice = if matches!(call.verb, Verb::Create | Verb::Update) { go_json::duplicates(&bytes) } else { Vec::new() };
+    let may_repeat = matches!(call.verb, Verb::Create | Verb::Update) && format != Format::Protobuf;
+    let twice = if may_repeat { go_json::duplicates(&bytes) } else { Vec::new() };
     let duplicates: Vec<String> = twice.iter().map(|field| format!("duplicate field {field:?}")).collect();
     match write_options::unknown_fields(call) {
         UnknownFields::Refused if !duplicates.is_empty() => {
@@ -117,14 +145,18 @@ async fn sent(call: &Call, resource: &Resource, request: Request<Body>, warnings
         UnknownFields::Warned => duplicates.into_iter().for_each(|text| warnings.add(text)),
         _ => {}
     }
-    Ok(Sent { bytes, is_yaml })
+    Ok(Sent { bytes, format })
 }
 
 /// The body of a request, parsed.
 fn body(call: &Call, resource: &Resource, sent: &Sent) -> Result<Option<Value>, ApiError> {
-    let Sent { bytes, is_yaml } = sent;
+    let Sent { bytes, format } = sent;
     let kind = if call.subresource.as_deref() == Some("scale") { "Scale" } else { &resource.kind };
-    let parsed = if *is_yaml { yaml(bytes) } else { go_json::parse(bytes) };
+    let parsed = match format {
+        Format::Json => go_json::parse(bytes),
+        Format::Yaml => yaml(bytes),
+        Format::Protobuf => protobuf::decode(bytes),
+    };
     match (call.verb, parsed) {
         (Verb::Get | Verb::List | Verb::Watch, _) => Ok(None),
         (Verb::Delete | Verb::DeleteCollection, _) if bytes.is_empty() => Ok(None),

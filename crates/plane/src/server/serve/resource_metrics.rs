@@ -1,12 +1,11 @@
-//! `metrics.k8s.io`: the usage of pods, from their annotations. The usage of a container is the value of
-//! `kwok.x-k8s.io/usage-cpu.CONTAINER`, or in `kwok.x-k8s.io/usage-cpu` for every container without one; the same for memory.
-//! Nothing is scraped, so a changed annotation counts at once.
+//! `metrics.k8s.io`: the usage of pods and nodes, as the owner of the plane has it. Nothing is scraped, so that a change counts at once.
 
 use std::future::ready;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use chrono::SecondsFormat;
 use http::{Response, Uri};
+use kedge_core::quantity::Quantity;
 use kube::client::Body;
 use serde_json::{Value, json};
 
@@ -18,16 +17,43 @@ use crate::server::http::path::Target;
 
 const GROUP_VERSION: &str = "metrics.k8s.io/v1beta1";
 
-/// The usage of a container without annotations.
-const DEFAULTS: [(&str, &str); 2] = [("cpu", "1m"), ("memory", "1Mi")];
+/// The time over which the usage is said to be taken.
+const WINDOW: &str = "10s";
 
 static PODS: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "pods"));
+static NODES: LazyLock<Gvr> = LazyLock::new(|| Gvr::new("", "v1", "nodes"));
+
+/// What a container uses, as quantities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerUsage {
+    pub cpu: String,
+    pub memory: String,
+}
+
+/// The usage of a container of a pod; without one, the pod has no metrics yet.
+type UsageOf = dyn Fn(&Value, &Value) -> Option<ContainerUsage> + Send + Sync;
+
+/// The usage by annotations of the pod: `kwok.x-k8s.io/usage-cpu.CONTAINER`, or `kwok.x-k8s.io/usage-cpu` for every container without one;
+/// the same for memory.
+pub fn annotated_usage(pod: &Value, container: &Value) -> ContainerUsage {
+    let name = container["name"].as_str().unwrap_or_default();
+    let of = |resource: &str, default: &str| {
+        let annotation =
+            |suffix: &str| pod["metadata"]["annotations"].get(format!("kwok.x-k8s.io/usage-{resource}{suffix}"));
+        let said = annotation(&format!(".{name}")).or_else(|| annotation("")).and_then(Value::as_str);
+        said.unwrap_or(default).to_owned()
+    };
+    ContainerUsage { cpu: of("cpu", "1m"), memory: of("memory", "1Mi") }
+}
 
 /// Registers the backend.
-pub async fn register(plane: &Plane) -> Result<(), ApiError> {
+pub async fn register(
+    plane: &Plane,
+    usage_of: impl Fn(&Value, &Value) -> Option<ContainerUsage> + Send + Sync + 'static,
+) -> Result<(), ApiError> {
     let service = json!({ "namespace": "kube-system", "name": "metrics-server", "port": 443 });
     let answering = plane.clone();
-    let backend = Backend::new(move |request| ready(Ok(respond(&answering, request.uri()))));
+    let backend = Backend::new(move |request| ready(Ok(respond(&answering, &usage_of, request.uri()))));
     plane.register_backend(&service_host(&service), backend);
     let spec = json!({
         "group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
@@ -39,8 +65,8 @@ pub async fn register(plane: &Plane) -> Result<(), ApiError> {
     super::create(plane, Gvr::new("apiregistration.k8s.io", "v1", "apiservices"), None, api).await
 }
 
-fn respond(plane: &Plane, uri: &Uri) -> Response<Body> {
-    let (code, value) = match answer(plane, uri) {
+fn respond(plane: &Plane, usage_of: &UsageOf, uri: &Uri) -> Response<Body> {
+    let (code, value) = match answer(plane, usage_of, uri) {
         Ok(value) => (200, value),
         Err(error) => (error.code, error.status()),
     };
@@ -49,30 +75,40 @@ fn respond(plane: &Plane, uri: &Uri) -> Response<Body> {
 }
 
 /// Answers a GET.
-fn answer(plane: &Plane, uri: &Uri) -> Result<Value, ApiError> {
+fn answer(plane: &Plane, usage_of: &UsageOf, uri: &Uri) -> Result<Value, ApiError> {
     let Some(target) = Target::parse(uri.path()) else { return Ok(resources()) };
-    if target.resource.plural != "pods" {
-        return Err(ApiError::unknown_path());
-    }
     let selector = LabelSelector::parse(&label_selector(uri))?;
-    let namespace = target.namespace.as_deref();
-    let pods = plane.objects(&PODS, namespace);
-    let running = pods.iter().filter(|pod| pod["status"]["phase"] == "Running" && selector.matches(pod));
     let at = plane.now().to_rfc3339_opts(SecondsFormat::Secs, true);
-    let mut found = running.map(|pod| usage(pod, &at));
-    match target.name {
-        None => {
-            let items: Vec<Value> = found.collect();
-            Ok(json!({ "kind": "PodMetricsList", "apiVersion": GROUP_VERSION, "metadata": {}, "items": items }))
+    let is_wanted = |object: &Value| {
+        selector.matches(object) && target.name.as_ref().is_none_or(|name| object["metadata"]["name"] == name.as_str())
+    };
+    let (kind, mut items): (&str, Vec<Value>) = match target.resource.plural.as_str() {
+        "pods" => {
+            let pods = plane.objects(&PODS, target.namespace.as_deref());
+            let running = pods.iter().filter(|pod| is_running(pod) && is_wanted(pod));
+            ("PodMetrics", running.filter_map(|pod| pod_usage(pod, usage_of, &at)).collect())
         }
-        Some(name) => {
-            let missing = || ApiError::not_found(&GroupResource::new("metrics.k8s.io", "pods"), &name);
-            let mut usage = found.find(|usage| usage["metadata"]["name"] == name.as_str()).ok_or_else(missing)?;
-            usage["kind"] = json!("PodMetrics");
-            usage["apiVersion"] = json!(GROUP_VERSION);
-            Ok(usage)
+        "nodes" => {
+            let (nodes, pods) = (plane.objects(&NODES, None), plane.objects(&PODS, None));
+            let wanted = nodes.iter().filter(|node| is_wanted(node));
+            ("NodeMetrics", wanted.map(|node| node_usage(node, &pods, usage_of, &at)).collect())
         }
-    }
+        _ => return Err(ApiError::unknown_path()),
+    };
+    let Some(name) = &target.name else {
+        return Ok(
+            json!({ "kind": format!("{kind}List"), "apiVersion": GROUP_VERSION, "metadata": {}, "items": items }),
+        );
+    };
+    let missing = || ApiError::not_found(&GroupResource::new("metrics.k8s.io", &target.resource.plural), name);
+    let mut found = items.pop().ok_or_else(missing)?;
+    found["kind"] = json!(kind);
+    found["apiVersion"] = json!(GROUP_VERSION);
+    Ok(found)
+}
+
+fn is_running(pod: &Value) -> bool {
+    pod["status"]["phase"] == "Running"
 }
 
 fn label_selector(uri: &Uri) -> String {
@@ -83,28 +119,42 @@ fn label_selector(uri: &Uri) -> String {
 
 fn resources() -> Value {
     json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": GROUP_VERSION, "resources": [
+        { "name": "nodes", "singularName": "", "namespaced": false, "kind": "NodeMetrics", "verbs": ["get", "list"] },
         { "name": "pods", "singularName": "", "namespaced": true, "kind": "PodMetrics", "verbs": ["get", "list"] },
     ]})
 }
 
-fn usage(pod: &Value, at: &str) -> Value {
+/// None unless all containers have a usage.
+fn pod_usage(pod: &Value, usage_of: &UsageOf, at: &str) -> Option<Value> {
     let metadata = &pod["metadata"];
-    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
-    let containers: Vec<Value> = containers.map(|container| container_usage(metadata, container)).collect();
-    json!({
+    let container = |container: &Value| {
+        let ContainerUsage { cpu, memory } = usage_of(pod, container)?;
+        Some(json!({ "name": container["name"], "usage": { "cpu": cpu, "memory": memory } }))
+    };
+    let containers: Option<Vec<Value>> = pod["spec"]["containers"].as_array()?.iter().map(container).collect();
+    Some(json!({
         "metadata": { "name": metadata["name"], "namespace": metadata["namespace"], "labels": metadata["labels"], "creationTimestamp": at },
-        "timestamp": at, "window": "10s", "containers": containers,
-    })
+        "timestamp": at, "window": WINDOW, "containers": containers?,
+    }))
 }
 
-fn container_usage(metadata: &Value, container: &Value) -> Value {
-    let name = container["name"].as_str().unwrap_or_default();
-    let of = |(resource, default): (&str, &str)| {
-        let annotation = |suffix: &str| metadata["annotations"].get(format!("kwok.x-k8s.io/usage-{resource}{suffix}"));
-        let said = annotation(&format!(".{name}")).or_else(|| annotation("")).and_then(Value::as_str);
-        (resource.to_owned(), json!(said.unwrap_or(default)))
-    };
-    json!({ "name": name, "usage": Value::Object(DEFAULTS.into_iter().map(of).collect()) })
+/// What the pods of a node use.
+fn node_usage(node: &Value, pods: &[Arc<Value>], usage_of: &UsageOf, at: &str) -> Value {
+    let metadata = &node["metadata"];
+    let here = pods.iter().filter(|pod| is_running(pod) && pod["spec"]["nodeName"] == metadata["name"]);
+    let (mut cpu_nano, mut memory_bytes) = (0, 0);
+    for pod in here {
+        let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+        for usage in containers.filter_map(|container| usage_of(pod, container)) {
+            let milli = |quantity: &str| Quantity::parse(quantity).map_or(0, |quantity| quantity.milli_value());
+            cpu_nano += milli(&usage.cpu) * 1_000_000;
+            memory_bytes += milli(&usage.memory) / 1000;
+        }
+    }
+    json!({
+        "metadata": { "name": metadata["name"], "labels": metadata["labels"], "creationTimestamp": at },
+        "timestamp": at, "window": WINDOW, "usage": { "cpu": format!("{cpu_nano}n"), "memory": memory_bytes.to_string() },
+    })
 }
 
 #[cfg(test)]
@@ -115,13 +165,28 @@ mod tests {
     fn a_containers_own_annotation_comes_before_that_of_its_pod() {
         let annotations = json!({ "kwok.x-k8s.io/usage-cpu": "20m", "kwok.x-k8s.io/usage-cpu.main": "900m" });
         let rows = [
-            ("main", json!({ "annotations": annotations }), json!({ "cpu": "900m", "memory": "1Mi" })),
-            ("proxy", json!({ "annotations": annotations }), json!({ "cpu": "20m", "memory": "1Mi" })),
-            ("main", json!({}), json!({ "cpu": "1m", "memory": "1Mi" })),
+            ("main", json!({ "annotations": annotations }), "900m"),
+            ("proxy", json!({ "annotations": annotations }), "20m"),
+            ("main", json!({}), "1m"),
         ];
-        for (name, metadata, expected) in rows {
-            let used = container_usage(&metadata, &json!({ "name": name }));
-            assert_eq!(used, json!({ "name": name, "usage": expected }));
+        for (name, metadata, cpu) in rows {
+            let used = annotated_usage(&json!({ "metadata": metadata }), &json!({ "name": name }));
+            assert_eq!(used, ContainerUsage { cpu: cpu.to_owned(), memory: "1Mi".to_owned() });
         }
+    }
+
+    #[test]
+    fn a_node_uses_what_its_running_pods_use() {
+        let pod = |node: &str, phase: &str, cpu: &str| {
+            Arc::new(json!({
+                "metadata": { "annotations": { "kwok.x-k8s.io/usage-cpu": cpu } }, "status": { "phase": phase },
+                "spec": { "nodeName": node, "containers": [{ "name": "a" }, { "name": "b" }] },
+            }))
+        };
+        let pods = [pod("one", "Running", "100m"), pod("one", "Pending", "1"), pod("two", "Running", "1")];
+        let usage_of = |pod: &Value, container: &Value| Some(annotated_usage(pod, container));
+        let used = node_usage(&json!({ "metadata": { "name": "one" } }), &pods, &usage_of, "now");
+        assert_eq!(used["usage"], json!({ "cpu": "200000000n", "memory": "2097152" }));
+        assert_eq!(pod_usage(&pods[0], &|_, _| None, "now"), None, "not scraped yet");
     }
 }

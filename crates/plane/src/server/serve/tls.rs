@@ -54,6 +54,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
 }
 
+/// A server with this certificate for every client.
+pub fn open_server_config(shown: KeyedCertificate) -> Result<ServerConfig, TlsError> {
+    let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
+    Ok(builder.with_no_client_auth().with_single_cert(shown.chain, shown.key)?)
+}
+
 /// A server with this certificate that requests client certificates of this CA.
 pub fn server_config(shown: KeyedCertificate, client_authority: &[u8]) -> Result<ServerConfig, TlsError> {
     let verifier =
