@@ -24,6 +24,8 @@ mod kills;
 mod load;
 #[path = "scaling/pauses.rs"]
 mod pauses;
+#[path = "scaling/redis.rs"]
+mod redis;
 #[path = "scaling/replicas.rs"]
 mod replicas;
 #[path = "scaling/resources.rs"]

@@ -17,6 +17,12 @@ pub enum ReadError {
     /// The words are the source's own, and cut.
     #[error("{endpoint} answered {method} with {code}: {message}")]
     Rpc { endpoint: Endpoint, method: &'static str, code: &'static str, message: String },
+    /// The words are the source's own, and cut.
+    #[error("{endpoint} answered: {message}")]
+    Refused { endpoint: Endpoint, message: String },
+    /// The source did not accept the credentials, in its own words, which are cut.
+    #[error("{endpoint} denied access: {message}")]
+    Denied { endpoint: Endpoint, message: String },
     #[error("the answer of {endpoint} cannot be used: {problem}")]
     Malformed { endpoint: Endpoint, problem: String },
     #[error("{endpoint} has no value: {problem}")]
@@ -29,11 +35,25 @@ pub enum ReadError {
     Config { field: &'static str, problem: String, remedy: &'static str },
 }
 
+/// How much of a source's message is repeated.
+const WORDS_MAX: usize = 200;
+
+/// The text on one line, and not much longer than one.
+pub(crate) fn cut(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match line.char_indices().nth(WORDS_MAX) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None if line.is_empty() => "no explanation".to_owned(),
+        None => line,
+    }
+}
+
 impl ReadError {
     /// Whether the source did not accept the credentials.
     pub fn is_denied(&self) -> bool {
         match self {
             Self::Status { code, .. } => matches!(code, 401 | 403),
+            Self::Denied { .. } => true,
             Self::Rpc { code, .. } => matches!(*code, "UNAUTHENTICATED" | "PERMISSION_DENIED"),
             _ => false,
         }
@@ -45,7 +65,7 @@ impl ReadError {
             Self::Timeout { .. } => "SourceTimeout",
             Self::Connect { .. } => "SourceUnreachable",
             Self::Untrusted { .. } => "SourceUntrusted",
-            Self::Status { .. } | Self::Rpc { .. } => "SourceRefused",
+            Self::Status { .. } | Self::Rpc { .. } | Self::Refused { .. } | Self::Denied { .. } => "SourceRefused",
             Self::Malformed { .. } => "SourceMalformed",
             Self::NoValue { .. } => "SourceWithoutValue",
             Self::Cluster { .. } => "ClusterUnreadable",

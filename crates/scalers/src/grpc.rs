@@ -12,16 +12,17 @@ mod streaming;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::host_port::HostPort;
 use crate::http::{HttpClients, TlsProfile};
 use crate::trigger::FieldError;
-pub(crate) use address::Address;
+pub(crate) use address::parse_address;
 pub(crate) use channel::{Channel, request};
 use connector::GrpcConnector;
 
 /// The server of a channel, and how the connection is protected.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peer {
-    pub(crate) address: Address,
+    pub(crate) address: HostPort,
     pub(crate) security: Security,
 }
 
@@ -66,7 +67,7 @@ mod tests {
     fn peers_share_channels_and_unused_ones_are_dropped() {
         let clients = HttpClients::new(Settings::default(), Connector::tcp());
         let channels = Channels::default();
-        let peer = |address: &str, security| Peer { address: Address::parse(address).unwrap(), security };
+        let peer = |address: &str, security| Peer { address: parse_address(address).unwrap(), security };
         let (plain, other) = (peer("a:1", Security::Plaintext), peer("b:1", Security::Plaintext));
         let tls = peer("a:1", Security::Tls(TlsProfile::default()));
         let held = channels.channel(&plain, &clients).unwrap();

@@ -36,6 +36,7 @@ pub(crate) use error_chain::{find, innermost};
 pub use proxy::Proxies;
 use proxy_connector::ProxyConnector;
 use tls::Roots;
+pub(crate) use tls::failure::find as find_tls_failure;
 pub(crate) use tls::{TlsProfile, Verification};
 pub use tls::{TlsVersion, parse_ciphers, provider};
 

@@ -8,7 +8,7 @@ const TYPES: &str = include_str!("keda/trigger-types.txt");
 
 /// Parameters of KEDA's trigger types that are credentials, except those that a type of Kedge has.
 const SECRET_PARAMETERS: &[&str] =
-    &["accessToken", "appKey", "authToken", "connectionString", "personalAccessToken", "secretKey", "sentinelPassword"];
+    &["accessToken", "appKey", "authToken", "connectionString", "personalAccessToken", "secretKey"];
 
 /// Every trigger type of KEDA.
 pub fn trigger_types() -> impl Iterator<Item = &'static str> {

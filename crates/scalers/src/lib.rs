@@ -15,10 +15,12 @@
 //! | [`cloud_environment`] | the environment variables by which clouds identify this process |
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
+//! | `dial`, `sessions`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
+//! | `host_port` | the address of a server |
 //! | `auth` | the authentication parameters that HTTP triggers share |
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
-//! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `resource` | the other trigger types |
+//! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `redis`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
 //! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
@@ -41,10 +43,12 @@ pub mod cloud_environment;
 pub mod cluster;
 pub mod credential_file;
 mod cron;
+mod dial;
 pub mod error;
 pub mod external;
 pub mod field;
 mod grpc;
+mod host_port;
 pub mod http;
 pub mod identity;
 pub mod keda;
@@ -55,9 +59,12 @@ mod metrics_api;
 mod oauth;
 pub mod observer;
 mod prometheus;
+mod redis;
+mod redis_session;
 pub mod registry;
 mod resource;
 pub mod scaler;
+mod sessions;
 mod shared;
 pub mod target;
 pub mod trigger;

@@ -15,7 +15,7 @@ use crate::scaler::Scaler;
 use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
-use crate::{cron, kubernetes_workload, metrics_api, prometheus, resource};
+use crate::{cron, kubernetes_workload, metrics_api, prometheus, redis, resource};
 
 /// Every trigger type, by name in alphabetical order.
 pub static TRIGGER_TYPES: &[&TriggerType] = &[
@@ -27,6 +27,12 @@ pub static TRIGGER_TYPES: &[&TriggerType] = &[
     &resource::MEMORY,
     &metrics_api::TRIGGER,
     &prometheus::TRIGGER,
+    &redis::LISTS,
+    &redis::CLUSTER_LISTS,
+    &redis::CLUSTER_STREAMS,
+    &redis::SENTINEL_LISTS,
+    &redis::SENTINEL_STREAMS,
+    &redis::STREAMS,
 ];
 
 /// The descriptor of a trigger type.
@@ -146,7 +152,8 @@ mod tests {
         assert_eq!(
             error,
             "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
-             use one of cpu, cron, external, external-push, kubernetes-workload, memory, metrics-api, prometheus"
+             use one of cpu, cron, external, external-push, kubernetes-workload, memory, metrics-api, prometheus, \
+             redis, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, redis-streams"
         );
         assert!(find("cron").is_some() && find("Cron").is_none() && find("").is_none());
     }
@@ -246,7 +253,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_metadata_makes_it_panic(
-            trigger_type in "cpu|cron|external|external-push|kubernetes-workload|memory|metrics-api|prometheus|.*",
+            trigger_type in "cpu|cron|external|external-push|kubernetes-workload|memory|metrics-api|prometheus|redis|redis-cluster|redis-sentinel-streams|.*",
             metadata in params(),
             auth in params(),
             environment in params(),

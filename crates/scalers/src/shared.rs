@@ -7,12 +7,14 @@ use crate::grpc::Channels;
 use crate::http::connector::Connector;
 use crate::http::{HttpClients, Settings};
 use crate::identity::Signers;
+use crate::redis_session::RedisSessions;
 
 /// Each scaler is built with it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) http: Arc<HttpClients>,
     pub(crate) grpc: Channels,
+    pub(crate) redis: Arc<RedisSessions>,
     /// The cloud identities in use, with their cached credentials.
     pub(crate) signers: Signers,
     pub(crate) cluster: Arc<dyn ClusterReads>,
@@ -21,6 +23,6 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
         let http = Arc::new(HttpClients::new(settings, connector));
-        Self { http, grpc: Channels::default(), signers: Signers::default(), cluster }
+        Self { http, grpc: Channels::default(), redis: Arc::default(), signers: Signers::default(), cluster }
     }
 }

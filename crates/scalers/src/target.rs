@@ -92,6 +92,26 @@ impl External {
         }
     }
 
+    /// A metric with the whole target that a field gives, or its default.
+    pub(crate) fn parse_whole(
+        read: &mut Reader<'_>,
+        trigger: &TriggerConfig<'_>,
+        name: String,
+        field: Field,
+    ) -> Option<Self> {
+        let target_type = read.take(TargetType::parse(trigger));
+        let target = read.or_default(field, convert::integer);
+        match trigger.role {
+            _ if target > 0 => Some(Self::whole(name, target_type?, target)),
+            Role::FormulaInput => Some(Self::one_each(name, target_type?)),
+            // KEDA renders it, and the API server rejects the HPA; an error here reaches the author sooner.
+            Role::Metric => {
+                read.error(FieldError::new(field.name, "is not above 0", "write for how much one replica is"));
+                None
+            }
+        }
+    }
+
     /// A metric whose target is one a replica.
     pub fn one_each(name: String, target_type: TargetType) -> Self {
         Self { name, target_type, target: "1".to_owned() }

@@ -23,6 +23,7 @@
 //! | [`running_keda`] | the real KEDA beside a cluster, as processes |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
+//! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
 //! | `options` | the options of a cluster |
 //! | `kube_client` | a client made from a kubeconfig |
 //! | `reader` | reads of the API server from synchronous code |
@@ -63,6 +64,7 @@ pub mod operator;
 pub mod ports;
 pub mod process;
 pub mod prometheus;
+pub mod redis;
 pub mod result_document;
 pub mod running_keda;
 pub mod silent_server;

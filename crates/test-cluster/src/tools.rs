@@ -1,5 +1,6 @@
 //! The programs a cluster is made of, built from the pinned Go modules in `go/`, once, into the cache.
 
+pub mod deb;
 mod go;
 
 use std::fs::{self, File};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kedge_proto::externalscaler::ScaledObjectRef;
 
 use crate::field::{Field, FieldGroup};
-use crate::grpc::{Address, Channel, Peer, Security};
+use crate::grpc::{Channel, Peer, Security, parse_address};
 use crate::http::{TlsProfile, Verification};
 use crate::metadata::{Reader, convert};
 use crate::shared::Shared;
@@ -45,7 +45,7 @@ pub(super) struct Config {
 
 pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Config, BuildError> {
     let mut read = Reader::new(trigger);
-    let address = read.required(SCALER_ADDRESS, Address::parse);
+    let address = read.required(SCALER_ADDRESS, parse_address);
     let timeout = read.optional(SCALER_TIMEOUT, convert::duration);
     let security = parse_security(&mut read);
     let channel = address.and_then(|address| {

@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
 
-use super::address::Address;
 use super::connector::GrpcConnector;
 use super::explain::{explain, is_from_server};
 use super::observed::ObservedCall;
 use crate::error::{Endpoint, ReadError};
+use crate::host_port::HostPort;
 use crate::http::USER_AGENT;
 use crate::http::connector::HyperConnector;
 use crate::observer::GrpcCall;
@@ -52,7 +52,7 @@ pub(super) struct Connection {
 }
 
 impl Channel {
-    pub(super) fn new(peer: &Address, connector: GrpcConnector, connect_limit: Duration) -> Self {
+    pub(super) fn new(peer: &HostPort, connector: GrpcConnector, connect_limit: Duration) -> Self {
         let origin = peer.uri(connector.scheme()).expect("an address is read only if it is a URI");
         let connection = watch::Sender::new(Arc::new(Connection::new(connector.clone())));
         Self { connector, origin, endpoint: peer.endpoint(), connect_limit, connection }

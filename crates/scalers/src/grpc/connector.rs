@@ -1,49 +1,36 @@
-//! Connections for gRPC: those of the injected connector, TLS on top where it is wanted, and one limit over both.
+//! Connections for gRPC to one peer, with one limit over connecting and TLS.
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
-use tokio_rustls::TlsConnector;
 
-use super::address::Address;
-use crate::http::connector::{BoxStream, Connector, HttpStream, OpenStream};
+use crate::dial::Dial;
+use crate::host_port::HostPort;
+use crate::http::connector::{Connector, HttpStream, OpenStream};
 
 /// Opens connections to one peer.
 #[derive(Clone)]
 pub(crate) struct GrpcConnector {
-    connector: Connector,
-    tls: Option<(TlsConnector, String)>,
+    dial: Dial,
+    peer: HostPort,
     limit: Duration,
 }
 
 impl GrpcConnector {
-    pub(super) fn new(connector: Connector, peer: &Address, tls: Option<ClientConfig>, limit: Duration) -> Self {
+    pub(super) fn new(connector: Connector, peer: &HostPort, tls: Option<ClientConfig>, limit: Duration) -> Self {
         let tls = tls.map(|mut config| {
             config.alpn_protocols = vec![b"h2".to_vec()];
-            (TlsConnector::from(Arc::new(config)), peer.host.clone())
+            config
         });
-        Self { connector, tls, limit }
+        Self { dial: Dial::new(connector, tls), peer: peer.clone(), limit }
     }
 
     /// The scheme that requests over these connections name.
     pub(super) fn scheme(&self) -> &'static str {
-        if self.tls.is_some() { "https" } else { "http" }
-    }
-
-    async fn connect(self, uri: Uri) -> io::Result<BoxStream> {
-        let stream = self.connector.connect(uri).await?;
-        match self.tls {
-            None => Ok(stream),
-            Some((tls, host)) => {
-                let name = ServerName::try_from(host).map_err(io::Error::other)?;
-                Ok(Box::new(tls.connect(name, stream).await?))
-            }
-        }
+        self.dial.scheme()
     }
 }
 
@@ -54,8 +41,9 @@ impl fmt::Debug for GrpcConnector {
 }
 
 impl OpenStream for GrpcConnector {
-    async fn open(self, uri: Uri) -> io::Result<HttpStream> {
-        let stream = tokio::time::timeout(self.limit, self.connect(uri)).await??;
+    /// Requests name the peer, and no other server.
+    async fn open(self, _: Uri) -> io::Result<HttpStream> {
+        let stream = tokio::time::timeout(self.limit, self.dial.open(&self.peer)).await??;
         Ok(HttpStream::direct(stream))
     }
 }

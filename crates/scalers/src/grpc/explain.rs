@@ -7,11 +7,8 @@ use std::time::Duration;
 use hyper_util::client::legacy;
 use tonic::{Code, Status};
 
-use crate::error::{Endpoint, ReadError};
+use crate::error::{Endpoint, ReadError, cut};
 use crate::http::{find, innermost};
-
-/// How much of a server's message is repeated.
-const WORDS_MAX: usize = 200;
 
 /// Why a call failed. A status with a source was made on this side: the server sent no status.
 pub(super) fn explain(status: &Status, method: &'static str, endpoint: Endpoint, limit: Duration) -> ReadError {
@@ -40,16 +37,6 @@ pub(super) fn explain(status: &Status, method: &'static str, endpoint: Endpoint,
 /// Whether the server sent the status, which proves that it is reachable.
 pub(super) fn is_from_server(status: &Status) -> bool {
     status.source().is_none()
-}
-
-/// The text on one line, and not much longer than one.
-fn cut(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match line.char_indices().nth(WORDS_MAX) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None if line.is_empty() => "no explanation".to_owned(),
-        None => line,
-    }
 }
 
 /// The code as the documents of gRPC write it.

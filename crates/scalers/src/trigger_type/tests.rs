@@ -46,6 +46,7 @@ const VALUES: &[&str] = &[
     "UTC",
     "0 8 * * *",
     "AWS",
+    "enable",
     "",
 ];
 

@@ -1,0 +1,281 @@
+//! Which server has a key: the only one, the master that sentinels name, or the node of a cluster.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kedge_wire::resp::Reply;
+use tokio::time::Instant;
+
+use crate::dial::Dial;
+use crate::error::{Endpoint, ReadError, cut};
+use crate::host_port::HostPort;
+use crate::http::TlsProfile;
+use crate::redis_session::{Command, Credentials, RedisPeer, RedisProtocol, RedisSessions, command, is_denial};
+use crate::sessions::Session;
+
+/// How often a cluster may redirect one question.
+const REDIRECTS_MAX: usize = 5;
+
+/// How many connections to nodes one trigger holds.
+const HELD_MAX: usize = 32;
+
+/// Servers with the same credentials.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) sessions: Arc<RedisSessions>,
+    pub(super) dial: Dial,
+    pub(super) security: Option<TlsProfile>,
+    pub(super) credentials: Credentials,
+    /// What is not held is closed.
+    pub(super) held: Mutex<BTreeMap<HostPort, Arc<Session<RedisProtocol>>>>,
+}
+
+impl Pool {
+    fn session(&self, server: &HostPort) -> Arc<Session<RedisProtocol>> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = held.get(server) {
+            return Arc::clone(session);
+        }
+        if held.len() >= HELD_MAX {
+            held.clear();
+        }
+        let peer = RedisPeer {
+            server: server.clone(),
+            security: self.security.clone(),
+            credentials: self.credentials.clone(),
+        };
+        let open = |peer: &RedisPeer| {
+            let protocol = RedisProtocol { credentials: peer.credentials.clone() };
+            Session::new(protocol, self.dial.clone(), peer.server.clone())
+        };
+        let session = self.sessions.session(peer, open);
+        held.insert(server.clone(), Arc::clone(&session));
+        session
+    }
+}
+
+/// The servers of a trigger.
+#[derive(Debug)]
+pub(super) enum Nodes {
+    Single {
+        pool: Pool,
+        server: HostPort,
+    },
+    Sentinel {
+        pool: Pool,
+        sentinels: Pool,
+        addresses: Vec<HostPort>,
+        master: String,
+    },
+    /// `owner` is the node that had the key last.
+    Cluster {
+        pool: Pool,
+        seeds: Vec<HostPort>,
+        owner: Mutex<Option<HostPort>>,
+    },
+}
+
+/// The replies to commands, and who gave them.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) endpoint: Endpoint,
+    pub(super) replies: Vec<Reply>,
+}
+
+impl Nodes {
+    /// The host that is shown.
+    pub(super) fn host(&self) -> String {
+        let first = match self {
+            Self::Single { server, .. } => Some(server),
+            Self::Sentinel { addresses, .. } => addresses.first(),
+            Self::Cluster { seeds, .. } => seeds.first(),
+        };
+        first.map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Asks the server that has the key of these commands.
+    pub(super) async fn ask(&self, commands: &[Command], until: Instant) -> Result<Answered, ReadError> {
+        match self {
+            Self::Single { pool, server } => ask_one(pool, server, commands, until).await,
+            Self::Sentinel { pool, sentinels, addresses, master } => {
+                let server = find_master(sentinels, addresses, master, until).await?;
+                ask_one(pool, &server, commands, until).await
+            }
+            Self::Cluster { pool, seeds, owner } => {
+                let last_owner = owner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let others = seeds.iter().filter(|seed| Some(*seed) != last_owner.as_ref()).cloned();
+                let candidates: Vec<HostPort> = last_owner.iter().cloned().chain(others).collect();
+                let (server, answered) =
+                    first_reachable(&candidates, until, |server, until| follow(pool, server, commands, until)).await?;
+                *owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+                Ok(answered)
+            }
+        }
+    }
+}
+
+async fn ask_one(pool: &Pool, server: &HostPort, commands: &[Command], until: Instant) -> Result<Answered, ReadError> {
+    let session = pool.session(server);
+    let replies = session.exchange(&commands.to_vec(), until).await?;
+    Ok(Answered { endpoint: session.endpoint(), replies })
+}
+
+/// Tries servers in turn until one can be reached. Each has an equal share of the time that is left.
+async fn first_reachable<T, F>(
+    servers: &[HostPort],
+    until: Instant,
+    ask: impl Fn(HostPort, Instant) -> F,
+) -> Result<T, ReadError>
+where
+    F: Future<Output = Result<T, ReadError>>,
+{
+    let mut failed = None;
+    for (position, server) in servers.iter().enumerate() {
+        let left = u32::try_from(servers.len() - position).unwrap_or(u32::MAX);
+        let now = Instant::now();
+        match ask(server.clone(), now + until.saturating_duration_since(now) / left).await {
+            Err(error @ (ReadError::Connect { .. } | ReadError::Timeout { .. } | ReadError::Malformed { .. })) => {
+                failed = Some(error);
+            }
+            outcome => return outcome,
+        }
+    }
+    Err(failed.expect("a trigger has a server"))
+}
+
+/// Asks the sentinels for the address of the master.
+async fn find_master(
+    sentinels: &Pool,
+    addresses: &[HostPort],
+    master: &str,
+    until: Instant,
+) -> Result<HostPort, ReadError> {
+    let question = [command(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", master])];
+    first_reachable(addresses, until, |sentinel, until| {
+        let question = &question;
+        async move {
+            let Answered { endpoint, replies } = ask_one(sentinels, &sentinel, question, until).await?;
+            match replies.first() {
+                Some(Reply::Nil) => {
+                    let problem = format!("the sentinel knows no master {master:?}; check `sentinelMaster`");
+                    Err(ReadError::NoValue { endpoint, problem })
+                }
+                Some(Reply::Error(message)) => Err(refusal(endpoint, message)),
+                Some(reply) => match reply.as_list() {
+                    Some([host, port]) => {
+                        address(host.as_text(), port.as_text()).ok_or_else(|| malformed(endpoint, reply))
+                    }
+                    _ => Err(malformed(endpoint, reply)),
+                },
+                None => Err(malformed(endpoint, &Reply::Nil)),
+            }
+        }
+    })
+    .await
+}
+
+fn address(host: Option<&str>, port: Option<&str>) -> Option<HostPort> {
+    let host = host?;
+    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    HostPort::new(&bracketed, port?).ok()
+}
+
+/// Asks a node of a cluster, and those that it names, until one has the key.
+async fn follow(
+    pool: &Pool,
+    mut server: HostPort,
+    commands: &[Command],
+    until: Instant,
+) -> Result<(HostPort, Answered), ReadError> {
+    let mut sent = commands.to_vec();
+    let mut is_asking = false;
+    for _ in 0..=REDIRECTS_MAX {
+        let mut answered = ask_one(pool, &server, &sent, until).await?;
+        if is_asking {
+            // Every second reply is that of ASKING.
+            answered.replies = answered.replies.into_iter().skip(1).step_by(2).collect();
+        }
+        match answered.replies.iter().find_map(|reply| Redirect::parse(reply, &server)) {
+            None => return Ok((server, answered)),
+            Some(Redirect::Moved(next)) => {
+                (server, sent, is_asking) = (next, commands.to_vec(), false);
+            }
+            Some(Redirect::Ask(next)) => {
+                let asking = commands.iter().flat_map(|one| [command(["ASKING"]), one.clone()]);
+                (server, sent, is_asking) = (next, asking.collect(), true);
+            }
+        }
+    }
+    Err(ReadError::Malformed {
+        endpoint: server.endpoint(),
+        problem: format!("the cluster redirects more than {REDIRECTS_MAX} times"),
+    })
+}
+
+/// Another node of a cluster has the key.
+#[derive(Debug, PartialEq, Eq)]
+enum Redirect {
+    Moved(HostPort),
+    /// For this question only: the key is being moved.
+    Ask(HostPort),
+}
+
+impl Redirect {
+    /// `MOVED 3999 10.0.0.1:6381`; without a host, it is that of the server which says so.
+    fn parse(reply: &Reply, from: &HostPort) -> Option<Self> {
+        let Reply::Error(message) = reply else { return None };
+        let mut words = message.split(' ');
+        let (kind, _slot, target) = (words.next()?, words.next()?, words.next()?);
+        let (host, port) = target.rsplit_once(':')?;
+        let host = if matches!(host, "" | "?") { &from.host } else { host };
+        let server = address(Some(host), Some(port))?;
+        match kind {
+            "MOVED" => Some(Self::Moved(server)),
+            "ASK" => Some(Self::Ask(server)),
+            _ => None,
+        }
+    }
+}
+
+/// The error for what a server refused, in its own words.
+pub(super) fn refusal(endpoint: Endpoint, message: &str) -> ReadError {
+    match is_denial(message) {
+        true => ReadError::Denied { endpoint, message: cut(message) },
+        false => ReadError::Refused { endpoint, message: cut(message) },
+    }
+}
+
+pub(super) fn malformed(endpoint: Endpoint, reply: &Reply) -> ReadError {
+    let kind = match reply {
+        Reply::Simple(_) | Reply::Bulk(_) => "a text",
+        Reply::Error(_) => "an error",
+        Reply::Integer(_) => "a number",
+        Reply::Nil => "nothing",
+        Reply::List(_) => "a list",
+    };
+    ReadError::Malformed { endpoint, problem: format!("{kind} is not what was asked for") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_name_another_node() {
+        let from = HostPort::parse("10.0.0.1:6379").unwrap();
+        let at = |text: &str| HostPort::parse(text).unwrap();
+        let rows = [
+            ("MOVED 3999 10.0.0.2:6381", Some(Redirect::Moved(at("10.0.0.2:6381")))),
+            ("ASK 3999 redis-1.redis:6381", Some(Redirect::Ask(at("redis-1.redis:6381")))),
+            ("MOVED 3999 :6381", Some(Redirect::Moved(at("10.0.0.1:6381")))),
+            ("MOVED 3999 ?:6381", Some(Redirect::Moved(at("10.0.0.1:6381")))),
+            ("MOVED 3999 fd00::2:6381", Some(Redirect::Moved(at("[fd00::2]:6381")))),
+            ("MOVED 3999 nowhere", None),
+            ("CLUSTERDOWN Hash slot not served", None),
+        ];
+        for (message, expected) in rows {
+            assert_eq!(Redirect::parse(&Reply::Error(message.to_owned()), &from), expected, "{message}");
+        }
+        assert_eq!(Redirect::parse(&Reply::Simple("MOVED 1 a:1".to_owned()), &from), None);
+    }
+}

@@ -1,0 +1,215 @@
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::*;
+use crate::http::Settings;
+use crate::http::connector::{BoxStream, Connector};
+use crate::sample::Sample;
+use crate::scaler::Activity;
+use crate::trigger::Role;
+use crate::{NoCluster, Registry};
+
+/// What a server does with each connection.
+#[derive(Clone, Debug)]
+enum Behaviour {
+    /// Answers each command with the next of these, again and again.
+    Answers(Vec<&'static [u8]>),
+    /// Sends this after the first command, and closes the connection.
+    Cut(Vec<u8>),
+    /// Sends this after the first command, and nothing more.
+    Hangs(Vec<u8>),
+    /// Answers this many commands with `:1`, and then closes the connection without an answer.
+    AnswersThenCloses(usize),
+}
+
+/// A registry whose every server behaves so, and the number of connections that were opened.
+fn registry(behaviour: Behaviour) -> (Registry, Arc<AtomicUsize>) {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&opened);
+    let connector = Connector::new(move |_: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve(theirs, behaviour.clone()));
+        Box::pin(async { Ok(Box::new(ours) as BoxStream) })
+    });
+    (Registry::new(Settings::default(), connector, Arc::new(NoCluster)), opened)
+}
+
+async fn serve(mut stream: tokio::io::DuplexStream, behaviour: Behaviour) {
+    let mut buffer = [0; 4096];
+    let mut asked = 0;
+    while let Ok(1..) = stream.read(&mut buffer).await {
+        let (sent, goes_on) = match &behaviour {
+            Behaviour::Answers(answers) => (answers[asked % answers.len()].to_vec(), true),
+            Behaviour::Cut(bytes) => (bytes.clone(), false),
+            Behaviour::Hangs(bytes) if asked == 0 => (bytes.clone(), true),
+            Behaviour::Hangs(_) => (Vec::new(), true),
+            Behaviour::AnswersThenCloses(count) => (b":1\r\n".to_vec(), asked + 1 < *count),
+        };
+        asked += 1;
+        if stream.write_all(&sent).await.is_err() || !goes_on {
+            return;
+        }
+    }
+}
+
+fn stream() -> Sample {
+    Sample::new("redis-streams").with("address", "redis:6379").with("stream", "orders")
+}
+
+async fn read(scaler: &Arc<dyn Scaler>) -> Result<Known, ReadError> {
+    scaler.read("", DateTime::UNIX_EPOCH).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_is_a_reading_and_the_connection_is_kept_and_shared() {
+    let (registry, opened) = registry(Behaviour::Answers(vec![b":7\r\n"]));
+    let (one, other) = (registry.build(&stream().trigger()).unwrap(), registry.build(&stream().trigger()).unwrap());
+    for scaler in [&one, &other, &one] {
+        let known = read(scaler).await.unwrap();
+        assert_eq!((known.values, known.activity), (vec![7.0], Activity::Active));
+    }
+    assert_eq!(opened.load(Ordering::Relaxed), 1);
+    let elsewhere = registry.build(&stream().with("address", "other:6379").trigger()).unwrap();
+    read(&elsewhere).await.unwrap();
+    assert_eq!(opened.load(Ordering::Relaxed), 2, "another server");
+    assert_eq!(one.host().as_deref(), Some("redis:6379"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_cut_hung_or_followed_by_another_is_never_a_reading() {
+    let answer = b":42\r\n";
+    for cut in 0..answer.len() {
+        let (registry, _) = registry(Behaviour::Cut(answer[..cut].to_vec()));
+        let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
+        assert!(matches!(error, ReadError::Malformed { .. }), "cut at {cut}: {error}");
+    }
+    for cut in 0..answer.len() {
+        let (registry, _) = registry(Behaviour::Hangs(answer[..cut].to_vec()));
+        let started = Instant::now();
+        let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
+        assert!(matches!(error, ReadError::Timeout { .. }), "hung at {cut}: {error}");
+        assert_eq!(started.elapsed(), Duration::from_secs(3), "one deadline over everything");
+    }
+    for bytes in [&b":1\r\n:2\r\n"[..], b"HTTP/1.1 400 Bad Request\r\n", b"$-1\r\n", b"*0\r\n", b"+OK\r\n"] {
+        let (registry, _) = registry(Behaviour::Cut(bytes.to_vec()));
+        let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
+        assert!(matches!(error, ReadError::Malformed { .. }), "{error}");
+    }
+    let (registry, _) = registry(Behaviour::Cut(b"-LOADING Redis is loading the dataset in memory\r\n".to_vec()));
+    let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
+    assert_eq!(error.to_string(), "redis:6379 answered: LOADING Redis is loading the dataset in memory");
+    assert!(!error.is_denied());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_connection_that_was_closed_is_replaced_without_a_failed_reading() {
+    let (registry, opened) = registry(Behaviour::AnswersThenCloses(2));
+    let scaler = registry.build(&stream().trigger()).unwrap();
+    for _ in 0..6 {
+        assert_eq!(read(&scaler).await.unwrap().values, [1.0]);
+    }
+    assert_eq!(opened.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn readings_of_a_server_that_hangs_end_together() {
+    let (registry, _) = registry(Behaviour::Hangs(Vec::new()));
+    let scaler = registry.build(&stream().trigger()).unwrap();
+    let started = Instant::now();
+    let all = futures::future::join_all((0..50).map(|_| read(&scaler))).await;
+    assert!(all.iter().all(Result::is_err));
+    assert_eq!(started.elapsed(), Duration::from_secs(3), "none waits for the others first");
+}
+
+#[test]
+fn parameters_are_checked_together() {
+    let (registry, _) = registry(Behaviour::Answers(vec![b":0\r\n"]));
+    let list = || Sample::new("redis").with("address", "redis:6379").with("listName", "orders");
+    let sentinel = || Sample::new("redis-sentinel").with("address", "s:26379").with("listName", "orders");
+    let rows: Vec<(&str, Sample, &[&str])> = vec![
+        ("complete", list(), &[]),
+        ("hosts", list().without("address").with("hosts", "a,b").with("ports", "1,2"), &[]),
+        ("a host and a port of authentication", list().without("address").auth("host", "a").auth("port", "1"), &[]),
+        ("no server", list().without("address"), &["`address` is missing, and so is a `host` with a `port`"]),
+        ("a host alone", list().without("address").with("host", "a"), &["`address` is missing"]),
+        ("no port", list().with("address", "redis"), &["`address` \"redis\" has no port"]),
+        ("a URL", list().with("address", "redis://redis:6379"), &["`address` \"redis://redis:6379\" is a URL"]),
+        ("too few ports", list().with("hosts", "a,b").with("ports", "1"), &["`host` has 2 entries, and `port` has 1"]),
+        (
+            "no such port",
+            list().with("host", "a").with("port", "x"),
+            &["`host` and `port` together has no usable port"],
+        ),
+        (
+            "both switches",
+            list().with("enableTLS", "true").auth("tls", "enable"),
+            &["`enableTLS` and `tls` are given both"],
+        ),
+        ("no switch", list().auth("tls", "on"), &["`tls` is not among the allowed values"]),
+        ("no CA", list().with("enableTLS", "true").auth("ca", "hunter2"), &["`ca` holds no usable certificate"]),
+        ("without TLS, its parameters do not count", list().auth("ca", "hunter2"), &[]),
+        (
+            "no list and no number",
+            list().without("listName").with("listLength", "5.0"),
+            &["`listName` is missing", "`listLength` \"5.0\" is not an integer"],
+        ),
+        ("nothing each", list().with("listLength", "0"), &["`listLength` is not above 0"]),
+        ("nothing each, for a formula", list().with("listLength", "0").role(Role::FormulaInput), &[]),
+        ("no master", sentinel(), &["`sentinelMaster` is missing"]),
+        ("a master", sentinel().auth("sentinelMaster", "main"), &[]),
+        ("no stream", stream().without("stream"), &["`stream` is missing"]),
+        ("a lag", stream().with("consumerGroup", "g").with("lagCount", "3"), &[]),
+        ("a negative lag", stream().with("consumerGroup", "g").with("lagCount", "-3"), &["`lagCount` is not above 0"]),
+    ];
+    for (name, sample, expected) in rows {
+        let text = registry.build(&sample.trigger()).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(text.is_empty(), expected.is_empty(), "{name}: {text}");
+        for part in expected {
+            assert!(text.contains(part), "{name}: {text}");
+        }
+        assert!(!text.contains("hunter2"), "{name}: {text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_and_targets_are_those_of_keda() {
+    let (registry, _) = registry(Behaviour::Answers(vec![b":0\r\n"]));
+    let list = Sample::new("redis-cluster").with("addresses", "a:1,b:2").with("listName", "shop:orders");
+    let group = stream().with("consumerGroup", "g");
+    let rows = [
+        (list.clone(), "s0-redis-shop-orders", "5"),
+        (list.with("listLength", "1000"), "s0-redis-shop-orders", "1k"),
+        (stream().with("streamLength", "7").with("lagCount", "9"), "s0-redis-streams-orders", "7"),
+        (group.clone().with("pendingEntriesCount", "8"), "s0-redis-streams-orders", "8"),
+        (group.with("lagCount", "9"), "s0-redis-streams-orders", "9"),
+    ];
+    for (sample, name, target) in rows {
+        let specs = registry.build(&sample.trigger()).unwrap().describe().await.unwrap();
+        let external = specs[0].external.as_ref().unwrap();
+        assert_eq!(external.metric.name, name);
+        assert_eq!(external.target.average_value.as_ref().unwrap().0, target, "{sample:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a server sends: a number is the only answer that becomes a reading.
+    #[test]
+    fn only_a_number_is_a_reading(bytes in prop_oneof![any::<Vec<u8>>(), "[+:$*-][0-9a-z]{0,3}\r\n[0-9]{0,3}".prop_map(String::into_bytes)]) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let (registry, _) = registry(Behaviour::Cut(bytes.clone()));
+            let reading = read(&registry.build(&stream().trigger()).unwrap()).await;
+            let is_number = bytes.starts_with(b":") && bytes.ends_with(b"\r\n");
+            prop_assert!(is_number || reading.is_err(), "{:?}: {:?}", bytes, reading);
+            Ok(())
+        })?;
+    }
+}

@@ -1,0 +1,142 @@
+//! Shared connections to Redis servers and to sentinels.
+
+use std::io;
+
+use kedge_core::secret::Secret;
+use kedge_wire::resp::{self, Reply};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::error::cut;
+use crate::host_port::HostPort;
+use crate::http::TlsProfile;
+use crate::http::connector::BoxStream;
+use crate::sessions::{ExchangeError, Protocol, Sessions};
+
+/// The most that is received without being a whole reply.
+const RECEIVED_BYTES_MAX: usize = 32 << 20;
+
+/// How much is read at a time.
+const CHUNK_BYTES: usize = 4096;
+
+/// A command and its arguments.
+pub(crate) type Command = Vec<String>;
+
+/// Makes a command.
+pub(crate) fn command<const N: usize>(parts: [&str; N]) -> Command {
+    parts.map(str::to_owned).to_vec()
+}
+
+/// Who signs in, and to which database.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Credentials {
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<Secret>,
+    pub(crate) database: i64,
+}
+
+/// The sessions of this process.
+pub(crate) type RedisSessions = Sessions<RedisPeer, RedisProtocol>;
+
+/// What sets a session apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RedisPeer {
+    pub(crate) server: HostPort,
+    pub(crate) security: Option<TlsProfile>,
+    pub(crate) credentials: Credentials,
+}
+
+/// How connections begin.
+#[derive(Debug)]
+pub(crate) struct RedisProtocol {
+    pub(crate) credentials: Credentials,
+}
+
+pub(crate) struct RespConnection {
+    stream: BoxStream,
+    received: Vec<u8>,
+}
+
+impl Protocol for RedisProtocol {
+    type Connection = RespConnection;
+    type Request = Vec<Command>;
+    type Answer = Vec<Reply>;
+
+    async fn sign_in(&self, stream: BoxStream) -> Result<RespConnection, ExchangeError> {
+        let mut connection = RespConnection { stream, received: Vec::new() };
+        let Credentials { username, password, database } = &self.credentials;
+        if let Some(password) = password {
+            let auth = match username {
+                Some(username) => command(["AUTH", username, password.reveal()]),
+                None => command(["AUTH", password.reveal()]),
+            };
+            let hidden = |message: String| ExchangeError::Denied(message.replace(password.reveal(), "***"));
+            connection.expect_ok(auth).await?.map_err(hidden)?;
+        }
+        if *database != 0 {
+            let refused = |message: String| match is_denial(&message) {
+                true => ExchangeError::Denied(message),
+                false => ExchangeError::Refused(message),
+            };
+            connection.expect_ok(command(["SELECT", &database.to_string()])).await?.map_err(refused)?;
+        }
+        Ok(connection)
+    }
+
+    async fn exchange(connection: &mut RespConnection, commands: &Vec<Command>) -> Result<Vec<Reply>, ExchangeError> {
+        connection.ask(commands).await
+    }
+}
+
+impl RespConnection {
+    /// Sends commands at once, and receives a reply for each.
+    async fn ask(&mut self, commands: &[Command]) -> Result<Vec<Reply>, ExchangeError> {
+        let encode = |command: &Command| resp::encode_command(command.iter().map(String::as_bytes));
+        let bytes: Vec<u8> = commands.iter().flat_map(encode).collect();
+        self.stream.write_all(&bytes).await?;
+        self.stream.flush().await?;
+        let mut replies = Vec::with_capacity(commands.len());
+        for _ in commands {
+            replies.push(self.receive().await?);
+        }
+        if self.received.is_empty() {
+            Ok(replies)
+        } else {
+            Err(ExchangeError::Malformed("there is more than was asked for".to_owned()))
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Reply, ExchangeError> {
+        loop {
+            let decoded = resp::decode_reply(&self.received);
+            if let Some((reply, length)) = decoded.map_err(|error| ExchangeError::Malformed(error.to_string()))? {
+                self.received.drain(..length);
+                return Ok(reply);
+            }
+            if self.received.len() > RECEIVED_BYTES_MAX {
+                return Err(ExchangeError::Malformed("it is too large".to_owned()));
+            }
+            let before = self.received.len();
+            self.received.resize(before + CHUNK_BYTES, 0);
+            let read = self.stream.read(&mut self.received[before..]).await?;
+            self.received.truncate(before + read);
+            if read == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection").into());
+            }
+        }
+    }
+
+    /// The inner error has the words of the server.
+    async fn expect_ok(&mut self, command: Command) -> Result<Result<(), String>, ExchangeError> {
+        match self.ask(&[command]).await?.pop() {
+            Some(Reply::Simple(_)) => Ok(Ok(())),
+            Some(Reply::Error(message)) => Ok(Err(cut(&message))),
+            other => Err(ExchangeError::Malformed(format!("{other:?} is no confirmation"))),
+        }
+    }
+}
+
+/// Whether the server refuses for want of credentials or of permissions.
+pub(crate) fn is_denial(message: &str) -> bool {
+    let code = message.split(' ').next().unwrap_or_default();
+    matches!(code, "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED")
+}
