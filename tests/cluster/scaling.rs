@@ -36,10 +36,14 @@ mod restart;
 mod secrets;
 #[path = "scaling/sources.rs"]
 mod sources;
+#[path = "scaling/sqs.rs"]
+mod sqs;
 #[path = "scaling/steps.rs"]
 mod steps;
 #[path = "scaling/targets.rs"]
 mod targets;
+#[path = "scaling/triggers.rs"]
+mod triggers;
 
 use std::time::Duration;
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::trigger_class::TriggerClass;
 
 use crate::cluster::{self, ClusterReads, PodCount};
@@ -12,7 +11,7 @@ use crate::error::ReadError;
 use crate::field::{Field, FieldGroup};
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
-use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::one_metric::{NumberSource, OneMetric};
 use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
@@ -48,14 +47,12 @@ const GROUP_BY_NODE: Field =
 
 /// Pods that are counted.
 #[derive(Debug)]
-pub(crate) struct WorkloadScaler {
+struct CountedPods {
     cluster: Arc<dyn ClusterReads>,
     namespace: String,
     selector: String,
     counted: Counted,
-    activation: f64,
     limit: Duration,
-    metric: External,
 }
 
 /// What is counted: `groupByNode`.
@@ -65,7 +62,7 @@ enum Counted {
     Nodes,
 }
 
-fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<WorkloadScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<OneMetric<CountedPods>, BuildError> {
     let mut read = Reader::new(trigger);
     let selector = read.required(POD_SELECTOR, convert::selector);
     let name = metric_name::full_name(trigger.index, &format!("workload-{}", trigger.namespace));
@@ -73,38 +70,31 @@ fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<WorkloadScaler,
     let activation = read.or_default(ACTIVATION_VALUE, convert::float);
     let by_node = read.or_default(GROUP_BY_NODE, convert::boolean);
     let made = (|| {
-        Some(WorkloadScaler {
+        let source = CountedPods {
             cluster: Arc::clone(&shared.cluster),
             namespace: trigger.namespace.to_owned(),
             selector: selector?,
             counted: if by_node { Counted::Nodes } else { Counted::Pods },
-            activation,
             limit: shared.http.settings().limit(None),
-            metric: metric?,
-        })
+        };
+        Some(OneMetric { metric: metric?, activation, source })
     })();
     read.finish(made)
 }
 
-impl WorkloadScaler {
-    async fn count(&self) -> Result<Known, ReadError> {
+impl NumberSource for CountedPods {
+    async fn fetch_number(&self, _now: DateTime<Utc>) -> Result<f64, ReadError> {
         let answer = self.cluster.pods(&self.namespace, &self.selector);
         let PodCount { pods, nodes } = cluster::with_timeout(self.limit, cluster::PODS, answer).await?;
         let count = match self.counted {
             Counted::Pods => pods,
             Counted::Nodes => nodes,
         };
-        Ok(Known::above(self.activation, count as f64))
-    }
-}
-
-impl Scaler for WorkloadScaler {
-    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
-        Box::pin(async { Ok(vec![self.metric.spec()]) })
+        Ok(count as f64)
     }
 
-    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
-        Box::pin(self.count())
+    fn host(&self) -> Option<String> {
+        None
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`field`] | the description of one parameter |
 //! | [`registry`] | the descriptors of all types; builds scalers |
 //! | [`scaler`] | the interface of a built trigger: its metrics, and readings of them |
+//! | `one_metric` | a scaler with one metric, made from a source of one number |
 //! | [`trigger`] | what a scaler is built from, and the errors in it |
 //! | [`error`] | why a reading is unknown |
 //! | [`metadata`] | reads parameters from their sources, and converts them |
@@ -20,7 +21,8 @@
 //! | `auth` | the authentication parameters that HTTP triggers share |
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
-//! | `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `redis`, `resource` | the other trigger types |
+//! | `aws_json` | requests to AWS services that speak JSON |
+//! | `aws_sqs`, `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `redis`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
 //! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
@@ -39,6 +41,8 @@
 //! scaler reads and the ones that the descriptor lists differ.
 
 mod auth;
+mod aws_json;
+mod aws_sqs;
 pub mod cloud_environment;
 pub mod cluster;
 pub mod credential_file;
@@ -58,6 +62,7 @@ pub mod metric_name;
 mod metrics_api;
 mod oauth;
 pub mod observer;
+mod one_metric;
 mod prometheus;
 mod redis;
 mod redis_session;
@@ -83,5 +88,7 @@ pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};
 pub use trigger::{AuthParams, BuildError, Environment, FieldError, Owner, Resolution, Role, Secret, TriggerConfig};
 pub use trigger_type::TriggerType;
 
+#[cfg(test)]
+mod recorded_server;
 #[cfg(test)]
 mod sample;

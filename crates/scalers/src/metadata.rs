@@ -40,6 +40,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// How many errors were found so far.
+    pub fn error_count(&self) -> usize {
+        self.errors.len()
+    }
+
     /// Whether a parameter that is absent may still come from a source that is not resolved yet.
     pub fn may_be_resolved_later(&self, field: Field) -> bool {
         field.sources.iter().any(|source| match (source, self.trigger.resolution) {

@@ -17,14 +17,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::{StreamExt, stream};
-use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::trigger_class::TriggerClass;
 
 use crate::auth;
 use crate::cluster::{self, ClusterReads};
 use crate::error::{Endpoint, ReadError};
 use crate::http::Address;
-use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::one_metric::{NumberSource, OneMetric};
 use crate::shared::Shared;
 use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
@@ -66,7 +65,7 @@ const QUERIED_AT_ONCE: usize = 5;
 
 /// One number in one document, or in those of all pods behind a Service.
 #[derive(Debug)]
-pub(crate) struct MetricsApiScaler {
+struct MetricsApi {
     config: Config,
     cluster: Arc<dyn ClusterReads>,
     cluster_limit: Duration,
@@ -74,27 +73,16 @@ pub(crate) struct MetricsApiScaler {
     last_complete: Mutex<Option<f64>>,
 }
 
-fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<MetricsApiScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<OneMetric<MetricsApi>, BuildError> {
     let config = config::parse(trigger, &shared.http)?;
     let cluster_limit = shared.http.settings().limit(None);
-    Ok(MetricsApiScaler {
-        config,
-        cluster: Arc::clone(&shared.cluster),
-        cluster_limit,
-        last_complete: Mutex::default(),
-    })
+    let (metric, activation) = (config.metric.clone(), config.activation);
+    let cluster = Arc::clone(&shared.cluster);
+    let source = MetricsApi { config, cluster, cluster_limit, last_complete: Mutex::default() };
+    Ok(OneMetric { metric, activation, source })
 }
 
-impl MetricsApiScaler {
-    async fn fetch(&self) -> Result<Known, ReadError> {
-        let query_request = &self.config.query_request;
-        let value = match &self.config.service {
-            None => self.fetch_from(&query_request.address).await?,
-            Some((service, aggregation)) => self.fetch_from_all(service, *aggregation).await?,
-        };
-        Ok(Known::above(self.config.activation, value))
-    }
-
+impl MetricsApi {
     /// The number at one address.
     async fn fetch_from(&self, address: &Address) -> Result<f64, ReadError> {
         let call = self.config.query_request.call(address)?;
@@ -143,13 +131,12 @@ fn explain(unusable: Unusable, endpoint: Endpoint) -> ReadError {
     }
 }
 
-impl Scaler for MetricsApiScaler {
-    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
-        Box::pin(async { Ok(vec![self.config.metric.spec()]) })
-    }
-
-    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
-        Box::pin(self.fetch())
+impl NumberSource for MetricsApi {
+    async fn fetch_number(&self, _now: DateTime<Utc>) -> Result<f64, ReadError> {
+        match &self.config.service {
+            None => self.fetch_from(&self.config.query_request.address).await,
+            Some((service, aggregation)) => self.fetch_from_all(service, *aggregation).await,
+        }
     }
 
     fn host(&self) -> Option<String> {

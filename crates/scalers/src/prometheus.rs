@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::header::AUTHORIZATION;
-use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::trigger_class::TriggerClass;
 
 use crate::auth;
@@ -20,7 +19,7 @@ use crate::http::Call;
 use crate::identity::{aws, gcp};
 use crate::metric_name;
 use crate::observer;
-use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::one_metric::{NumberSource, OneMetric};
 use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
@@ -44,22 +43,21 @@ pub(crate) static TRIGGER: TriggerType = TriggerType {
 
 /// One query of one Prometheus.
 #[derive(Debug)]
-pub(crate) struct PrometheusScaler {
+struct PrometheusQuery {
     config: Config,
-    metric: External,
     limit: Duration,
 }
 
-fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<PrometheusScaler, BuildError> {
+fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<OneMetric<PrometheusQuery>, BuildError> {
     let config = config::parse(trigger, shared)?;
     let name = metric_name::full_name(trigger.index, "prometheus");
     let metric = External::float(name, config.target_type, config.threshold);
     let limit = shared.http.settings().limit(config.timeout);
-    Ok(PrometheusScaler { config, metric, limit })
+    Ok(OneMetric { metric, activation: config.activation, source: PrometheusQuery { config, limit } })
 }
 
-impl PrometheusScaler {
-    async fn fetch(&self, now: DateTime<Utc>) -> Result<Known, ReadError> {
+impl NumberSource for PrometheusQuery {
+    async fn fetch_number(&self, now: DateTime<Utc>) -> Result<f64, ReadError> {
         let address = self.config.query_request.address_at(now).map_err(|problem| ReadError::Config {
             field: "serverAddress",
             problem: problem.to_owned(),
@@ -84,21 +82,10 @@ impl PrometheusScaler {
             let ignored = self.config.empty_result == EmptyResult::IsZero;
             observer::report(|observer| observer.empty_response(ignored));
         }
-        let value = parsed.number.map_err(|unusable| match unusable {
+        parsed.number.map_err(|unusable| match unusable {
             Unusable::Malformed(problem) => ReadError::Malformed { endpoint: call.endpoint(), problem },
             Unusable::NoValue(problem) => ReadError::NoValue { endpoint: call.endpoint(), problem: problem.to_owned() },
-        })?;
-        Ok(Known::above(self.config.activation, value))
-    }
-}
-
-impl Scaler for PrometheusScaler {
-    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
-        Box::pin(async { Ok(vec![self.metric.spec()]) })
-    }
-
-    fn read<'a>(&'a self, _metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
-        Box::pin(self.fetch(now))
+        })
     }
 
     fn host(&self) -> Option<String> {

@@ -12,15 +12,18 @@ mod measure;
 mod nodes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::trigger_class::TriggerClass;
 
 use self::config::{Config, Kind, Topology};
+use self::measure::Measure;
+use self::nodes::Nodes;
 use crate::error::ReadError;
 use crate::field::{Field, FieldGroup};
-use crate::scaler::{BoxFuture, Known, Scaler};
+use crate::one_metric::{NumberSource, OneMetric};
+use crate::scaler::Scaler;
 use crate::sessions::deadline;
 use crate::shared::Shared;
 use crate::trigger::{BuildError, TriggerConfig};
@@ -132,39 +135,31 @@ const SIGN_IN: FieldGroup = FieldGroup {
     ],
 };
 
-/// A key, or what a group has to do.
-struct RedisScaler(Config);
-
 fn build(
     shared: &Shared,
     trigger: &TriggerConfig<'_>,
     topology: Topology,
     kind: Kind,
 ) -> Result<Arc<dyn Scaler>, BuildError> {
-    Ok(Arc::new(RedisScaler(config::parse(trigger, shared, topology, kind)?)))
+    let Config { metric, activation, source } = config::parse(trigger, shared, topology, kind)?;
+    Ok(Arc::new(OneMetric { metric, activation: activation as f64, source }))
 }
 
-impl std::fmt::Debug for RedisScaler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("RedisScaler").field(&self.0.measure).finish()
-    }
+/// A key, or what a group has to do.
+#[derive(Debug)]
+struct RedisSource {
+    nodes: Nodes,
+    measure: Measure,
+    limit: Duration,
 }
 
-impl Scaler for RedisScaler {
-    fn describe(&self) -> BoxFuture<'_, Result<Vec<MetricSpec>, ReadError>> {
-        Box::pin(async { Ok(vec![self.0.metric.spec()]) })
-    }
-
-    fn read<'a>(&'a self, _metric: &'a str, _now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
-        Box::pin(async {
-            let Config { nodes, measure, activation, limit, .. } = &self.0;
-            let value = measure.read(nodes, deadline(*limit)).await?;
-            Ok(Known::above(*activation as f64, value as f64))
-        })
+impl NumberSource for RedisSource {
+    async fn fetch_number(&self, _now: DateTime<Utc>) -> Result<f64, ReadError> {
+        Ok(self.measure.read(&self.nodes, deadline(self.limit)).await? as f64)
     }
 
     fn host(&self) -> Option<String> {
-        Some(self.0.nodes.host())
+        Some(self.nodes.host())
     }
 }
 

@@ -15,10 +15,11 @@ use crate::scaler::Scaler;
 use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
-use crate::{cron, kubernetes_workload, metrics_api, prometheus, redis, resource};
+use crate::{aws_sqs, cron, kubernetes_workload, metrics_api, prometheus, redis, resource};
 
 /// Every trigger type, by name in alphabetical order.
 pub static TRIGGER_TYPES: &[&TriggerType] = &[
+    &aws_sqs::TRIGGER,
     &resource::CPU,
     &cron::TRIGGER,
     &external::EXTERNAL,
@@ -149,12 +150,9 @@ mod tests {
     #[test]
     fn an_unknown_type_is_named_beside_those_there_are() {
         let error = registry().build(&Sample::new("cronn").index(4).trigger()).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); \
-             use one of cpu, cron, external, external-push, kubernetes-workload, memory, metrics-api, prometheus, \
-             redis, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, redis-streams"
-        );
+        let start = "trigger 4 (cronn): `type` is unknown (no scaler found for type: cronn); use one of ";
+        assert_eq!(error, format!("{start}{}", names()));
+        assert!(TRIGGER_TYPES.is_sorted_by_key(|known| known.name));
         assert!(find("cron").is_some() && find("Cron").is_none() && find("").is_none());
     }
 
@@ -253,7 +251,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_metadata_makes_it_panic(
-            trigger_type in "cpu|cron|external|external-push|kubernetes-workload|memory|metrics-api|prometheus|redis|redis-cluster|redis-sentinel-streams|.*",
+            trigger_type in prop_oneof![9 => select(TRIGGER_TYPES).prop_map(|known| known.name.to_owned()), 1 => ".*"],
             metadata in params(),
             auth in params(),
             environment in params(),

@@ -23,6 +23,7 @@
 //! | [`running_keda`] | the real KEDA beside a cluster, as processes |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
+//! | [`moto`] | AWS services as a process |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
 //! | `options` | the options of a cluster |
 //! | `kube_client` | a client made from a kubeconfig |
@@ -60,6 +61,7 @@ pub mod http;
 pub mod http_source;
 pub mod keda;
 pub mod machine;
+pub mod moto;
 pub mod operator;
 pub mod ports;
 pub mod process;

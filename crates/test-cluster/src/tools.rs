@@ -176,7 +176,7 @@ fn module_folder(module: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(module)
 }
 
-fn lock_builds() -> anyhow::Result<File> {
+pub(crate) fn lock_builds() -> anyhow::Result<File> {
     let folder = cache::folder()?.join("tools");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let path = folder.join("lock");

@@ -1,14 +1,5 @@
 //! The Redis triggers against real servers, and on a cluster.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
-
-use chrono::Utc;
-use kedge_scalers::{
-    Activity, AuthParams, Connector, Environment, Known, NoCluster, ReadError, Registry, Resolution, Role, Scaler,
-    Settings, TriggerConfig,
-};
 use kedge_test_cluster::redis::{RedisServer, RedisServers};
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
@@ -16,45 +7,7 @@ use kedge_wire::resp::Reply;
 use serde_json::json;
 
 use super::cluster;
-
-/// The limit of a reading; a busy machine is slow.
-const LIMIT: Duration = Duration::from_secs(20);
-
-fn registry() -> Registry {
-    let settings = Settings { http_timeout: LIMIT, ..Settings::default() };
-    Registry::new(settings, Connector::tcp(), Arc::new(NoCluster))
-}
-
-fn build(registry: &Registry, trigger_type: &str, metadata: &[(&str, &str)], auth: &[(&str, &str)]) -> Arc<dyn Scaler> {
-    let metadata: BTreeMap<String, String> =
-        metadata.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let auth: AuthParams = auth.iter().copied().collect();
-    let environment = Environment::default();
-    let trigger = TriggerConfig {
-        index: 0,
-        trigger_type,
-        name: None,
-        metadata: &metadata,
-        auth: &auth,
-        environment: &environment,
-        metric_type: None,
-        namespace: "shop",
-        object: "web",
-        pod_identity: None,
-        role: Role::Metric,
-        resolution: Resolution::Complete,
-    };
-    registry.build(&trigger).unwrap_or_else(|error| panic!("{error}"))
-}
-
-async fn read(scaler: &dyn Scaler) -> Result<Known, ReadError> {
-    scaler.read("", Utc::now()).await
-}
-
-async fn value(scaler: &dyn Scaler) -> (f64, bool) {
-    let known = read(scaler).await.unwrap_or_else(|error| panic!("{error}"));
-    (known.values[0], known.activity == Activity::Active)
-}
+use super::triggers::{build, read, registry, value};
 
 fn push(server: &RedisServer, key: &str, count: usize) {
     for _ in 0..count {

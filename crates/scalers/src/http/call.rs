@@ -68,6 +68,10 @@ impl Call {
         &self.address.uri
     }
 
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
@@ -105,6 +109,16 @@ impl Call {
 impl HttpClient {
     /// The body of a successful answer.
     pub(crate) async fn fetch(&self, call: &Call) -> Result<Bytes, ReadError> {
+        let (status, body) = self.fetch_any(call).await?;
+        let is_accepted = match call.accepted {
+            Accepted::Successes => status.is_success(),
+            Accepted::Ok => status == StatusCode::OK,
+        };
+        if is_accepted { Ok(body) } else { Err(ReadError::Status { endpoint: call.endpoint(), code: status.as_u16() }) }
+    }
+
+    /// Status and body of the answer, whatever they are.
+    pub(crate) async fn fetch_any(&self, call: &Call) -> Result<(StatusCode, Bytes), ReadError> {
         let endpoint = call.endpoint();
         match tokio::time::timeout(call.limit, self.follow(call, &endpoint)).await {
             Ok(outcome) => outcome,
@@ -112,14 +126,16 @@ impl HttpClient {
         }
     }
 
-    async fn follow(&self, call: &Call, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
+    async fn follow(&self, call: &Call, endpoint: &Endpoint) -> Result<(StatusCode, Bytes), ReadError> {
         let mut redirected = None;
         for _ in 0..=REDIRECTS_MAX {
             let call = redirected.as_ref().unwrap_or(call);
             let response = self.send_observed(call).await.map_err(|error| explain(&error, endpoint))?;
             // What is posted are credentials: they are for the one that was named.
             let location = location(&response).filter(|_| call.method == Method::GET);
-            let Some(location) = location else { return read_body(response, call.accepted, endpoint).await };
+            let Some(location) = location else {
+                return Ok((response.status(), read_body(response, endpoint).await?));
+            };
             let next = call
                 .address
                 .resolve(location)
@@ -187,15 +203,7 @@ fn location(response: &Response<Incoming>) -> Option<&str> {
         .filter(|location| !location.is_empty())
 }
 
-async fn read_body(response: Response<Incoming>, accepted: Accepted, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
-    let status = response.status();
-    let is_accepted = match accepted {
-        Accepted::Successes => status.is_success(),
-        Accepted::Ok => status == StatusCode::OK,
-    };
-    if !is_accepted {
-        return Err(ReadError::Status { endpoint: endpoint.clone(), code: status.as_u16() });
-    }
+async fn read_body(response: Response<Incoming>, endpoint: &Endpoint) -> Result<Bytes, ReadError> {
     match Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {

@@ -176,6 +176,11 @@ fn parse_keys(read: &mut Reader<'_>, id: Field, key: Field, session_token: Optio
 }
 
 impl AwsIdentity {
+    /// The region that requests are signed for.
+    pub(crate) fn region(&self) -> &str {
+        &self.region
+    }
+
     /// Whether the credentials are the operator's, or those of a role that the operator assumes.
     pub(super) fn is_of_operator(&self) -> bool {
         !matches!(self.source, CredentialSource::Keys(_))
@@ -244,7 +249,12 @@ fn sign_call(
         let query = sign::canonical_query(query);
         call.set_query(&query).map_err(str::to_owned)?;
     }
-    let request = sign::Signable { method: call.method().as_str(), uri: call.uri(), headers: &[], body: call.body() };
+    // AWS: every header of its own must be signed.
+    let own = call.headers().iter().filter(|(name, _)| name.as_str().starts_with("x-amz-"));
+    let headers: Vec<(&str, &str)> =
+        own.map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default())).collect();
+    let request =
+        sign::Signable { method: call.method().as_str(), uri: call.uri(), headers: &headers, body: call.body() };
     for (name, value) in sign::sign(&request, credentials, region, service, now) {
         let mut value = HeaderValue::try_from(value).map_err(|_| "the keys have characters that no header can have")?;
         value.set_sensitive(true);

@@ -5,7 +5,7 @@ use crate::cluster::{NoCluster, ServiceEndpoint};
 use crate::http::Settings;
 use crate::http::connector::Connector;
 use crate::sample::Sample;
-use crate::scaler::Activity;
+use crate::scaler::{Activity, BoxFuture, Known, Scaler};
 use crate::trigger::Role;
 
 /// A cluster with pods, which records its queries.

@@ -3,6 +3,7 @@ use crate::cluster::NoCluster;
 use crate::http::Settings;
 use crate::http::connector::Connector;
 use crate::sample::Sample;
+use crate::scaler::Scaler;
 use crate::trigger::Role;
 
 fn shared() -> Shared {

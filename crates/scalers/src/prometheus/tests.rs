@@ -8,6 +8,7 @@ use crate::http::connector::Connector;
 use crate::http::{Settings, TlsProfile, Verification};
 use crate::metadata::Reader;
 use crate::sample::Sample;
+use crate::scaler::Scaler;
 use crate::target::TargetType;
 use crate::trigger::{Resolution, Role};
 
@@ -18,7 +19,7 @@ fn requests() -> Sample {
         .with("threshold", "2.5")
 }
 
-fn built(sample: &Sample) -> Result<PrometheusScaler, String> {
+fn built(sample: &Sample) -> Result<OneMetric<PrometheusQuery>, String> {
     let shared = Shared::new(Settings::default(), Connector::tcp(), Arc::new(NoCluster));
     build(&sample.trigger(), &shared).map_err(|error| error.to_string())
 }
@@ -45,17 +46,21 @@ async fn its_metric_has_the_threshold_as_target() {
 #[test]
 fn defaults_are_those_of_keda() {
     let scaler = built(&requests()).unwrap();
-    assert_eq!(scaler.config.activation, 0.0);
-    assert_eq!(scaler.config.empty_result, config::EmptyResult::IsZero);
+    assert_eq!(scaler.activation, 0.0);
+    assert_eq!(scaler.source.config.empty_result, config::EmptyResult::IsZero);
     assert_eq!(tls_profile(&requests()), TlsProfile::default());
-    assert_eq!(scaler.config.target_type, TargetType::AverageValue);
-    assert_eq!(scaler.limit, Duration::from_secs(3));
+    assert_eq!(scaler.source.config.target_type, TargetType::AverageValue);
+    assert_eq!(scaler.source.limit, Duration::from_secs(3));
 }
 
 #[test]
 fn a_timeout_is_a_duration_or_milliseconds() {
     for (text, millis) in [("500", 500), ("1.5s", 1500), ("0", 3000)] {
-        assert_eq!(built(&requests().with("timeout", text)).unwrap().limit, Duration::from_millis(millis), "{text}");
+        assert_eq!(
+            built(&requests().with("timeout", text)).unwrap().source.limit,
+            Duration::from_millis(millis),
+            "{text}"
+        );
     }
 }
 

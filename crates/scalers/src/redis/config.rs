@@ -1,10 +1,10 @@
 //! The parameters of the Redis triggers.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use kedge_core::secret::Secret;
 
+use super::RedisSource;
 use super::measure::Measure;
 use super::nodes::{Nodes, Pool};
 use crate::dial::Dial;
@@ -100,11 +100,9 @@ pub(super) enum Kind {
 
 /// A checked trigger.
 pub(super) struct Config {
-    pub(super) nodes: Nodes,
-    pub(super) measure: Measure,
-    pub(super) activation: i64,
     pub(super) metric: External,
-    pub(super) limit: Duration,
+    pub(super) activation: i64,
+    pub(super) source: RedisSource,
 }
 
 pub(super) fn parse(
@@ -154,7 +152,7 @@ pub(super) fn parse(
             None => Nodes::Single { pool: pool_of_keys, server: addresses.swap_remove(0) },
         };
         let limit = shared.http.settings().limit(None);
-        Some(Config { nodes, measure: measure?, activation, metric: metric?, limit })
+        Some(Config { metric: metric?, activation, source: RedisSource { nodes, measure: measure?, limit } })
     })();
     read.finish(made)
 }

@@ -1,62 +1,14 @@
-use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::*;
-use crate::http::Settings;
-use crate::http::connector::{BoxStream, Connector};
+use crate::recorded_server::{Damage, Recording};
 use crate::sample::Sample;
-use crate::scaler::Activity;
+use crate::scaler::{Activity, Known};
 use crate::trigger::Role;
-use crate::{NoCluster, Registry};
-
-/// What a server does with each connection.
-#[derive(Clone, Debug)]
-enum Behaviour {
-    /// Answers each command with the next of these, again and again.
-    Answers(Vec<&'static [u8]>),
-    /// Sends this after the first command, and closes the connection.
-    Cut(Vec<u8>),
-    /// Sends this after the first command, and nothing more.
-    Hangs(Vec<u8>),
-    /// Answers this many commands with `:1`, and then closes the connection without an answer.
-    AnswersThenCloses(usize),
-}
-
-/// A registry whose every server behaves so, and the number of connections that were opened.
-fn registry(behaviour: Behaviour) -> (Registry, Arc<AtomicUsize>) {
-    let opened = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&opened);
-    let connector = Connector::new(move |_: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        tokio::spawn(serve(theirs, behaviour.clone()));
-        Box::pin(async { Ok(Box::new(ours) as BoxStream) })
-    });
-    (Registry::new(Settings::default(), connector, Arc::new(NoCluster)), opened)
-}
-
-async fn serve(mut stream: tokio::io::DuplexStream, behaviour: Behaviour) {
-    let mut buffer = [0; 4096];
-    let mut asked = 0;
-    while let Ok(1..) = stream.read(&mut buffer).await {
-        let (sent, goes_on) = match &behaviour {
-            Behaviour::Answers(answers) => (answers[asked % answers.len()].to_vec(), true),
-            Behaviour::Cut(bytes) => (bytes.clone(), false),
-            Behaviour::Hangs(bytes) if asked == 0 => (bytes.clone(), true),
-            Behaviour::Hangs(_) => (Vec::new(), true),
-            Behaviour::AnswersThenCloses(count) => (b":1\r\n".to_vec(), asked + 1 < *count),
-        };
-        asked += 1;
-        if stream.write_all(&sent).await.is_err() || !goes_on {
-            return;
-        }
-    }
-}
 
 fn stream() -> Sample {
     Sample::new("redis-streams").with("address", "redis:6379").with("stream", "orders")
@@ -68,7 +20,7 @@ async fn read(scaler: &Arc<dyn Scaler>) -> Result<Known, ReadError> {
 
 #[tokio::test(start_paused = true)]
 async fn a_whole_answer_is_a_reading_and_the_connection_is_kept_and_shared() {
-    let (registry, opened) = registry(Behaviour::Answers(vec![b":7\r\n"]));
+    let (registry, opened) = Recording::new([":7\r\n"]).registry(Damage::None);
     let (one, other) = (registry.build(&stream().trigger()).unwrap(), registry.build(&stream().trigger()).unwrap());
     for scaler in [&one, &other, &one] {
         let known = read(scaler).await.unwrap();
@@ -82,34 +34,32 @@ async fn a_whole_answer_is_a_reading_and_the_connection_is_kept_and_shared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_cut_hung_or_followed_by_another_is_never_a_reading() {
-    let answer = b":42\r\n";
-    for cut in 0..answer.len() {
-        let (registry, _) = registry(Behaviour::Cut(answer[..cut].to_vec()));
-        let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
-        assert!(matches!(error, ReadError::Malformed { .. }), "cut at {cut}: {error}");
-    }
-    for cut in 0..answer.len() {
-        let (registry, _) = registry(Behaviour::Hangs(answer[..cut].to_vec()));
-        let started = Instant::now();
-        let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
-        assert!(matches!(error, ReadError::Timeout { .. }), "hung at {cut}: {error}");
-        assert_eq!(started.elapsed(), Duration::from_secs(3), "one deadline over everything");
-    }
-    for bytes in [&b":1\r\n:2\r\n"[..], b"HTTP/1.1 400 Bad Request\r\n", b"$-1\r\n", b"*0\r\n", b"+OK\r\n"] {
-        let (registry, _) = registry(Behaviour::Cut(bytes.to_vec()));
-        let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
+async fn no_outage_is_a_number() {
+    Recording::new([":42\r\n"]).value_bytes(b"42").assert_no_outage_is_a_number(&stream(), 42.0).await;
+    let signed_in =
+        Recording::new(["*4\r\n:7\r\n$3\r\n1-0\r\n$3\r\n9-0\r\n*0\r\n"]).sign_in(["+OK\r\n"]).value_bytes(b"7");
+    let group = stream().with("consumerGroup", "g").auth("password", "hunter2");
+    signed_in.assert_no_outage_is_a_number(&group, 7.0).await;
+    let list = Sample::new("redis").with("address", "redis:6379").with("listName", "orders");
+    Recording::new(["+list\r\n", ":31\r\n"]).value_bytes(b"31").assert_no_outage_is_a_number(&list, 31.0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_answer_than_the_one_asked_for_is_an_error() {
+    for answer in [":1\r\n:2\r\n", "HTTP/1.1 400 Bad Request\r\n", "$-1\r\n", "*0\r\n", "+OK\r\n"] {
+        let error = Recording::new([answer]).read(&stream(), Damage::None).await.unwrap_err();
         assert!(matches!(error, ReadError::Malformed { .. }), "{error}");
     }
-    let (registry, _) = registry(Behaviour::Cut(b"-LOADING Redis is loading the dataset in memory\r\n".to_vec()));
-    let error = read(&registry.build(&stream().trigger()).unwrap()).await.unwrap_err();
+    let loading = Recording::new(["-LOADING Redis is loading the dataset in memory\r\n"]);
+    let error = loading.read(&stream(), Damage::None).await.unwrap_err();
     assert_eq!(error.to_string(), "redis:6379 answered: LOADING Redis is loading the dataset in memory");
     assert!(!error.is_denied());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kept_connection_that_was_closed_is_replaced_without_a_failed_reading() {
-    let (registry, opened) = registry(Behaviour::AnswersThenCloses(2));
+    let two_answers = Damage::Cut(2 * ":1\r\n".len());
+    let (registry, opened) = Recording::new([":1\r\n"]).registry(two_answers);
     let scaler = registry.build(&stream().trigger()).unwrap();
     for _ in 0..6 {
         assert_eq!(read(&scaler).await.unwrap().values, [1.0]);
@@ -119,7 +69,7 @@ async fn a_kept_connection_that_was_closed_is_replaced_without_a_failed_reading(
 
 #[tokio::test(start_paused = true)]
 async fn readings_of_a_server_that_hangs_end_together() {
-    let (registry, _) = registry(Behaviour::Hangs(Vec::new()));
+    let (registry, _) = Recording::new([":1\r\n"]).registry(Damage::Hang(0));
     let scaler = registry.build(&stream().trigger()).unwrap();
     let started = Instant::now();
     let all = futures::future::join_all((0..50).map(|_| read(&scaler))).await;
@@ -129,7 +79,7 @@ async fn readings_of_a_server_that_hangs_end_together() {
 
 #[test]
 fn parameters_are_checked_together() {
-    let (registry, _) = registry(Behaviour::Answers(vec![b":0\r\n"]));
+    let (registry, _) = Recording::new([":0\r\n"]).registry(Damage::None);
     let list = || Sample::new("redis").with("address", "redis:6379").with("listName", "orders");
     let sentinel = || Sample::new("redis-sentinel").with("address", "s:26379").with("listName", "orders");
     let rows: Vec<(&str, Sample, &[&str])> = vec![
@@ -179,7 +129,7 @@ fn parameters_are_checked_together() {
 
 #[tokio::test(start_paused = true)]
 async fn names_and_targets_are_those_of_keda() {
-    let (registry, _) = registry(Behaviour::Answers(vec![b":0\r\n"]));
+    let (registry, _) = Recording::new([":0\r\n"]).registry(Damage::None);
     let list = Sample::new("redis-cluster").with("addresses", "a:1,b:2").with("listName", "shop:orders");
     let group = stream().with("consumerGroup", "g");
     let rows = [
@@ -205,8 +155,7 @@ proptest! {
     fn only_a_number_is_a_reading(bytes in prop_oneof![any::<Vec<u8>>(), "[+:$*-][0-9a-z]{0,3}\r\n[0-9]{0,3}".prop_map(String::into_bytes)]) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let (registry, _) = registry(Behaviour::Cut(bytes.clone()));
-            let reading = read(&registry.build(&stream().trigger()).unwrap()).await;
+            let reading = Recording::new([&bytes]).read(&stream(), Damage::None).await;
             let is_number = bytes.starts_with(b":") && bytes.ends_with(b"\r\n");
             prop_assert!(is_number || reading.is_err(), "{:?}: {:?}", bytes, reading);
             Ok(())

@@ -27,6 +27,9 @@ enum Source {
     Environment,
 }
 
+const REDIS: &[(&str, &str)] =
+    &[("address", "redis:6379"), ("addresses", ""), ("host", "redis"), ("hosts", ""), ("port", "6379"), ("ports", "")];
+
 /// Values that are read by Kedge, where any will not do; and what it requires although KEDA's list does not say so.
 const VALUES: &[(&str, &[(&str, &str)])] = &[
     ("cpu", &[("value", "50")]),
@@ -36,6 +39,13 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
     ("external-push", &[("scalerAddress", "scaler:6000")]),
     ("kubernetes-workload", &[("podSelector", "app=web"), ("value", "2")]),
     ("metrics-api", &[("url", "https://shop.example.com/queue"), ("valueLocation", "waiting"), ("targetValue", "5")]),
+    ("aws-sqs-queue", &[("queueURL", "orders"), ("awsRegion", "eu-west-1")]),
+    ("redis", REDIS),
+    ("redis-cluster", REDIS),
+    ("redis-cluster-streams", REDIS),
+    ("redis-sentinel", REDIS),
+    ("redis-sentinel-streams", REDIS),
+    ("redis-streams", REDIS),
     ("prometheus", &[("serverAddress", "https://prometheus:9090"), ("query", "up"), ("threshold", "5")]),
 ];
 

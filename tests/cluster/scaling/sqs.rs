@@ -1,0 +1,95 @@
+//! SQS queues: the trigger against moto, and on a cluster.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use kedge_test_cluster::moto::Moto;
+use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
+use serde_json::{Value, json};
+
+use super::cluster;
+use super::triggers::{build, read, registry, value};
+
+/// Sends a request to SQS, and returns its answer.
+async fn ask(moto: &Moto, action: &str, body: Value) -> Value {
+    let request = http::Request::post(moto.url())
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-target", format!("AmazonSQS.{action}"))
+        .header(
+            "authorization",
+            "AWS4-HMAC-SHA256 Credential=A/20260101/eu-west-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
+        )
+        .body(Full::new(Bytes::from(body.to_string())))
+        .unwrap();
+    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
+    let answer = client.request(request).await.unwrap();
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    assert!(head.status.is_success(), "{action}: {}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap_or_default()
+}
+
+async fn send(moto: &Moto, url: &str, count: usize, more: Value) {
+    for _ in 0..count {
+        let mut message = json!({ "QueueUrl": url, "MessageBody": "x" });
+        json_patch::merge(&mut message, &more);
+        ask(moto, "SendMessage", message).await;
+    }
+}
+
+const KEYS: [(&str, &str); 2] = [("awsAccessKeyID", "A"), ("awsSecretAccessKey", "s3cret")];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_counted_as_the_trigger_asks_and_refusals_are_named() {
+    let moto = Moto::start("moto-sqs").await.unwrap();
+    let created = ask(&moto, "CreateQueue", json!({ "QueueName": "orders" })).await;
+    let url = created["QueueUrl"].as_str().unwrap().to_owned();
+    let (registry, endpoint) = (registry(), moto.url());
+    let queue = |queue: &str, more: &[(&str, &str)]| {
+        let metadata = [&[("queueURL", queue), ("awsRegion", "eu-west-1"), ("awsEndpoint", endpoint.as_str())], more];
+        build(&registry, "aws-sqs-queue", &metadata.concat(), &KEYS)
+    };
+    let all = queue(&url, &[]);
+    assert_eq!(value(&*all).await, (0.0, false), "empty");
+    send(&moto, &url, 12, json!({})).await;
+    assert_eq!(value(&*all).await, (12.0, true));
+    assert_eq!(value(&*queue("orders", &[])).await, (12.0, true), "by its name");
+    assert_eq!(value(&*queue(&url, &[("activationQueueLength", "12")])).await, (12.0, false));
+    ask(&moto, "ReceiveMessage", json!({ "QueueUrl": url, "MaxNumberOfMessages": 5, "VisibilityTimeout": 600 })).await;
+    send(&moto, &url, 2, json!({ "DelaySeconds": 600 })).await;
+    assert_eq!(value(&*all).await.0, 12.0, "those in flight count");
+    assert_eq!(value(&*queue(&url, &[("scaleOnInFlight", "false")])).await.0, 7.0);
+    assert_eq!(value(&*queue(&url, &[("scaleOnDelayed", "true")])).await.0, 14.0);
+    ask(&moto, "PurgeQueue", json!({ "QueueUrl": url })).await;
+    assert_eq!(value(&*queue(&url, &[("scaleOnInFlight", "false")])).await, (0.0, false), "drained");
+
+    let missing = read(&*queue("nowhere", &[])).await.unwrap_err().to_string();
+    assert!(missing.contains("QueueDoesNotExist"), "{missing}");
+    drop(moto);
+    let gone = read(&*all).await.unwrap_err();
+    assert!(["SourceUnreachable", "SourceMalformed"].contains(&gone.reason()), "{gone}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_scales_a_deployment_from_zero_and_back() {
+    let moto = Moto::start("moto-scaling").await.unwrap();
+    let created = ask(&moto, "CreateQueue", json!({ "QueueName": "orders" })).await;
+    let url = created["QueueUrl"].as_str().unwrap().to_owned();
+    let namespace = TestNamespace::create(cluster().await, "sqs");
+    let metadata = json!({ "queueURL": url, "awsRegion": "eu-west-1", "awsEndpoint": moto.url(), "queueLength": "5" });
+    let trigger = json!({ "type": "aws-sqs-queue", "metadata": metadata, "authenticationRef": { "name": "aws" } });
+    let references: Vec<Value> =
+        KEYS.iter().map(|(name, _)| json!({ "parameter": name, "name": "aws", "key": name })).collect();
+    let keys: serde_json::Map<String, Value> = KEYS.iter().map(|(name, key)| ((*name).into(), json!(key))).collect();
+    namespace.apply([
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "aws" }, "stringData": keys }),
+        json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "aws" }, "spec": { "secretTargetRef": references } }),
+        deployment("web", 0),
+        scaled_object("web", [trigger], json!({})),
+    ]);
+    send(&moto, &url, 14, json!({})).await;
+    namespace.until_replicas("web", 3).await;
+    ask(&moto, "PurgeQueue", json!({ "QueueUrl": url })).await;
+    namespace.until_replicas("web", 0).await;
+}
