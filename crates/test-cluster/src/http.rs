@@ -1,14 +1,30 @@
-//! One GET over plain HTTP, for probes and metrics of processes on this machine.
+//! Single requests over plain HTTP, to processes on this machine.
 
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The response to a GET, with its head. HTTP/1.0 has no chunks, and its response ends with the connection.
+/// The response to a GET, with its head.
 pub async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    send(address, &format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n")).await
+}
+
+/// The response to a POST with these headers, with its head.
+pub async fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &str) -> std::io::Result<String> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    send(
+        address,
+        &format!("POST {path} HTTP/1.0\r\nhost: {address}\r\ncontent-length: {length}\r\n{headers}\r\n{body}"),
+    )
+    .await
+}
+
+/// HTTP/1.0 has no chunks, and its response ends with the connection.
+async fn send(address: SocketAddr, request: &str) -> std::io::Result<String> {
     let mut connection = TcpStream::connect(address).await?;
-    connection.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes()).await?;
+    connection.write_all(request.as_bytes()).await?;
     let mut response = String::new();
     connection.read_to_string(&mut response).await?;
     Ok(response)

@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use serde_json::Value;
 
 use crate::cache;
-use crate::http::{get, is_ok};
+use crate::http::{get, is_ok, post};
 use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
@@ -52,9 +53,28 @@ impl Moto {
         Ok(Self { _group: group, port, _lock: lock })
     }
 
+    /// The answer of a service that speaks JSON, such as `sqs`, to a question, such as `AmazonSQS.CreateQueue`.
+    pub async fn ask(&self, service: &str, target: &str, question: &Value) -> anyhow::Result<Value> {
+        let credential = format!("Credential=A/20260101/eu-west-1/{service}/aws4_request");
+        let authorization = format!("AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0");
+        let headers = [
+            ("content-type", "application/x-amz-json-1.0"),
+            ("x-amz-target", target),
+            ("authorization", &authorization),
+        ];
+        let response = post(self.address(), "/", &headers, &question.to_string()).await?;
+        let (_, body) = response.split_once("\r\n\r\n").context("the response has no body")?;
+        ensure!(is_ok(&response), "{target}: {body}");
+        Ok(serde_json::from_str(body).unwrap_or_default())
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port.number))
+    }
+
     /// Where its services are.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port.number)
+        format!("http://{}", self.address())
     }
 }
 

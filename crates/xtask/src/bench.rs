@@ -2,6 +2,7 @@
 
 mod admission;
 mod compare;
+mod connections;
 mod fleet;
 mod full_operator;
 mod growth;
@@ -13,6 +14,7 @@ mod replicas;
 mod secrets;
 mod settle;
 mod soak;
+mod source;
 mod stall;
 mod times;
 mod writer;

@@ -1,9 +1,5 @@
 //! SQS queues: the trigger against moto, and on a cluster.
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
 use kedge_test_cluster::moto::Moto;
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::{Value, json};
@@ -13,21 +9,7 @@ use super::triggers::{build, read, registry, value};
 
 /// Sends a request to SQS, and returns its answer.
 async fn ask(moto: &Moto, action: &str, body: Value) -> Value {
-    let request = http::Request::post(moto.url())
-        .header("content-type", "application/x-amz-json-1.0")
-        .header("x-amz-target", format!("AmazonSQS.{action}"))
-        .header(
-            "authorization",
-            "AWS4-HMAC-SHA256 Credential=A/20260101/eu-west-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
-        )
-        .body(Full::new(Bytes::from(body.to_string())))
-        .unwrap();
-    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
-    let answer = client.request(request).await.unwrap();
-    let (head, body) = answer.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
-    assert!(head.status.is_success(), "{action}: {}", String::from_utf8_lossy(&body));
-    serde_json::from_slice(&body).unwrap_or_default()
+    moto.ask("sqs", &format!("AmazonSQS.{action}"), &body).await.unwrap()
 }
 
 async fn send(moto: &Moto, url: &str, count: usize, more: Value) {

@@ -24,7 +24,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::machine::Machine;
 use kedge_test_cluster::tools::{self, Tool};
 use kedge_test_cluster::{Cluster, ControlPlane, keda, result_document};
@@ -32,7 +31,8 @@ use kedge_test_cluster::{Cluster, ControlPlane, keda, result_document};
 use self::contender::Contender;
 use self::results::Results;
 use self::round::Stage;
-use super::fleet::{Fleet, Shape, TriggerType};
+use super::fleet::{Fleet, Shape};
+use super::source::TriggerType;
 use crate::image;
 
 #[derive(clap::Args)]
@@ -44,6 +44,10 @@ pub(crate) struct Args {
     /// Spread them over this many namespaces
     #[arg(long, default_value_t = 1)]
     namespaces: usize,
+
+    /// Give them triggers of this type; each type needs a file of results of its own
+    #[arg(long, value_enum, default_value_t = TriggerType::Prometheus)]
+    trigger_type: TriggerType,
 
     /// Measure each operator this many times, in turn
     #[arg(long, default_value_t = 3)]
@@ -79,10 +83,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     std::fs::create_dir_all(&crds)?;
     keda::write_crds(&crds)?;
     cluster.install_crds(&crds)?;
-    let source = HttpSource::start().await?;
-    let (objects, namespaces, trigger_type) = (args.objects, args.namespaces, TriggerType::Prometheus);
+    let (objects, namespaces, trigger_type) = (args.objects, args.namespaces, args.trigger_type);
     let shape = Shape { objects, namespaces, trigger_type, triggers: 1, polling_seconds: 10 };
-    let fleet = Fleet::create(&cluster, &source, shape).await?;
+    let fleet = Fleet::create(&cluster, shape).await?;
     let stage = Stage { cluster: &cluster, fleet: &fleet, kedge, steady_for: Duration::from_secs(args.minutes * 60) };
     for number in 0..args.rounds {
         for contender in contenders(args.keda_defaults) {

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use http::{Method, Request};
-use kedge_test_cluster::example_scaler::ExampleScaler;
-use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
-use kedge_test_cluster::{Cluster, cargo};
+use kedge_test_cluster::Cluster;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::objects::deployment;
+use super::source::{Source, TriggerType};
 use super::stall::{Waited, until_none_missing};
 use super::writer::Writer;
 
@@ -19,9 +18,6 @@ const SCALED_OBJECTS: &str = "/apis/keda.sh/v1alpha1/scaledobjects";
 /// How often objects are counted, and how often all are listed: the operator shares the machine with this.
 const COUNT_EVERY: Duration = Duration::from_millis(100);
 const LIST_EVERY: Duration = Duration::from_millis(500);
-
-/// Half of the threshold: one replica.
-const LOAD: f64 = 5.0;
 
 /// How many ScaledObjects there are, and of what kind.
 #[derive(Clone, Copy, Debug)]
@@ -34,21 +30,9 @@ pub(super) struct Shape {
     pub(super) polling_seconds: u32,
 }
 
-/// What the triggers are. The value of a cron trigger cannot be set.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum TriggerType {
-    Prometheus,
-    /// Always in its window.
-    Cron,
-    /// All with the queue of one external scaler.
-    External,
-}
-
-pub(super) struct Fleet<'a> {
+pub(super) struct Fleet {
     writer: Writer,
-    source: &'a HttpSource,
-    /// Runs where triggers refer to it.
-    scaler: Option<ExampleScaler>,
+    source: Source,
     shape: Shape,
 }
 
@@ -77,18 +61,18 @@ struct Row {
     cells: Vec<Value>,
 }
 
-impl<'a> Fleet<'a> {
-    /// Creates the namespaces and the targets.
-    pub(super) async fn create(cluster: &Cluster, source: &'a HttpSource, shape: Shape) -> anyhow::Result<Self> {
-        let scaler = match shape.trigger_type {
-            TriggerType::External => Some(start_scaler().await?),
-            TriggerType::Prometheus | TriggerType::Cron => None,
-        };
-        let fleet = Self { writer: Writer::new(cluster).await?, source, scaler, shape };
+impl Fleet {
+    /// Starts the source, and creates the namespaces and the targets.
+    pub(super) async fn create(cluster: &Cluster, shape: Shape) -> anyhow::Result<Self> {
+        let source = Source::start(shape.trigger_type).await?;
+        let fleet = Self { writer: Writer::new(cluster).await?, source, shape };
         for number in 0..shape.namespaces {
             let name = fleet.namespace(number);
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             fleet.writer.send(Method::POST, "/api/v1/namespaces", &namespace).await?;
+            for (path, object) in fleet.source.credentials(&name) {
+                fleet.writer.send(Method::POST, &path, &object).await?;
+            }
         }
         println!("creating {} Deployments", shape.objects);
         let create = async |number: usize| {
@@ -116,25 +100,20 @@ impl<'a> Fleet<'a> {
     }
 
     /// Where the metric of an object is read.
-    pub(super) fn metric_path(&self, number: usize) -> String {
-        let namespace = self.namespace(number);
-        let selector = format!("scaledobject.keda.sh%2Fname%3D{}", name(number));
-        format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/s0-prometheus?labelSelector={selector}")
+    pub(super) fn metric_path(&self, number: usize) -> anyhow::Result<String> {
+        let (namespace, name) = (self.namespace(number), name(number));
+        let metric = self.source.metric_name(&name)?;
+        let selector = format!("scaledobject.keda.sh%2Fname%3D{name}");
+        Ok(format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{metric}?labelSelector={selector}"))
     }
 
-    pub(super) fn set_load(&self, is_active: bool) {
-        let value = if is_active { LOAD } else { 0.0 };
-        for number in 0..self.shape.objects {
-            self.source.set(&name(number), SourceResponse::Value(value));
-        }
-        if let Some(scaler) = &self.scaler {
-            scaler.set(&value.to_string());
-        }
+    pub(super) async fn set_load(&self, is_active: bool) -> anyhow::Result<()> {
+        let names: Vec<String> = self.numbers().into_iter().map(name).collect();
+        self.source.set_load(&names, is_active).await
     }
 
-    /// How many queries arrived since this was last called; an external scaler does not count them.
-    pub(super) fn take_queries(&self) -> usize {
-        self.source.take_received().len()
+    pub(super) fn source(&self) -> &Source {
+        &self.source
     }
 
     pub(super) async fn create_scaled_objects(&self) -> anyhow::Result<()> {
@@ -232,21 +211,7 @@ impl<'a> Fleet<'a> {
 
     /// A ScaledObject whose target has the same name.
     pub(super) fn scaled_object(&self, name: &str) -> Value {
-        let trigger = match self.shape.trigger_type {
-            TriggerType::Prometheus => {
-                let metadata = json!({ "serverAddress": self.source.url(), "query": name, "threshold": "10" });
-                json!({ "type": "prometheus", "metadata": metadata })
-            }
-            TriggerType::Cron => {
-                let (start, end) = ("0 0 1 1 *", "59 23 31 12 *");
-                let metadata = json!({ "timezone": "Etc/UTC", "start": start, "end": end, "desiredReplicas": "1" });
-                json!({ "type": "cron", "metadata": metadata })
-            }
-            TriggerType::External => {
-                let address = self.scaler.as_ref().map(ExampleScaler::address);
-                json!({ "type": "external", "metadata": { "scalerAddress": address, "targetLength": "10" } })
-            }
-        };
+        let trigger = self.source.trigger(name);
         json!({
             "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": name },
             "spec": {
@@ -255,15 +220,6 @@ impl<'a> Fleet<'a> {
             },
         })
     }
-}
-
-/// Starts the example of an external scaler in Rust.
-async fn start_scaler() -> anyhow::Result<ExampleScaler> {
-    // Cargo builds the example beside every program.
-    let program = cargo::build("kedge", cargo::QUICKLY_BUILT)?;
-    let mut scaler = ExampleScaler::plain(program.with_file_name("examples").join("scaler"))?;
-    scaler.start().await?;
-    Ok(scaler)
 }
 
 /// The path of the ScaledObjects of a namespace.

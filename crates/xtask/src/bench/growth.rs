@@ -6,18 +6,19 @@ use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use http::Method;
 use kedge_test_cluster::audit::{HPA_CONTROLLER, LogPosition, MetricRead};
 use kedge_test_cluster::cargo::workspace;
-use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::{Cluster, ControlPlane, operator};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, Shape, TriggerType, name};
+use super::connections::count_connections;
+use super::fleet::{Fleet, Shape, name};
 use super::full_operator::FullOperator;
 use super::objects::deployment;
 use super::settle::settle;
+use super::source::TriggerType;
 use super::times::Times;
 use crate::image;
 
@@ -74,7 +75,7 @@ pub(crate) struct Args {
 /// The measurements, each printed as soon as it is there.
 struct Growth<'a> {
     cluster: &'a Cluster,
-    fleet: &'a Fleet<'a>,
+    fleet: &'a Fleet,
     lasting: Duration,
     kedge: FullOperator,
 }
@@ -91,19 +92,18 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let cluster = Cluster::builder("bench-growth").control_plane(control_plane).hpa_sync_period(hpa_sync_period);
     let cluster = cluster.optimize_plane().start().await?;
     cluster.install_crds(&workspace().join("crds"))?;
-    let source = HttpSource::start().await?;
     let (objects, namespaces) = (args.objects, args.namespaces);
     let (triggers, polling_seconds) = (args.triggers, args.polling_interval);
     let shape = Shape { objects, namespaces, trigger_type: args.trigger_type, triggers, polling_seconds };
-    let fleet = Fleet::create(&cluster, &source, shape).await?;
-    fleet.set_load(!args.inactive);
+    let fleet = Fleet::create(&cluster, shape).await?;
+    fleet.set_load(!args.inactive).await?;
     let lasting = Duration::from_secs(args.minutes * 60);
     let kedge = FullOperator::start(&cluster, &program, "growth").await?;
     let mut growth = Growth { cluster: &cluster, fleet: &fleet, lasting, kedge };
     println!(
-        "| state | resident memory | peak | processor cores | queries a second | HPA reads its metric every, p50 / p99 | a read takes, p50 / p99 |"
+        "| state | resident memory | peak | processor cores | queries a second | connections to the source | HPA reads its metric every, p50 / p99 | a read takes, p50 / p99 |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     growth.measure("no objects").await?;
     let started = Instant::now();
     fleet.create_scaled_objects().await?;
@@ -132,16 +132,21 @@ impl Growth<'_> {
     /// Waits until nothing is written any more, and measures.
     async fn measure(&mut self, state: &str) -> anyhow::Result<()> {
         settle(self.cluster, operator::IDENTITY).await?;
-        self.fleet.take_queries();
+        self.fleet.source().take_queries()?;
         let (before, log) = (self.kedge.usage()?, LogPosition::end(self.cluster)?);
         tokio::time::sleep(self.lasting).await;
         self.kedge.operator.check()?;
         let used = self.kedge.usage()?.since(before);
         let cores = used.cpu.as_secs_f64() / self.lasting.as_secs_f64();
         let (resident, peak) = (used.resident_mib(), used.peak_mib());
-        let queries = self.fleet.take_queries() as f64 / self.lasting.as_secs_f64();
+        let queries = self.fleet.source().take_queries()?;
+        let queries =
+            queries.map_or("–".to_owned(), |count| format!("{:.1}", count as f64 / self.lasting.as_secs_f64()));
+        let process = self.kedge.operator.process_id().context("the operator does not run")?;
+        let connections = self.fleet.source().port().map(|port| count_connections(process, port)).transpose()?;
+        let connections = connections.map_or("–".to_owned(), |count| count.to_string());
         let reads = HpaReads::new(&log.metric_reads_of(self.cluster, HPA_CONTROLLER)?);
-        println!("| {state} | {resident:.1} MiB | {peak:.1} MiB | {cores:.3} | {queries:.1} | {reads} |");
+        println!("| {state} | {resident:.1} MiB | {peak:.1} MiB | {cores:.3} | {queries} | {connections} | {reads} |");
         Ok(())
     }
 

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use kedge_test_cluster::cargo::workspace;
-use kedge_test_cluster::http_source::HttpSource;
 use kedge_test_cluster::wait::wait_for;
 use kedge_test_cluster::{Cluster, RunningOperator, operator};
 
-use super::fleet::{Fleet, Shape, TriggerType};
+use super::fleet::{Fleet, Shape};
 use super::replicas::{leader, replica};
 use super::settle::settle;
+use super::source::TriggerType;
 use crate::image;
 
 /// How long the other replica may take.
@@ -31,7 +31,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     println!("starting a cluster");
     let cluster = Cluster::builder("bench-handover").start().await?;
     cluster.install_crds(&workspace().join("crds"))?;
-    let source = HttpSource::start().await?;
     let shape = Shape {
         objects: args.objects,
         namespaces: 1,
@@ -39,8 +38,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         triggers: 1,
         polling_seconds: 10,
     };
-    let fleet = Fleet::create(&cluster, &source, shape).await?;
-    fleet.set_load(true);
+    let fleet = Fleet::create(&cluster, shape).await?;
+    fleet.set_load(true).await?;
     let launches = (0..2).map(|number| replica(number, &[])).collect();
     let (mut operators, _balancer) = RunningOperator::launch_replicas(&cluster, &program, launches).await?;
     println!("creating {} ScaledObjects", args.objects);

@@ -1,8 +1,6 @@
 //! ScaledObjects that refer to one Secret each: how many connections to the API server the operator has, and what it weighs, with one
 //! watch for all of them and with one watch for each.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +12,7 @@ use kedge_test_cluster::usage::Usage;
 use kedge_test_cluster::{Cluster, Launch, RunningOperator};
 use serde_json::{Value, json};
 
+use super::connections::count_connections;
 use super::objects::deployment;
 use super::polls::until_polled;
 use super::writer::Writer;
@@ -78,7 +77,7 @@ async fn measure(cluster: &Cluster, program: &Path, permission: Permission, obje
     until_polled(&mut operator, &source, objects).await?;
     tokio::time::sleep(SETTLES_FOR).await;
     let process = operator.process_id().context("the operator does not run")?;
-    let connections = connections_to(process, cluster.apiserver_port())?;
+    let connections = count_connections(process, cluster.apiserver_port())?;
     let memory = Usage::of(process)?.resident_bytes as f64 / (1024.0 * 1024.0);
     Ok(format!("| {objects} | {} | {connections} | {memory:.1} MiB |", permission.name()))
 }
@@ -149,38 +148,4 @@ fn allow_by_name(cluster: &Cluster, objects: usize) -> anyhow::Result<()> {
     ]}))?;
     cluster.kubectl(["delete", "clusterrolebinding", "kedge"])?;
     Ok(())
-}
-
-/// How many TCP connections a process has to a port of this machine.
-fn connections_to(process: u32, port: u16) -> anyhow::Result<usize> {
-    let mut sockets = BTreeSet::new();
-    for descriptor in fs::read_dir(format!("/proc/{process}/fd"))? {
-        // One that was closed meanwhile is none.
-        let Ok(target) = fs::read_link(descriptor?.path()) else { continue };
-        let target = target.display().to_string();
-        sockets.extend(target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).map(str::to_owned));
-    }
-    let table = fs::read_to_string(format!("/proc/{process}/net/tcp"))?;
-    let is_counted = |line: &&str| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let remote = columns.get(2).and_then(|address| address.rsplit_once(':'));
-        let remote = remote.and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
-        remote == Some(port) && columns.get(9).is_some_and(|inode| sockets.contains(*inode))
-    };
-    Ok(table.lines().filter(is_counted).count())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    #[test]
-    fn the_connections_of_this_process_are_counted() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let _both = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
-        assert_eq!(connections_to(std::process::id(), address.port()).unwrap(), 2);
-    }
 }

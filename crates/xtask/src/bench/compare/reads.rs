@@ -67,8 +67,10 @@ impl Served {
 }
 
 /// Waits until every metric can be read.
-pub(super) async fn until_all_served(client: &Client, fleet: &Fleet<'_>) -> anyhow::Result<Served> {
-    let (mut paths, mut missing) = (Vec::new(), (0..fleet.len()).map(|number| fleet.metric_path(number)).collect());
+pub(super) async fn until_all_served(client: &Client, fleet: &Fleet) -> anyhow::Result<Served> {
+    let mut missing =
+        (0..fleet.len()).map(|number| fleet.metric_path(number)).collect::<anyhow::Result<Vec<String>>>()?;
+    let mut paths = Vec::new();
     let count = async || {
         let one = |path: String| async { (read(client, &path).await.is_ok(), path) };
         let asked = stream::iter(std::mem::take(&mut missing)).map(one).buffer_unordered(MANY);

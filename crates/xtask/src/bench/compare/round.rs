@@ -28,7 +28,7 @@ const READS_FOR: Duration = Duration::from_secs(15);
 /// What all rounds share.
 pub(super) struct Stage<'a> {
     pub(super) cluster: &'a Cluster,
-    pub(super) fleet: &'a Fleet<'a>,
+    pub(super) fleet: &'a Fleet,
     pub(super) kedge: PathBuf,
     pub(super) steady_for: Duration,
 }
@@ -37,7 +37,7 @@ pub(super) struct Stage<'a> {
 pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usize) -> anyhow::Result<Values> {
     let name = format!("{contender:?}-{number}").to_lowercase();
     let (fleet, mut values) = (stage.fleet, Values::new());
-    fleet.set_load(true);
+    fleet.set_load(true).await?;
     let mut processes = Processes::start(contender, stage.cluster, &stage.kedge, &name).await?;
 
     tokio::time::sleep(IDLE_FOR).await;
@@ -61,7 +61,7 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     let log = LogPosition::end(stage.cluster)?;
     let steady = used_during(&processes, stage.steady_for).await?;
     let writes = log.count_writes_of(stage.cluster, processes.user())?;
-    fleet.take_queries();
+    fleet.source().take_queries()?;
     let background = steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64();
     values.insert(Measure::Cpu, background);
     values.insert(Measure::Memory, steady.resident_mib());
@@ -91,10 +91,10 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     processes.until_registered(stage.cluster).await?;
 
     println!("  scaling all targets to zero and back");
-    fleet.set_load(false);
+    fleet.set_load(false).await?;
     let asleep = fleet.until_replicas(0).await?;
     fleet.until_no_pods().await?;
-    fleet.set_load(true);
+    fleet.set_load(true).await?;
     let awake = fleet.until_replicas(1).await?;
     values.insert(Measure::Activation, awake.took.as_secs_f64());
 
