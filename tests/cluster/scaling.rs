@@ -1,7 +1,11 @@
 //! ScaledObjects on a real cluster: the operator, the real HPA controller, a real Prometheus, a real metrics-server.
 
+#[path = "scaling/aws.rs"]
+mod aws;
 #[path = "scaling/bad_input.rs"]
 mod bad_input;
+#[path = "scaling/cloudwatch.rs"]
+mod cloudwatch;
 #[path = "scaling/credentials.rs"]
 mod credentials;
 #[path = "scaling/external.rs"]

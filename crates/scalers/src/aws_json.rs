@@ -113,8 +113,7 @@ impl AwsClient {
 
 fn endpoint(service: &str, region: &str) -> String {
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    let host = if service == "cloudwatch" { "monitoring" } else { service };
-    format!("https://{host}.{region}.{domain}/")
+    format!("https://{service}.{region}.{domain}/")
 }
 
 /// The error of a service. Further lines of a message repeat the request, which may have a token.
@@ -189,6 +188,6 @@ mod tests {
     #[test]
     fn each_region_has_an_endpoint() {
         assert_eq!(endpoint("sqs", "eu-west-1"), "https://sqs.eu-west-1.amazonaws.com/");
-        assert_eq!(endpoint("cloudwatch", "cn-north-1"), "https://monitoring.cn-north-1.amazonaws.com.cn/");
+        assert_eq!(endpoint("monitoring", "cn-north-1"), "https://monitoring.cn-north-1.amazonaws.com.cn/");
     }
 }

@@ -22,7 +22,7 @@
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
 //! | `aws_json` | requests to AWS services that speak JSON |
-//! | `aws_sqs`, `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `redis`, `resource` | the other trigger types |
+//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `redis`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
 //! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
@@ -41,6 +41,7 @@
 //! scaler reads and the ones that the descriptor lists differ.
 
 mod auth;
+mod aws_cloudwatch;
 mod aws_json;
 mod aws_sqs;
 pub mod cloud_environment;

@@ -15,10 +15,11 @@ use crate::scaler::Scaler;
 use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
-use crate::{aws_sqs, cron, kubernetes_workload, metrics_api, prometheus, redis, resource};
+use crate::{aws_cloudwatch, aws_sqs, cron, kubernetes_workload, metrics_api, prometheus, redis, resource};
 
 /// Every trigger type, by name in alphabetical order.
 pub static TRIGGER_TYPES: &[&TriggerType] = &[
+    &aws_cloudwatch::TRIGGER,
     &aws_sqs::TRIGGER,
     &resource::CPU,
     &cron::TRIGGER,

@@ -4,10 +4,10 @@ use kedge_test_cluster::moto::Moto;
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::{Value, json};
 
+use super::aws::{self, KEYS};
 use super::cluster;
 use super::triggers::{build, read, registry, value};
 
-/// Sends a request to SQS, and returns its answer.
 async fn ask(moto: &Moto, action: &str, body: Value) -> Value {
     moto.ask("sqs", &format!("AmazonSQS.{action}"), &body).await.unwrap()
 }
@@ -19,8 +19,6 @@ async fn send(moto: &Moto, url: &str, count: usize, more: Value) {
         ask(moto, "SendMessage", message).await;
     }
 }
-
-const KEYS: [(&str, &str); 2] = [("awsAccessKeyID", "A"), ("awsSecretAccessKey", "s3cret")];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_are_counted_as_the_trigger_asks_and_refusals_are_named() {
@@ -61,15 +59,8 @@ async fn a_queue_scales_a_deployment_from_zero_and_back() {
     let namespace = TestNamespace::create(cluster().await, "sqs");
     let metadata = json!({ "queueURL": url, "awsRegion": "eu-west-1", "awsEndpoint": moto.url(), "queueLength": "5" });
     let trigger = json!({ "type": "aws-sqs-queue", "metadata": metadata, "authenticationRef": { "name": "aws" } });
-    let references: Vec<Value> =
-        KEYS.iter().map(|(name, _)| json!({ "parameter": name, "name": "aws", "key": name })).collect();
-    let keys: serde_json::Map<String, Value> = KEYS.iter().map(|(name, key)| ((*name).into(), json!(key))).collect();
-    namespace.apply([
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "aws" }, "stringData": keys }),
-        json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "aws" }, "spec": { "secretTargetRef": references } }),
-        deployment("web", 0),
-        scaled_object("web", [trigger], json!({})),
-    ]);
+    namespace.apply(aws::authentication());
+    namespace.apply([deployment("web", 0), scaled_object("web", [trigger], json!({}))]);
     send(&moto, &url, 14, json!({})).await;
     namespace.until_replicas("web", 3).await;
     ask(&moto, "PurgeQueue", json!({ "QueueUrl": url })).await;

@@ -53,7 +53,7 @@ mod tests {
         let rows = [
             ("cron", None, ""),
             ("kafka", Some(&UNSUPPORTED_TRIGGER_TYPE), "`external` can ask anything"),
-            ("telepathy", Some(&UNKNOWN_TRIGGER_TYPE), "use one of aws-sqs-queue, cpu, cron"),
+            ("telepathy", Some(&UNKNOWN_TRIGGER_TYPE), "use one of aws-cloudwatch, aws-sqs-queue"),
             ("Cron", Some(&UNKNOWN_TRIGGER_TYPE), "write cron"),
             (" kafka", Some(&UNKNOWN_TRIGGER_TYPE), "write kafka"),
             ("promethues", Some(&UNKNOWN_TRIGGER_TYPE), "write prometheus"),

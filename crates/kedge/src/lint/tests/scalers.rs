@@ -39,6 +39,15 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
     ("external-push", &[("scalerAddress", "scaler:6000")]),
     ("kubernetes-workload", &[("podSelector", "app=web"), ("value", "2")]),
     ("metrics-api", &[("url", "https://shop.example.com/queue"), ("valueLocation", "waiting"), ("targetValue", "5")]),
+    (
+        "aws-cloudwatch",
+        &[
+            ("expression", "SELECT MAX(depth) FROM shop"),
+            ("targetMetricValue", "5"),
+            ("minMetricValue", "0"),
+            ("awsRegion", "eu-west-1"),
+        ],
+    ),
     ("aws-sqs-queue", &[("queueURL", "orders"), ("awsRegion", "eu-west-1")]),
     ("redis", REDIS),
     ("redis-cluster", REDIS),
