@@ -26,6 +26,8 @@ mod hung_sources;
 mod kills;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/nats.rs"]
+mod nats;
 #[path = "scaling/pauses.rs"]
 mod pauses;
 #[path = "scaling/redis.rs"]

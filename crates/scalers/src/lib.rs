@@ -22,7 +22,7 @@
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
 //! | `aws_json` | requests to AWS services that speak JSON |
-//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kubernetes_workload`, `metrics_api`, `prometheus`, `redis`, `resource` | the other trigger types |
+//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kubernetes_workload`, `metrics_api`, `nats_jetstream`, `prometheus`, `redis`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
 //! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
@@ -61,6 +61,7 @@ mod kubernetes_workload;
 pub mod metadata;
 pub mod metric_name;
 mod metrics_api;
+mod nats_jetstream;
 mod oauth;
 pub mod observer;
 mod one_metric;

@@ -15,7 +15,9 @@ use crate::scaler::Scaler;
 use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
-use crate::{aws_cloudwatch, aws_sqs, cron, kubernetes_workload, metrics_api, prometheus, redis, resource};
+use crate::{
+    aws_cloudwatch, aws_sqs, cron, kubernetes_workload, metrics_api, nats_jetstream, prometheus, redis, resource,
+};
 
 /// Every trigger type, by name in alphabetical order.
 pub static TRIGGER_TYPES: &[&TriggerType] = &[
@@ -28,6 +30,7 @@ pub static TRIGGER_TYPES: &[&TriggerType] = &[
     &kubernetes_workload::TRIGGER,
     &resource::MEMORY,
     &metrics_api::TRIGGER,
+    &nats_jetstream::TRIGGER,
     &prometheus::TRIGGER,
     &redis::LISTS,
     &redis::CLUSTER_LISTS,

@@ -24,6 +24,7 @@
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
 //! | [`moto`] | AWS services as a process |
+//! | [`nats`] | real NATS servers with JetStream: alone, or a cluster |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
 //! | `options` | the options of a cluster |
 //! | `kube_client` | a client made from a kubeconfig |
@@ -62,6 +63,7 @@ pub mod http_source;
 pub mod keda;
 pub mod machine;
 pub mod moto;
+pub mod nats;
 pub mod operator;
 pub mod ports;
 pub mod process;

@@ -13,9 +13,12 @@ use kedge_scalers::{
 /// The limit of a reading; a busy machine is slow.
 const LIMIT: Duration = Duration::from_secs(20);
 
+pub(super) fn settings() -> Settings {
+    Settings { http_timeout: LIMIT, ..Settings::default() }
+}
+
 pub(super) fn registry() -> Registry {
-    let settings = Settings { http_timeout: LIMIT, ..Settings::default() };
-    Registry::new(settings, Connector::tcp(), Arc::new(NoCluster))
+    Registry::new(settings(), Connector::tcp(), Arc::new(NoCluster))
 }
 
 pub(super) fn build(

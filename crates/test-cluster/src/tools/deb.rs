@@ -22,14 +22,15 @@ impl DebianProgram {
             return Ok(Self { path: PathBuf::from(name), libraries: None });
         }
         let folder = cache::folder()?.join("tools").join(format!("{name}-debian"));
-        let path = folder.join("usr/bin").join(name);
-        if !path.exists() {
+        let path =
+            || ["usr/bin", "usr/sbin"].map(|bin| folder.join(bin).join(name)).into_iter().find(|path| path.exists());
+        if path().is_none() {
             let _lock = lock_builds()?;
-            if !path.exists() {
+            if path().is_none() {
                 unpack(name, packages, &folder)?;
             }
         }
-        ensure!(path.exists(), "the packages {} have no {name}", packages.join(", "));
+        let path = path().with_context(|| format!("the packages {} have no {name}", packages.join(", ")))?;
         let libraries = folder.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
         Ok(Self { path, libraries: Some(libraries) })
     }
