@@ -17,6 +17,7 @@
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
 //! | `dial`, `sessions`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
+//! | `document` | numbers in JSON and YAML, by paths |
 //! | `host_port` | the address of a server |
 //! | `auth` | the authentication parameters that HTTP triggers share |
 //! | `oauth` | the tokens of OAuth 2.0 clients |
@@ -49,6 +50,7 @@ pub mod cluster;
 pub mod credential_file;
 mod cron;
 mod dial;
+mod document;
 pub mod error;
 pub mod external;
 pub mod field;

@@ -1,15 +1,12 @@
 //! `metrics-api`: a number in the response of any HTTP server. `config` parses the trigger, `request` makes requests, `service`
-//! finds the pods behind a Service where each of them is queried; `location` finds the number in a response, with one file for
-//! each format.
+//! finds the pods behind a Service where each of them is queried; `location` finds the number in a response, which
+//! for JSON and YAML is common to other types.
 
 mod config;
-mod json;
 mod location;
 mod prometheus_text;
 mod request;
 mod service;
-mod value;
-mod yaml;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +18,7 @@ use kedge_core::trigger_class::TriggerClass;
 
 use crate::auth;
 use crate::cluster::{self, ClusterReads};
+use crate::document::Unusable;
 use crate::error::{Endpoint, ReadError};
 use crate::http::Address;
 use crate::one_metric::{NumberSource, OneMetric};
@@ -29,7 +27,6 @@ use crate::trigger::{BuildError, TriggerConfig};
 use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
 use config::Config;
 use service::{Aggregation, Service};
-use value::Unusable;
 
 pub(crate) static TRIGGER: TriggerType = TriggerType {
     name: "metrics-api",

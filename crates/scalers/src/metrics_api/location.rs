@@ -1,9 +1,7 @@
 //! The location of the number in a response, by format. No error repeats a part of the response, which may be secret.
 
-use super::json::JsonPath;
 use super::prometheus_text::Selector;
-use super::value::Unusable;
-use super::yaml::YamlPath;
+use crate::document::{Found, JsonPath, Unusable, YamlPath};
 use crate::metadata::convert::{self, ConversionError, Converted};
 
 /// The format of responses.
@@ -50,9 +48,9 @@ impl Location {
     pub(super) fn find(&self, body: &[u8]) -> Result<f64, Unusable> {
         let body = std::str::from_utf8(body).map_err(|_| Unusable::malformed("it is not UTF-8"))?;
         let number = match self {
-            Self::Json(path) => path.find(body),
+            Self::Json(path) => path.find(body).and_then(Found::number_or_quantity),
             Self::Prometheus(selector) => selector.find(body),
-            Self::Yaml(path) => path.find(body),
+            Self::Yaml(path) => path.find(body).and_then(Found::number_or_quantity),
         }?;
         // KEDA publishes these as 0; but a number that there is not is unknown.
         number

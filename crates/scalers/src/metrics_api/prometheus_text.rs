@@ -3,7 +3,7 @@
 
 mod text;
 
-use super::value::Unusable;
+use crate::document::Unusable;
 use crate::metadata::convert::{ConversionError, Converted};
 use text::{Labels, Line};
 

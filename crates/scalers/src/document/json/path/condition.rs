@@ -1,8 +1,8 @@
 //! Conditions on the elements of a list: `#(state=="waiting")`, `#(age>5)`, `#(name%"a*")`, `#(tags.#(=="x"))`.
 
 use super::{Path, Pattern, error, parse_parts};
+use crate::document::json::document::{JsonType, Node};
 use crate::metadata::convert::Converted;
-use crate::metrics_api::json::document::{JsonType, Node};
 
 /// The longest first: the first that fits is the one.
 const OPERATORS: &[(&str, Operator)] = &[

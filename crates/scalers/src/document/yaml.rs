@@ -7,8 +7,8 @@ use serde::de::DeserializeSeed;
 use serde_saphyr::Options;
 use serde_saphyr::options::NonFiniteFloatPolicy;
 
-use super::value::{Unusable, quantity};
-use seek::{Found, Seek};
+use super::value::{Found, Unusable};
+use seek::{Leaf, Seek};
 
 /// Nodes of a document that are read, aliases counted as what they refer to.
 const NODES_MAX: usize = 250_000;
@@ -16,19 +16,20 @@ const DEPTH_MAX: usize = 64;
 
 /// A path. No character has a meaning but the dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct YamlPath(Vec<String>);
+pub(crate) struct YamlPath(Vec<String>);
 
 impl YamlPath {
-    pub(super) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         Self(text.split('.').map(str::to_owned).collect())
     }
 
-    pub(super) fn find(&self, body: &str) -> Result<f64, Unusable> {
+    /// What the path leads to in a document.
+    pub(crate) fn find(&self, body: &str) -> Result<Found, Unusable> {
         let seek = |document: serde_saphyr::Deserializer<'_, '_>| Seek(&self.0).deserialize(document);
         match serde_saphyr::with_deserializer_from_str_with_options(body, options(), seek) {
-            Ok(Found::Number(number)) => Ok(number),
-            Ok(Found::Text(text)) => quantity(&text),
-            Ok(Found::Other(what)) => Err(Unusable::leads_to(what)),
+            Ok(Leaf::Number(number)) => Ok(Found::Number(number)),
+            Ok(Leaf::Text(text)) => Ok(Found::Text(text)),
+            Ok(Leaf::Other(what)) => Err(Unusable::leads_to(what)),
             // Its words would repeat the document.
             Err(error) => Err(Unusable::malformed(match error.location() {
                 Some(place) => format!("it is not YAML, or too large: line {}", place.line()),
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     fn find(path: &str, body: &str) -> Result<f64, Unusable> {
-        YamlPath::parse(path).find(body)
+        YamlPath::parse(path).find(body).and_then(Found::number_or_quantity)
     }
 
     #[test]
