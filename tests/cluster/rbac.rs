@@ -29,6 +29,8 @@ fn manifests() -> Vec<Value> {
     let variable = json!([{ "name": "TOKEN", "valueFrom": { "secretKeyRef": { "name": "variable", "key": "key" } } }]);
     active["spec"]["template"]["spec"]["containers"][0]["env"] = variable;
     let pods = json!({ "type": "kubernetes-workload", "metadata": { "podSelector": "app=counted", "value": "1" } });
+    let number = json!({ "resourceKind": "ConfigMap", "resourceName": "numbers", "key": "depth", "targetValue": "5" });
+    let number = json!({ "type": "kubernetes-resource", "metadata": number });
     let of_set = json!({ "scaleTargetRef": { "kind": "StatefulSet", "name": "counting" } });
     let of_workload = json!({ "podIdentity": { "provider": "aws", "identityOwner": "workload" } });
     vec![
@@ -48,6 +50,8 @@ fn manifests() -> Vec<Value> {
         deployment("counted", 2),
         workload("StatefulSet", "counting", 0),
         scaled_object("counting", [pods], of_set),
+        deployment("numbered", 0),
+        scaled_object("numbered", [number], json!({})),
     ]
 }
 
@@ -114,7 +118,8 @@ async fn the_printed_roles_are_sufficient_and_no_more() {
     let manifests = [manifests(), fleet().to_vec()].concat();
     cluster.kubectl(["apply", "--filename", &roles(&namespace, &manifests)]).unwrap();
     namespace.apply(["own", "variable", "other"].map(|name| credential("Secret", name)));
-    namespace.apply([credential("ConfigMap", "map")]);
+    let numbers = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "numbers" }, "data": { "depth": "10" } });
+    namespace.apply([credential("ConfigMap", "map"), numbers]);
     let mut shared = credential("Secret", "shared");
     shared["metadata"]["namespace"] = json!("keda");
     cluster.apply(&shared).unwrap();
@@ -127,6 +132,7 @@ async fn the_printed_roles_are_sufficient_and_no_more() {
     namespace.apply(of_namespace);
     namespace.until_replicas("active", 2).await;
     namespace.until_replicas("inactive", 0).await;
+    namespace.until_replicas("numbered", 2).await;
     namespace.until("pods are counted", Some(2), |namespace| namespace.replicas("statefulset", "counting")).await;
     namespace
         .until("the status lists its user", json!("active"), |namespace| {

@@ -24,6 +24,8 @@ mod hpas;
 mod hung_sources;
 #[path = "scaling/kills.rs"]
 mod kills;
+#[path = "scaling/kubernetes_resource.rs"]
+mod kubernetes_resource;
 #[path = "scaling/load.rs"]
 mod load;
 #[path = "scaling/nats.rs"]

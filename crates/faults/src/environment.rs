@@ -194,10 +194,11 @@ impl TestEnvironment {
             page_size: self.0.page_size,
         };
         let client = kube::Client::new(RetryAfterLayer.layer(transport), "default");
-        let reads = Arc::new(KubeReads::new(client.clone()));
+        let settings = self.settings(name);
+        let reads = Arc::new(KubeReads::new(client.clone(), settings.credentials.clone()));
         let registry = Registry::new(kedge_scalers::Settings::default(), self.0.sources.connector(), reads);
         let rotation = self.0.rotates_certificates.then(|| certificates::rotate(client.clone(), self.0.clock.clone()));
-        let operator = Operator::start(client, self.0.clock.clone(), registry, self.settings(name));
+        let operator = Operator::start(client, self.0.clock.clone(), registry, settings);
         let source = Arc::new(operator.source());
         let task = tokio::spawn(async move {
             let rotation = OptionFuture::from(rotation);

@@ -152,8 +152,9 @@ fn start(client: kube::Client, settings: &Settings) -> Operator {
     for warning in warnings {
         warn!(warning, "some CA certificates are ignored");
     }
-    let reads = Arc::new(KubeReads::new(client.clone()));
+    let operator = settings.operator();
+    let reads = Arc::new(KubeReads::new(client.clone(), operator.credentials.clone()));
     let registry = kedge_scalers::Registry::new(scalers, Connector::tcp(), reads)
         .with_unexpected_parameters(settings.unexpected_parameters);
-    Operator::start(client, Clock::System, registry, settings.operator())
+    Operator::start(client, Clock::System, registry, operator)
 }

@@ -135,7 +135,7 @@ impl Cluster {
 
     fn start_operator(&self) -> JoinHandle<()> {
         let client = kube::Client::new(self.clone(), "default");
-        let reads = Arc::new(KubeReads::new(client.clone()));
+        let reads = Arc::new(KubeReads::new(client.clone(), Default::default()));
         let registry = Registry::new(Default::default(), Connector::new(connect), reads);
         let settings = Settings {
             namespaces: Vec::new(),

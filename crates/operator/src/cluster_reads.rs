@@ -1,22 +1,27 @@
-//! What triggers read of the cluster: pods, counted, and where the pods behind a Service are. Lists come from the API
-//! server's cache, and of each object only a few fields are read; `tally` lists them.
+//! What triggers read of the cluster: pods, counted; where the pods behind a Service are; ConfigMaps and Secrets, each by its name.
+//! Lists come from the API server's cache, and of each object in them only a few fields are read; `tally` lists them.
 
 mod tally;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::Shared;
+use kedge_core::credentials::{CredentialError, Reference, ReferenceContent};
+use kedge_scalers::cluster::what;
 use kedge_scalers::{BoxFuture, ClusterReads, PodCount, ReadError, ServiceEndpoint};
 use kube::Client;
 use kube::core::Request;
 use kube::core::params::ListParams;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::credentials;
+use crate::credentials::read::{READS_AT_ONCE, Reads};
 use kedge_cluster::api_error;
 use tally::{Page, PodPage, SlicePage};
 
@@ -33,6 +38,10 @@ pub struct KubeReads {
     client: Client,
     /// Counts that are under way or a moment old, by namespace and selector.
     counts: Mutex<HashMap<(String, String), (Instant, Counting)>>,
+    /// Which Secrets may be read, among others.
+    credentials: credentials::Settings,
+    /// One permit for each object that is being read.
+    reads_at_once: Arc<Semaphore>,
 }
 
 impl fmt::Debug for KubeReads {
@@ -42,8 +51,9 @@ impl fmt::Debug for KubeReads {
 }
 
 impl KubeReads {
-    pub fn new(client: Client) -> Self {
-        Self { client, counts: Mutex::default() }
+    /// Reads within the limits that also hold for credentials.
+    pub fn new(client: Client, credentials: credentials::Settings) -> Self {
+        Self { client, counts: Mutex::default(), credentials, reads_at_once: Arc::new(Semaphore::new(READS_AT_ONCE)) }
     }
 
     /// A count of these pods: the one of a moment ago, or a new one.
@@ -78,6 +88,17 @@ impl ClusterReads for KubeReads {
             let pages = pages(&self.client, &path, params, |page: SlicePage| found.extend(page.endpoints()));
             pages.await.map_err(|error| unreadable("EndpointSlices", &error))?;
             Ok(found)
+        })
+    }
+
+    fn content<'a>(&'a self, reference: &'a Reference) -> BoxFuture<'a, Result<ReferenceContent, ReadError>> {
+        Box::pin(async move {
+            if self.credentials.withholds(reference) {
+                return Ok(ReferenceContent::Withheld);
+            }
+            let mut reads = Reads::new(Arc::clone(&self.reads_at_once));
+            let content = reads.content(&self.client, reference).await;
+            content.map_err(|error| ReadError::Cluster { what: what(reference), problem: problem(error) })
         })
     }
 }
@@ -116,6 +137,14 @@ async fn pages<P: Page + DeserializeOwned>(
             Some(token) => params = params.continue_token(&token),
             None => return Ok(()),
         }
+    }
+}
+
+/// Why an object cannot be read, without its name, which the error of the trigger has.
+fn problem(error: CredentialError) -> String {
+    match error {
+        CredentialError::Unreadable { problem, .. } => problem,
+        other => other.to_string(),
     }
 }
 

@@ -102,6 +102,14 @@ impl Settings {
         reference.kind == ReferenceKind::Secret && self.own_secret.as_ref().is_some_and(named)
     }
 
+    /// Whether an object must not be read in its own namespace: it is a Secret that the operator is configured not to read, or its own.
+    pub(crate) fn withholds(&self, reference: &Reference) -> bool {
+        let is_restricted = reference.kind == ReferenceKind::Secret
+            && self.secrets == SecretAccess::ClusterObjectNamespaceOnly
+            && self.cluster_object_namespace.as_deref() != Some(&reference.namespace);
+        is_restricted || self.is_own_secret(reference)
+    }
+
     /// The namespace of cluster-wide objects, or an error where it is unknown.
     fn cluster_namespace(&self, place: &str) -> Result<&str, CredentialError> {
         self.cluster_object_namespace.as_deref().ok_or_else(|| {

@@ -27,10 +27,6 @@ const CONCURRENCY: usize = 5;
 /// Starts the operator, and registers what the API calls.
 pub(crate) fn start(plane: &Plane, clock: Clock, sources: &Sources) -> (Operator, OperatorView) {
     let client = plane.client(OPERATOR);
-    let reads = Arc::new(KubeReads::new(client.clone()));
-    let trusted =
-        kedge_scalers::Settings { extra_roots: vec![sources.ca.certificate()], ..kedge_scalers::Settings::default() };
-    let registry = Registry::new(trusted, sources.connector(), reads);
     let settings = Settings {
         namespaces: Vec::new(),
         selector: None,
@@ -44,6 +40,10 @@ pub(crate) fn start(plane: &Plane, clock: Clock, sources: &Sources) -> (Operator
         election: None,
         history: Some(HISTORY),
     };
+    let reads = Arc::new(KubeReads::new(client.clone(), settings.credentials.clone()));
+    let trusted =
+        kedge_scalers::Settings { extra_roots: vec![sources.ca.certificate()], ..kedge_scalers::Settings::default() };
+    let registry = Registry::new(trusted, sources.connector(), reads);
     let operator = Operator::start(client.clone(), clock, registry, settings);
     let metrics = Arc::new(InProcess::new(Arc::new(operator.source()), &kedge_metrics_api::Settings::default()));
     let answer = move |request: Request<Body>| {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kedge_core::credentials::{Reference, ReferenceContent, ReferenceKind};
+
 use crate::error::ReadError;
 use crate::scaler::BoxFuture;
 
@@ -16,6 +18,9 @@ pub trait ClusterReads: Send + Sync + std::fmt::Debug {
         namespace: &'a str,
         service: &'a str,
     ) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>>;
+
+    /// What a ConfigMap or a Secret holds.
+    fn content<'a>(&'a self, reference: &'a Reference) -> BoxFuture<'a, Result<ReferenceContent, ReadError>>;
 }
 
 /// Pods whose phase is neither Succeeded nor Failed.
@@ -35,6 +40,8 @@ pub struct ServiceEndpoint {
 
 pub(crate) const PODS: &str = "pods";
 pub(crate) const ENDPOINTS: &str = "EndpointSlices";
+const CONFIG_MAPS: &str = "ConfigMaps";
+const SECRETS: &str = "Secrets";
 
 /// For callers that have no cluster.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +54,18 @@ impl ClusterReads for NoCluster {
 
     fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
         Box::pin(std::future::ready(Err(no_cluster(ENDPOINTS))))
+    }
+
+    fn content<'a>(&'a self, reference: &'a Reference) -> BoxFuture<'a, Result<ReferenceContent, ReadError>> {
+        Box::pin(std::future::ready(Err(no_cluster(what(reference)))))
+    }
+}
+
+/// The kind of an object, as errors name it.
+pub fn what(reference: &Reference) -> &'static str {
+    match reference.kind {
+        ReferenceKind::Secret => SECRETS,
+        _ => CONFIG_MAPS,
     }
 }
 

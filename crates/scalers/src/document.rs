@@ -6,5 +6,5 @@ mod value;
 mod yaml;
 
 pub(crate) use json::JsonPath;
-pub(crate) use value::{Found, Unusable};
+pub(crate) use value::{Found, Unusable, quantity};
 pub(crate) use yaml::YamlPath;

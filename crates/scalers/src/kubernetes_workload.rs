@@ -15,7 +15,7 @@ use crate::one_metric::{NumberSource, OneMetric};
 use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, TriggerConfig};
-use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
+use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadCondition, ReadNamespace, TriggerType};
 
 pub(crate) static TRIGGER: TriggerType = TriggerType {
     name: "kubernetes-workload",
@@ -32,7 +32,8 @@ pub(crate) static TRIGGER: TriggerType = TriggerType {
         resource: "pods",
         verbs: &["list"],
         namespace: ReadNamespace::Object,
-        switch: None,
+        name: None,
+        condition: ReadCondition::Always,
     }],
     build: |shared, trigger| Ok(Arc::new(build(trigger, shared)?)),
 };

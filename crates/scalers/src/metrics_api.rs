@@ -24,7 +24,7 @@ use crate::http::Address;
 use crate::one_metric::{NumberSource, OneMetric};
 use crate::shared::Shared;
 use crate::trigger::{BuildError, TriggerConfig};
-use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
+use crate::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadCondition, ReadNamespace, TriggerType};
 use config::Config;
 use service::{Aggregation, Service};
 
@@ -46,7 +46,8 @@ pub(crate) static TRIGGER: TriggerType = TriggerType {
             help: "the namespace of the Service that `url` names",
             find: service_namespace,
         },
-        switch: Some(config::AGGREGATE_ENDPOINTS.name),
+        name: None,
+        condition: ReadCondition::Switch(config::AGGREGATE_ENDPOINTS.name),
     }],
     build: |shared, trigger| Ok(Arc::new(build(trigger, shared)?)),
 };

@@ -16,7 +16,8 @@ use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
 use crate::{
-    aws_cloudwatch, aws_sqs, cron, kubernetes_workload, metrics_api, nats_jetstream, prometheus, redis, resource,
+    aws_cloudwatch, aws_sqs, cron, kubernetes_resource, kubernetes_workload, metrics_api, nats_jetstream, prometheus,
+    redis, resource,
 };
 
 /// Every trigger type, by name in alphabetical order.
@@ -27,6 +28,7 @@ pub static TRIGGER_TYPES: &[&TriggerType] = &[
     &cron::TRIGGER,
     &external::EXTERNAL,
     &external::EXTERNAL_PUSH,
+    &kubernetes_resource::TRIGGER,
     &kubernetes_workload::TRIGGER,
     &resource::MEMORY,
     &metrics_api::TRIGGER,

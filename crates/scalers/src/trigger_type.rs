@@ -12,7 +12,7 @@ use crate::field::{FROM_ENV, Field, FieldGroup};
 use crate::scaler::Scaler;
 use crate::shared::Shared;
 use crate::trigger::{BuildError, TriggerConfig};
-pub use cluster_read::{ClusterRead, ReadNamespace};
+pub use cluster_read::{ClusterRead, ReadCondition, ReadNamespace};
 
 /// Builds the scaler of a trigger, or returns every error in the trigger.
 pub(crate) type Build = fn(&Shared, &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError>;

@@ -46,7 +46,7 @@
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list]
-# Read for TriggerAuthentications and environment variables; those in use are watched, as metadata only.
+# Read for TriggerAuthentications, environment variables and kubernetes-resource triggers; those of the first two are watched, as metadata only.
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts]
   verbs: [get, list, watch]

@@ -94,7 +94,11 @@ fn triggers(rules: &mut RbacRules, object_name: &NamespacedName, object: &Scaled
         for read in reads.iter().filter(|read| read.is_needed(&trigger.metadata)) {
             let named = read.named_namespace(&trigger.metadata).map(Scope::Namespace);
             let what = Access { group: read.group, resource: read.resource, verbs: read.verbs };
-            rules.allow_all(&named.unwrap_or_else(|| scope.clone()), what, reason.as_str());
+            let scope = named.unwrap_or_else(|| scope.clone());
+            match read.object_name(&trigger.metadata) {
+                Some(name) => rules.allow_named(&scope, what, name, reason.as_str()),
+                None => rules.allow_all(&scope, what, reason.as_str()),
+            }
         }
     }
     let modifiers = object.spec.advanced.as_ref().and_then(|advanced| advanced.scaling_modifiers.as_ref());

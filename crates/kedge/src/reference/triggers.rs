@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use kedge_scalers::field::{Field, FieldGroup, Presence, Sensitivity, Source, Status};
 use kedge_scalers::registry::TRIGGER_TYPES;
-use kedge_scalers::trigger_type::{ClusterRead, MetricsOrigin, OtherParameters, ReadNamespace, TriggerType};
+use kedge_scalers::trigger_type::{
+    ClusterRead, MetricsOrigin, OtherParameters, ReadCondition, ReadNamespace, TriggerType,
+};
 
 const OPENING: &str = "\
 # Trigger types and their parameters
@@ -67,9 +69,14 @@ fn render_read(read: &ClusterRead) -> String {
         ReadNamespace::Object => "the namespace of the object",
         ReadNamespace::Named { help, .. } => help,
     };
-    let condition = read.switch.map(|field| format!(", if `{field}` is `true`")).unwrap_or_default();
+    let condition = match read.condition {
+        ReadCondition::Always => String::new(),
+        ReadCondition::Switch(field) => format!(", if `{field}` is `true`"),
+        ReadCondition::Value(field, value) => format!(", if `{field}` is `{value}`"),
+    };
+    let name = read.name.map(|field| format!(", for the one that `{field}` names")).unwrap_or_default();
     format!(
-        "RBAC: the operator needs `{}` on `{}` of {group} in {namespace}{condition}.",
+        "RBAC: the operator needs `{}` on `{}` of {group} in {namespace}{name}{condition}.",
         read.verbs.join("`, `"),
         read.resource
     )

@@ -1,14 +1,23 @@
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use http::{Request as HttpRequest, Response};
+use kedge_cluster::NamespacedName;
+use kedge_core::credentials::ReferenceKind;
 use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::credentials::SecretAccess;
 
 /// An API server that answers by the query of the request, and remembers what it was asked.
 fn server(answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static) -> (KubeReads, Arc<Mutex<Vec<String>>>) {
+    server_with(credentials::Settings::default(), answer)
+}
+
+fn server_with(
+    settings: credentials::Settings,
+    answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static,
+) -> (KubeReads, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, answer) = (asked.clone(), Arc::new(answer));
     let service = tower::service_fn(move |request: HttpRequest<Body>| {
@@ -23,7 +32,7 @@ fn server(answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static) -> (Kub
             Ok::<_, Infallible>(response.unwrap())
         }
     });
-    (KubeReads::new(Client::new(service, "default")), asked)
+    (KubeReads::new(Client::new(service, "default"), settings), asked)
 }
 
 fn pod(phase: Option<&str>, node: Option<&str>) -> Value {
@@ -128,4 +137,72 @@ async fn endpoints_that_may_be_ready_are_found_with_their_ports() {
         ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices?&labelSelector=kubernetes.io%2Fservice-name%3Dweb\
           &resourceVersion=0&resourceVersionMatch=NotOlderThan"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_read_by_its_name() {
+    let (reads, asked) = server(|uri| match uri {
+        "/api/v1/namespaces/shop/configmaps/limits?" => (200, json!({ "metadata": {}, "data": { "depth": "12" } })),
+        "/api/v1/namespaces/shop/secrets/limits?" => {
+            (200, json!({ "metadata": {}, "data": { "depth": "MTI=", "odd": "/w==" } }))
+        }
+        "/api/v1/namespaces/shop/configmaps/locked?" => {
+            let message = "configmaps \"locked\" is forbidden";
+            (
+                403,
+                json!({ "kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": message }),
+            )
+        }
+        _ => (
+            404,
+            json!({ "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found" }),
+        ),
+    });
+    let read = async |kind, name: &str| reads.content(&Reference::new(kind, "shop", name)).await;
+    let depth = |content: ReferenceContent| match content {
+        ReferenceContent::Data(data) => data["depth"].as_ref().map(|text| text.reveal().to_owned()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(depth(read(ReferenceKind::ConfigMap, "limits").await.unwrap()).as_deref(), Some("12"));
+    let secret = read(ReferenceKind::Secret, "limits").await.unwrap();
+    assert!(matches!(&secret, ReferenceContent::Data(data) if data["odd"].is_none()), "what is not text");
+    assert_eq!(depth(secret).as_deref(), Some("12"));
+    assert_eq!(read(ReferenceKind::ConfigMap, "gone").await, Ok(ReferenceContent::Missing));
+    let error = read(ReferenceKind::ConfigMap, "locked").await.unwrap_err();
+    assert_eq!(error.reason(), "ClusterUnreadable");
+    assert!(
+        error
+            .to_string()
+            .contains("cannot read ConfigMaps from the cluster: configmaps \"locked\" is forbidden; allow"),
+        "{error}"
+    );
+    let before = asked.lock().unwrap().len();
+    for name in ["../../keda/secrets/creds", "", "a b"] {
+        assert_eq!(read(ReferenceKind::Secret, name).await, Ok(ReferenceContent::Missing), "{name}");
+    }
+    assert_eq!(asked.lock().unwrap().len(), before, "names that lead elsewhere are not requested");
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_that_are_withheld_are_not_requested() {
+    let restricted = credentials::Settings {
+        secrets: SecretAccess::ClusterObjectNamespaceOnly,
+        cluster_object_namespace: Some("keda".to_owned()),
+        own_secret: Some(NamespacedName::new("keda", "kedaorg-certs")),
+        ..credentials::Settings::default()
+    };
+    let open = credentials::Settings { secrets: SecretAccess::EveryNamespace, ..restricted.clone() };
+    let rows = [
+        ("restricted, elsewhere", &restricted, ReferenceKind::Secret, "shop", "limits", true),
+        ("restricted, in the operator's namespace", &restricted, ReferenceKind::Secret, "keda", "limits", false),
+        ("restricted, a ConfigMap", &restricted, ReferenceKind::ConfigMap, "shop", "limits", false),
+        ("the operator's own keys", &open, ReferenceKind::Secret, "keda", "kedaorg-certs", true),
+        ("not restricted", &open, ReferenceKind::Secret, "shop", "limits", false),
+    ];
+    for (title, settings, kind, namespace, name, is_withheld) in rows {
+        let (reads, asked) = server_with(settings.clone(), |_| (200, json!({ "metadata": {}, "data": {} })));
+        let content = reads.content(&Reference::new(kind, namespace, name)).await.unwrap();
+        assert_eq!(content == ReferenceContent::Withheld, is_withheld, "{title}");
+        assert_eq!(asked.lock().unwrap().is_empty(), is_withheld, "{title}");
+    }
 }

@@ -7,7 +7,7 @@ use kedge_core::credentials::{CredentialError, Reference, ReferenceContent, Refe
 use kedge_core::environment::{ContainerVariables, Environment};
 use kube::core::DynamicObject;
 
-use super::{Resolution, SecretAccess};
+use super::Resolution;
 
 impl Resolution<'_> {
     /// The pod template of the target; none if it has no containers.
@@ -55,11 +55,7 @@ impl Resolution<'_> {
     }
 
     async fn content(&mut self, reference: &Reference) -> Result<ReferenceContent, CredentialError> {
-        let settings = &self.credentials.settings;
-        let is_withheld = reference.kind == ReferenceKind::Secret
-            && settings.secrets == SecretAccess::ClusterObjectNamespaceOnly
-            && settings.cluster_object_namespace.as_deref() != Some(&reference.namespace);
-        if is_withheld || settings.is_own_secret(reference) {
+        if self.credentials.settings.withholds(reference) {
             return Ok(ReferenceContent::Withheld);
         }
         self.reads.content(&self.credentials.client, reference).await

@@ -1,5 +1,7 @@
 use std::sync::Mutex;
 
+use kedge_core::credentials::{Reference, ReferenceContent};
+
 use super::*;
 use crate::cluster::{NoCluster, ServiceEndpoint};
 use crate::http::Settings;
@@ -24,6 +26,10 @@ impl ClusterReads for Pods {
     fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
         unreachable!("no Service is read")
     }
+
+    fn content<'a>(&'a self, _: &'a Reference) -> BoxFuture<'a, Result<ReferenceContent, ReadError>> {
+        unreachable!("no object is read")
+    }
 }
 
 /// A cluster that never answers.
@@ -36,6 +42,10 @@ impl ClusterReads for Silent {
     }
 
     fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn content<'a>(&'a self, _: &'a Reference) -> BoxFuture<'a, Result<ReferenceContent, ReadError>> {
         Box::pin(std::future::pending())
     }
 }

@@ -161,7 +161,13 @@ fn descriptors_are_complete() {
         assert!(std::path::Path::new(&page).exists(), "{name}: there is no {page}");
         let is_field = |name: &str| known.fields_named(name).next().is_some();
         assert!(known.activation.is_none_or(is_field), "{name}: {:?}", known.activation);
-        assert!(known.cluster_reads.iter().all(|read| read.switch.is_none_or(is_field)), "{name}");
+        assert!(
+            known
+                .cluster_reads
+                .iter()
+                .all(|read| { read.condition_parameter().is_none_or(is_field) && read.name.is_none_or(is_field) }),
+            "{name}"
+        );
         for field in known.fields() {
             assert!(!field.help.is_empty() && !field.sources.is_empty(), "{name}: {}", field.name);
         }
@@ -206,4 +212,9 @@ fn cluster_reads_depend_on_the_parameters() {
         assert_eq!(endpoints.named_namespace(&metadata(&[("url", url)])).as_deref(), expected, "{url}");
     }
     assert!(find("kubernetes-workload").unwrap().cluster_reads[0].is_needed(&metadata(&[])));
+    let [config_maps, secrets] = find("kubernetes-resource").unwrap().cluster_reads else { panic!("two reads") };
+    let limits = metadata(&[("resourceKind", "Secret"), ("resourceName", " limits ")]);
+    assert!(secrets.is_needed(&limits) && !config_maps.is_needed(&limits));
+    assert_eq!(secrets.object_name(&limits), Some("limits"));
+    assert_eq!(secrets.object_name(&metadata(&[])), None);
 }

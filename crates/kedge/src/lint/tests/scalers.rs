@@ -49,6 +49,7 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("aws-sqs-queue", &[("queueURL", "orders"), ("awsRegion", "eu-west-1")]),
+    ("kubernetes-resource", &[("targetValue", "5")]),
     ("nats-jetstream", &[("natsServerMonitoringEndpoint", "nats.queues:8222"), ("account", "$G")]),
     ("redis", REDIS),
     ("redis-cluster", REDIS),
