@@ -119,21 +119,33 @@ impl Settings {
     }
 }
 
-/// Everything about credentials that reconciles need.
+/// What credentials are resolved from. It watches nothing.
 #[allow(missing_debug_implementations)] // kube's client has none
-pub struct Credentials {
+pub struct CredentialSources {
     pub client: Client,
     pub settings: Settings,
-    pub references: Arc<References>,
     /// The way to stores outside the cluster.
     pub exchange: Exchange,
     /// One permit for each read in flight.
-    pub reads_at_once: Arc<Semaphore>,
+    reads_at_once: Arc<Semaphore>,
+}
+
+impl CredentialSources {
+    pub fn new(client: Client, settings: Settings, exchange: Exchange) -> Self {
+        Self { client, settings, exchange, reads_at_once: Arc::new(Semaphore::new(read::READS_AT_ONCE)) }
+    }
+}
+
+/// Everything about credentials that reconciles need.
+#[allow(missing_debug_implementations)] // kube's client has none
+pub struct Credentials {
+    pub sources: CredentialSources,
+    pub references: Arc<References>,
 }
 
 impl Credentials {
     pub fn new(client: Client, settings: Settings, references: Arc<References>, exchange: Exchange) -> Self {
-        Self { client, settings, references, exchange, reads_at_once: Arc::new(Semaphore::new(read::READS_AT_ONCE)) }
+        Self { sources: CredentialSources::new(client, settings, exchange), references }
     }
 }
 

@@ -278,15 +278,18 @@ fn with_absent(index: usize, trigger: &Trigger, why: NotBuilt, absent: &[Credent
     }
 }
 
-/// The API server rejects an HPA with a target of zero: one such metric would keep the others out of it.
+/// Why the HPA cannot have these metrics. The API server rejects an HPA with a target of zero: one such metric would keep the others
+/// out of it.
+pub fn target_problem(specs: &[MetricSpec]) -> Option<String> {
+    let mut metrics = specs.iter().filter_map(|spec| ExternalMetric::from_spec(spec, |_| Failures::default()));
+    let metric = metrics.find(|metric| metric.target.0 <= 0)?;
+    Some(format!("the target of metric {} is 0, or too small to be written; raise it to 0.001 at least", metric.name))
+}
+
 fn check_targets(index: usize, trigger_type: &str, specs: &[MetricSpec]) -> Result<(), NotBuilt> {
-    let metrics = specs.iter().filter_map(|spec| ExternalMetric::from_spec(spec, |_| Failures::default()));
-    match metrics.into_iter().find(|metric| metric.target.0 <= 0) {
+    match target_problem(specs) {
         None => Ok(()),
-        Some(metric) => Err(NotBuilt::Invalid(format!(
-            "trigger {index} ({trigger_type}): the target of metric {} is 0, or too small to be written; raise it to 0.001 at least",
-            metric.name
-        ))),
+        Some(problem) => Err(NotBuilt::Invalid(format!("trigger {index} ({trigger_type}): {problem}"))),
     }
 }
 

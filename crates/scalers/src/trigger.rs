@@ -116,6 +116,17 @@ impl AuthParams {
     pub fn get(&self, name: &str) -> Option<&Secret> {
         self.0.get(name)
     }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The same parameters, with others in place of those of the same name.
+    #[must_use]
+    pub fn overridden_by(mut self, others: &Self) -> Self {
+        self.0.extend(others.0.clone());
+        self
+    }
 }
 
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for AuthParams {

@@ -14,7 +14,7 @@ use kedge_core::secret::Secret;
 use kedge_scalers::{AuthParams, credential_file};
 
 use super::read::{Reads, Version};
-use super::{Credentials, SecretAccess};
+use super::{CredentialSources, Credentials, SecretAccess};
 use crate::scalable::Scalable;
 use kedge_cluster::target::ScaleTarget;
 
@@ -56,7 +56,7 @@ pub struct Resolved {
 /// The resolving of all triggers of one object.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Resolution<'a> {
-    pub(super) credentials: &'a Credentials,
+    pub(super) credentials: &'a CredentialSources,
     /// The container whose variables the triggers refer to; the first one where none is named.
     pub(super) container: Option<&'a str>,
     pub(super) namespace: &'a str,
@@ -122,10 +122,22 @@ impl AuthenticationObject {
 impl Credentials {
     /// Begins the resolution for the triggers of an object.
     pub fn begin<'a>(&'a self, object: &'a Scalable<'a>, target: &'a ScaleTarget) -> Resolution<'a> {
+        self.sources.begin(&object.key.namespace, object.env_source_container, target)
+    }
+}
+
+impl CredentialSources {
+    /// Begins the resolution for triggers of a namespace, which may refer to the variables of a container of the target.
+    pub fn begin<'a>(
+        &'a self,
+        namespace: &'a str,
+        container: Option<&'a str>,
+        target: &'a ScaleTarget,
+    ) -> Resolution<'a> {
         Resolution {
             credentials: self,
-            container: object.env_source_container,
-            namespace: &object.key.namespace,
+            container,
+            namespace,
             target,
             reads: Reads::new(self.reads_at_once.clone()),
             pod: None,
