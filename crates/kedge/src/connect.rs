@@ -32,6 +32,17 @@ pub(crate) async fn connect_as_user(kubeconfig: Option<&Path>) -> anyhow::Result
     client_of(&config(kubeconfig).await?)
 }
 
+/// The same, by a context of the kubeconfig.
+pub(crate) async fn connect_by_context(kubeconfig: Option<&Path>, context: &str) -> anyhow::Result<kube::Client> {
+    let read = match kubeconfig {
+        Some(path) => read_kubeconfig(path)?,
+        None => Kubeconfig::read().context("no kubeconfig; give one with --kubeconfig")?,
+    };
+    let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(read, &options).await?;
+    client_of(&adjusted(config))
+}
+
 /// The same, by a configuration.
 pub(crate) fn client_of(config: &kube::Config) -> anyhow::Result<kube::Client> {
     Ok(kedge_cluster::client_with_retry_after(config.clone())?)
@@ -86,12 +97,18 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::C
 
 /// By the given kubeconfig, else as `kubectl` would connect, else with the service account of the pod.
 pub(crate) async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
-    let mut config = match kubeconfig {
-        Some(path) => from_file(path).await?,
+    let config = match kubeconfig {
+        Some(path) => {
+            kube::Config::from_custom_kubeconfig(read_kubeconfig(path)?, &KubeConfigOptions::default()).await?
+        }
         None => {
             kube::Config::infer().await.context("no kubeconfig, and not in a cluster; give one with --kubeconfig")?
         }
     };
+    Ok(adjusted(config))
+}
+
+fn adjusted(mut config: kube::Config) -> kube::Config {
     // HTTPS_PROXY is for the sources of scalers: the API server is reached directly, in a cluster and outside. The URL of a proxy
     // may hold a password, so that no error of the client should quote it.
     config.proxy_url = None;
@@ -99,12 +116,12 @@ pub(crate) async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Co
     config.default_retry = false;
     // Up to the slash, it is the name under which the API server records who wrote which field.
     config.headers.push((header::USER_AGENT, HeaderValue::from_static(kedge_scalers::http::USER_AGENT)));
-    Ok(config)
+    config
 }
 
-async fn from_file(path: &Path) -> anyhow::Result<kube::Config> {
+fn read_kubeconfig(path: &Path) -> anyhow::Result<Kubeconfig> {
     let read = Kubeconfig::read_from(path).with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
     let names_proxy = read.clusters.iter().flat_map(|named| &named.cluster).any(|one| one.proxy_url.is_some());
     ensure!(!names_proxy, "{} has a proxy-url, which is not supported; remove it", path.display());
-    Ok(kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?)
+    Ok(read)
 }

@@ -72,7 +72,7 @@ enum Command {
     Playground(playground::Args),
     /// Simulate a ScaledObject under a load, in virtual time, without a cluster
     Simulate(simulate::Args),
-    /// Check an external scaler before it is used
+    /// Check triggers and external scalers before they are used
     Scaler(scaler::Args),
     /// Run the operator: watch ScaledObjects, scale their targets, serve their metrics
     Operator(Box<operator::Flags>),
@@ -98,10 +98,10 @@ fn main() -> ExitCode {
         Command::Registration(args) => webhook_configuration::run(&args),
         #[cfg(feature = "playground")]
         Command::Playground(args) => return long_running(playground::run(&args)),
-        Command::Scaler(args) => scaler::run(&args),
+        Command::Scaler(args) => scaler::run(&args, &settings::Environment::collect()),
         Command::Simulate(args) => simulate::run(&args),
-        Command::Operator(flags) => return long_running(operator::run(&flags, &operator::Environment::collect())),
-        Command::Webhooks(flags) => return long_running(webhooks::run(&flags, &operator::Environment::collect())),
+        Command::Operator(flags) => return long_running(operator::run(&flags, &settings::Environment::collect())),
+        Command::Webhooks(flags) => return long_running(webhooks::run(&flags, &settings::Environment::collect())),
     };
     exit_code(done)
 }

@@ -1,8 +1,9 @@
-//! `kedge scaler`: for authors of external scalers.
+//! `kedge scaler`: checks of triggers and of external scalers.
 
 mod check;
 
 use crate::outcome::Outcome;
+use crate::settings::Environment;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -12,12 +13,12 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Call an external scaler as the operator would, print its responses, and report what is wrong with them
-    Check(check::Args),
+    /// Ask the source of each trigger of a manifest once, or call an external scaler, and report what is wrong
+    Check(Box<check::Args>),
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &Args, environment: &Environment) -> anyhow::Result<Outcome> {
     match &args.command {
-        Command::Check(args) => check::run(args),
+        Command::Check(args) => check::run(args, environment),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) mod webhooks;
 pub(crate) use environment::Environment;
 pub(crate) use flags::Flags;
 pub(crate) use operator::Settings;
-pub(crate) use resolve::resolve;
+pub(crate) use resolve::{resolve, resolve_variables};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ const OPENING: &str = "\
 
 ## Conventions
 
-The commands that read manifests (`lint`, `rbac`, `simulate`) take them in the same way:
+The commands that read manifests (`lint`, `rbac`, `simulate`, and `scaler check -f`) take them in the same way:
 
 | input | what is read |
 |---|---|

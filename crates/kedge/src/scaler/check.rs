@@ -1,101 +1,86 @@
-//! `kedge scaler check`: calls an external scaler with the operator's own client, prints the responses and diagnoses them.
+//! `kedge scaler check`: asks the sources of triggers as the operator would, and reports what is wrong.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `calls` | the calls, one after another |
-//! | `diagnose` | what is wrong with the responses: pure |
-//! | `remedy` | the remedies of failed calls |
-//! | `report` | the calls and their diagnostics |
-//! | `text`, `json` | the output formats |
+//! | `external` | an external scaler by its address, called method by method |
+//! | `triggers` | the triggers of manifests, or of a cluster: the source of each is asked once |
 
-mod calls;
-mod diagnose;
-mod json;
-mod remedy;
-mod report;
-mod text;
+mod external;
+mod triggers;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use clap::ValueEnum;
-use kedge_api::trigger::Trigger;
-use kedge_scalers::external::{self, ExternalClient};
+use anyhow::Context;
+use clap::{ArgGroup, ValueEnum};
 use kedge_scalers::metadata::convert;
-use kedge_scalers::{AuthParams, Connector, Owner, Registry, Role, Settings, TriggerConfig};
 
-use crate::outcome::{self, Outcome};
-use calls::Scope;
-use diagnose::Verdict;
-use report::Report;
+use crate::outcome::Outcome;
+use crate::settings::Environment;
 
 const EXAMPLES: &str = "\
+With an address, calls an external scaler method by method. With manifests or a cluster, builds
+each trigger as the operator does, asks its source once, and prints the value, whether it is active,
+and what the HPA would do. Credentials come from the Secrets, ConfigMaps and authentication objects
+among the manifests, from the cluster with --from-cluster, and from --auth; they are not printed.
+The variables of the operator apply, such as KEDA_HTTP_DEFAULT_TIMEOUT and HTTPS_PROXY.
+
 Exit codes:
   0  nothing that --fail-on names
-  1  something that --fail-on names
-  2  the command line or a file could not be read
+  1  something that --fail-on names, such as a trigger that cannot be built, or has no value
+  2  the command line, a file or the cluster could not be read, or there was no trigger to check
 
 Examples:
   kedge scaler check localhost:9090
   kedge scaler check scaler.queues:9090 --metadata queue=orders --push
   kedge scaler check localhost:9090 --ca ca.crt --cert client.crt --key client.key --format json
+  kedge scaler check -f worker.yaml -f secrets.yaml --replicas 3
+  kedge scaler check -f worker.yaml --trigger orders --metadata serverAddress=http://localhost:9090
+  kedge scaler check -f worker.yaml --auth-file password=password.txt --at 2026-01-05T08:30:00Z
+  kedge scaler check --from-cluster --namespace shop --name worker
 ";
+
+/// The flags that select manifests, or a cluster.
+const MANIFESTS: [&str; 4] = ["file", "from_cluster", "kubeconfig", "context"];
 
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
+#[command(group(ArgGroup::new("subject").args(["address"]).args(MANIFESTS).required(true).multiple(true)))]
 pub(crate) struct Args {
-    /// Call the scaler at this address, as in `scalerAddress`: host:port
-    address: String,
+    /// Call the external scaler at this address, as in `scalerAddress`: host:port
+    #[arg(conflicts_with_all = MANIFESTS)]
+    address: Option<String>,
 
-    /// Add an entry to the trigger's metadata; may be repeated. A key that ends in FromEnv takes the resolved value
+    /// Add an entry to the trigger's metadata, or replace it; may be repeated. With an address, a key that ends in FromEnv takes the
+    /// resolved value
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_entry)]
     metadata: Vec<(String, String)>,
 
-    /// Set the name of the ScaledObject in the calls
-    #[arg(long, default_value = "check")]
-    name: String,
-
-    /// Set the namespace of the ScaledObject in the calls
-    #[arg(long, default_value = "default")]
-    namespace: String,
-
-    /// Use TLS; --ca, --cert and --insecure imply it
+    /// Set the name of the ScaledObject in the calls, `check` by default; with manifests or a cluster, check only objects of this name
     #[arg(long)]
-    tls: bool,
+    name: Option<String>,
 
-    /// Trust the CA of this PEM file, in addition to those of the system
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    /// Set the namespace of the ScaledObject in the calls, and of objects that have none; `default` by default, or that of the context
+    #[arg(long, short)]
+    namespace: Option<String>,
 
-    /// Present the certificate of this PEM file
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-
-    /// Use the private key of this PEM file
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
-
-    /// Use TLS, and accept any certificate
-    #[arg(long)]
-    insecure: bool,
-
-    /// Check the streams of `external-push` too
-    #[arg(long)]
-    push: bool,
-
-    /// Limit each call to this time, and listen to each stream for this time
-    #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "3s")]
-    timeout: Duration,
+    /// Limit each call to this time, 3s by default, and listen to each stream for this time; a trigger that sets its own limit keeps it
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    timeout: Option<Duration>,
 
     /// Choose the output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, short = 'o', alias = "output", value_enum, default_value_t = Format::Text)]
     format: Format,
 
     /// Exit with code 1 from this severity on
     #[arg(long, value_enum, default_value_t = FailOn::Error)]
     fail_on: FailOn,
+
+    #[command(flatten)]
+    external: external::ExternalFlags,
+
+    #[command(flatten)]
+    triggers: triggers::TriggerFlags,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -113,77 +98,46 @@ enum Format {
     Json,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let verdict = check(args)?;
+/// The worst that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Severity {
+    None,
+    Warning,
+    Error,
+}
+
+/// The limit of a call by address.
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(3);
+
+pub(crate) fn run(args: &Args, environment: &Environment) -> anyhow::Result<Outcome> {
+    let worst = match &args.address {
+        Some(address) => {
+            let request = external::Request {
+                address,
+                metadata: &args.metadata,
+                name: args.name.as_deref().unwrap_or("check"),
+                namespace: args.namespace.as_deref().unwrap_or("default"),
+                timeout: args.timeout.unwrap_or(TIMEOUT_DEFAULT),
+                flags: &args.external,
+            };
+            external::run(&request, args.format)?
+        }
+        None => {
+            let request = triggers::Request {
+                metadata: &args.metadata,
+                name: args.name.as_deref(),
+                namespace: args.namespace.as_deref(),
+                timeout: args.timeout,
+                flags: &args.triggers,
+            };
+            triggers::run(&request, environment, args.format)?
+        }
+    };
     Ok(Outcome::from_findings(match args.fail_on {
-        FailOn::Error => verdict == Verdict::Wrong,
-        FailOn::Warning => verdict != Verdict::InOrder,
+        FailOn::Error => worst == Severity::Error,
+        FailOn::Warning => worst != Severity::None,
         FailOn::Never => false,
     }))
-}
-
-fn check(args: &Args) -> anyhow::Result<Verdict> {
-    let client = client(args)?;
-    let scope = if args.push { Scope::WithStreams } else { Scope::Calls };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let transcript = runtime.block_on(calls::call_all(&client, scope, args.timeout));
-    let report = Report {
-        endpoint: client.endpoint().to_string(),
-        object: format!("{}/{}", args.namespace, args.name),
-        diagnostics: diagnose::diagnose(&transcript),
-        transcript,
-    };
-    let printed = match args.format {
-        Format::Text => text::render(&report),
-        Format::Json => json::render(&report),
-    };
-    outcome::print(&printed)?;
-    Ok(Verdict::from_diagnostics(&report.diagnostics))
-}
-
-/// The client that the operator would have for a trigger with these parameters.
-fn client(args: &Args) -> anyhow::Result<ExternalClient> {
-    let mut metadata: BTreeMap<String, String> = args.metadata.iter().cloned().collect();
-    metadata.insert(external::SCALER_ADDRESS.name.to_owned(), args.address.clone());
-    if args.tls || args.insecure {
-        metadata.insert(external::ENABLE_TLS.name.to_owned(), "true".to_owned());
-    }
-    if args.insecure {
-        metadata.insert(external::UNSAFE_SSL.name.to_owned(), "true".to_owned());
-    }
-    let mut auth = Vec::new();
-    for (parameter, file) in
-        [(external::CA_CERT, &args.ca), (external::TLS_CLIENT_CERT, &args.cert), (external::TLS_CLIENT_KEY, &args.key)]
-    {
-        if let Some(file) = file {
-            auth.push((parameter.name, read(file)?));
-        }
-    }
-    let trigger = Trigger {
-        r#type: if args.push { external::EXTERNAL_PUSH.name } else { external::EXTERNAL.name }.to_owned(),
-        name: None,
-        metadata,
-        authentication_ref: None,
-        use_cached_metrics: None,
-        metric_type: None,
-    };
-    let owner = Owner { namespace: &args.namespace, name: &args.name, role: Role::Metric };
-    // The value of a key with FromEnv is used as it is.
-    let environment = trigger.metadata.values().map(|value| (value.clone(), value.clone())).collect();
-    let auth = AuthParams::from_iter(auth);
-    let trigger = TriggerConfig::new(owner, 0, &trigger).resolved(&auth, &environment, None);
-    let registry = Registry::new(
-        Settings { http_timeout: args.timeout, ..Settings::default() },
-        Connector::tcp(),
-        std::sync::Arc::new(kedge_scalers::NoCluster),
-    );
-    match registry.external_client(&trigger) {
-        Ok(client) => Ok(client),
-        Err(error) => {
-            let problems: Vec<String> = error.errors.iter().map(ToString::to_string).collect();
-            bail!("{}", problems.join(", and "))
-        }
-    }
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {

@@ -114,6 +114,14 @@ pub(crate) struct Flags {
     pub(super) compatible: Compatible,
 }
 
+impl Flags {
+    /// The flags of a command line that has none.
+    pub(super) fn none_given() -> Self {
+        let matches = <Self as clap::Args>::augment_args(clap::Command::new("operator")).get_matches_from(["operator"]);
+        <Self as clap::FromArgMatches>::from_arg_matches(&matches).expect("every required flag has a default")
+    }
+}
+
 /// The flags of the serving certificate.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Certificates {

@@ -1,5 +1,6 @@
 //! Flags and variables to [`Settings`]: a pure function that reports every invalid value at once.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,13 @@ pub(crate) fn resolve(flags: &Flags, environment: &Environment) -> Result<Settin
     warnings.extend(flags.compatible.warnings());
     settings.notices = Notices { ignored: flags.compatible.ignored(), warnings };
     Ok(settings)
+}
+
+/// The settings by which a command queries sources as an operator with these variables would.
+pub(crate) fn resolve_variables(environment: &Environment, ca_dirs: &[PathBuf]) -> Result<Settings, Vec<String>> {
+    let mut flags = Flags::none_given();
+    flags.ca_dir.extend_from_slice(ca_dirs);
+    resolve(&flags, environment)
 }
 
 fn serving(flags: &Flags, read: &mut SettingsReader<'_>) -> Serving {

@@ -8,7 +8,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, with what else they need.
-const COMMANDS: [&[&str]; 3] = [&["lint"], &["rbac"], &["simulate", "--load", "constant:0", "--duration", "5m"]];
+const COMMANDS: [&[&str]; 4] =
+    [&["lint"], &["rbac"], &["simulate", "--load", "constant:0", "--duration", "5m"], &["scaler", "check", "-f"]];
 
 const OBJECT: &str = "\
 apiVersion: keda.sh/v1alpha1

@@ -9,3 +9,4 @@ mod lint;
 mod operator;
 mod scaler_check;
 mod simulate;
+mod trigger_check;

@@ -30,7 +30,7 @@ fn run(arguments: &[&str]) -> (String, i32) {
 
 /// The behaviour of a scaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+pub(crate) enum Manner {
     InOrder,
     /// No metrics, no streams.
     Empty,
@@ -111,7 +111,7 @@ impl ExternalScaler for Scaler {
 }
 
 /// A scaler that answers until the test ends, and its address.
-fn scaler(manner: Manner, tls: Option<ServerTlsConfig>) -> String {
+pub(crate) fn scaler(manner: Manner, tls: Option<ServerTlsConfig>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap().to_string();
