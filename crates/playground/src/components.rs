@@ -43,7 +43,7 @@ pub(crate) fn start(plane: &Plane, clock: Clock, sources: &Sources) -> (Operator
     let reads = Arc::new(KubeReads::new(client.clone(), settings.credentials.clone()));
     let trusted =
         kedge_scalers::Settings { extra_roots: vec![sources.ca.certificate()], ..kedge_scalers::Settings::default() };
-    let registry = Registry::new(trusted, sources.connector(), reads);
+    let registry = Registry::new(trusted, sources.connector(), reads).with_substitute(sources.substitute());
     let operator = Operator::start(client.clone(), clock, registry, settings);
     let metrics = Arc::new(InProcess::new(Arc::new(operator.source()), &kedge_metrics_api::Settings::default()));
     let answer = move |request: Request<Body>| {

@@ -9,7 +9,7 @@ use kedge_plane::{Call, PatchKind, Plane, Verb};
 use serde_json::{Value, json};
 
 use crate::cluster::ADMINISTRATOR;
-use crate::dials::{Dials, Question, questions};
+use crate::dials::{Dials, Question, StandIn, questions};
 use crate::sources::{Sources, scaled_objects};
 use crate::virtual_time::VirtualTime;
 
@@ -27,21 +27,24 @@ pub(crate) struct PlaygroundControls {
 
 impl Controls for PlaygroundControls {
     fn dials(&self, namespace: &str, name: &str) -> Vec<Dial> {
-        let is_stood_in =
-            |one: &Question| one.authority.as_ref().is_none_or(|authority| self.sources.is_stood_in(authority));
-        let stood_in = self.questions(namespace, name).into_iter().filter(is_stood_in);
         let dial = |question: Question| {
+            let max = match &question.stand_in {
+                StandIn::Usage => question.max,
+                StandIn::Server(authority) if self.sources.is_stood_in(authority) => question.max,
+                StandIn::Server(_) => return None,
+                StandIn::Number => question.max * self.sources.target_of_stand_in(&question.id)?,
+            };
             let setting = self.dials.get(&question.id);
-            Dial {
+            Some(Dial {
                 label: question.label,
                 value: setting.value,
-                max: question.max,
+                max,
                 health: setting.health,
                 is_automatic: !setting.is_turned,
                 id: question.id,
-            }
+            })
         };
-        stood_in.map(dial).collect()
+        self.questions(namespace, name).into_iter().filter_map(dial).collect()
     }
 
     fn speed(&self) -> f64 {

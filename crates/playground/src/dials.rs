@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use kedge_core::quantity::Quantity;
+use kedge_core::trigger_class::TriggerClass;
 use kedge_dashboard::Health;
+use kedge_scalers::registry;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -13,12 +15,22 @@ use tokio::sync::watch;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub id: String,
-    /// Where the source is, as `host:port`; none for the usage of pods, which is always stood in for.
-    pub authority: Option<String>,
+    pub stand_in: StandIn,
     /// The name of the trigger, or its type.
     pub label: String,
-    /// The end of the scale: what needs a little more than the maximum of replicas.
+    /// The end of the scale: what needs a little more than the maximum of replicas. In targets, for the number of a trigger.
     pub max: f64,
+}
+
+/// What a dial stands in for, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StandIn {
+    /// The usage of pods: always, because they run nothing.
+    Usage,
+    /// A server, by its `host:port`, while it cannot be reached.
+    Server(String),
+    /// The number that a trigger reads, while its source cannot be reached. No stand-in speaks the protocol of the source.
+    Number,
 }
 
 /// How a source answers.
@@ -82,20 +94,28 @@ impl Dials {
 
 /// The questions that the triggers of a ScaledObject ask, where stand-ins understand them.
 pub fn questions(object: &Value) -> Vec<Question> {
-    let triggers = object["spec"]["triggers"].as_array().into_iter().flatten();
-    triggers.filter_map(|trigger| question(object, trigger)).collect()
+    let triggers = object["spec"]["triggers"].as_array().into_iter().flatten().enumerate();
+    triggers.filter_map(|(index, trigger)| question(object, index, trigger)).collect()
 }
 
-fn question(object: &Value, trigger: &Value) -> Option<Question> {
+/// Whether a dial gives the number of triggers of this type: their sources speak a protocol that no stand-in speaks.
+pub(crate) fn has_number_dial(trigger_type: &str) -> bool {
+    let speaks_here = matches!(trigger_type, "prometheus" | "metrics-api" | "external" | "external-push");
+    !speaks_here && registry::class_of(trigger_type) == Some(TriggerClass::Source)
+}
+
+fn question(object: &Value, index: usize, trigger: &Value) -> Option<Question> {
     let metadata = &trigger["metadata"];
     let text = |key: &str| metadata[key].as_str();
+    let label = trigger["name"].as_str().or(trigger["type"].as_str())?.to_owned();
+    let owner = || Some((object["metadata"]["namespace"].as_str()?, object["metadata"]["name"].as_str()?));
     let replicas = object["spec"]["maxReplicaCount"].as_f64().unwrap_or(100.0).min(50.0);
     let (id, authority, target) = match trigger["type"].as_str()? {
         "cpu" | "memory" => {
             let usage = UsageTrigger::read(object, trigger)?;
             return Some(Question {
                 id: usage.id,
-                authority: None,
+                stand_in: StandIn::Usage,
                 label: usage.label,
                 max: usage.target * (replicas + 2.0),
             });
@@ -111,15 +131,18 @@ fn question(object: &Value, trigger: &Value) -> Option<Question> {
         }
         "external" | "external-push" => {
             let authority = text("scalerAddress")?.to_owned();
-            let metadata = &object["metadata"];
-            let id = scaler_id(metadata["namespace"].as_str()?, metadata["name"].as_str()?);
-            (id, authority, scaler_target(|key| text(key)))
+            let (namespace, name) = owner()?;
+            (scaler_id(namespace, name), authority, scaler_target(|key| text(key)))
+        }
+        other if has_number_dial(other) => {
+            let (namespace, name) = owner()?;
+            let id = number_id(other, index, namespace, name);
+            return Some(Question { id, stand_in: StandIn::Number, label, max: replicas + 2.0 });
         }
         _ => return None,
     };
-    let label = trigger["name"].as_str().or(trigger["type"].as_str())?.to_owned();
     let target: f64 = target.and_then(|target| target.parse().ok()).unwrap_or(SCALER_TARGET);
-    Some(Question { id, authority: Some(authority), label, max: target * (replicas + 2.0) })
+    Some(Question { id, stand_in: StandIn::Server(authority), label, max: target * (replicas + 2.0) })
 }
 
 /// A cpu or memory trigger: its dial is what all pods of the target use together.
@@ -190,6 +213,11 @@ pub(crate) fn scaler_id(namespace: &str, name: &str) -> String {
     format!("external scaler of {namespace}/{name}")
 }
 
+/// One trigger of an object: what it asks is known to its scaler alone.
+pub(crate) fn number_id(trigger_type: &str, index: usize, namespace: &str, name: &str) -> String {
+    format!("{trigger_type} of {namespace}/{name}, trigger {index}")
+}
+
 /// Host and port of a URL.
 pub(crate) fn authority_of(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
@@ -215,6 +243,9 @@ mod tests {
                 { "type": "cpu", "metricType": "Utilization", "metadata": { "value": "60" } },
                 { "type": "memory", "metricType": "AverageValue", "metadata": { "value": "100Mi", "containerName": "app" } },
                 { "type": "prometheus", "metadata": { "serverAddress": "no url", "query": "x" } },
+                { "type": "redis", "name": "jobs", "metadata": { "address": "redis:6379", "listName": "jobs" } },
+                { "type": "kubernetes-workload", "metadata": {} },
+                { "type": "no-such-type", "metadata": {} },
             ] },
         });
         let found: Vec<(String, String, f64)> =
@@ -225,6 +256,7 @@ mod tests {
             ("external scaler of shop/web", "external", 100.0),
             ("cpu of shop/web", "cpu, % of a pod's request", 600.0),
             ("memory of app of shop/web", "memory of app, Mi", 1000.0),
+            ("redis of shop/web, trigger 7", "jobs", 10.0),
         ];
         assert_eq!(found, expected.map(|(id, label, max)| (id.to_owned(), label.to_owned(), max)));
     }

@@ -2,6 +2,7 @@
 
 mod external;
 mod http;
+mod number;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -12,10 +13,11 @@ use std::time::Duration;
 use kedge_dashboard::Health;
 use kedge_plane::{Gvr, Plane};
 use kedge_scalers::http::connector::BoxStream;
-use kedge_scalers::{BoxFuture, Connector};
+use kedge_scalers::{BoxFuture, Connector, Substitute};
 use tokio::io::DuplexStream;
 
 use crate::dials::{Dials, Setting};
+use number::NumberDials;
 pub(crate) use tls::SourceCa;
 
 /// The buffer of a connection to a stand-in, in bytes.
@@ -35,6 +37,8 @@ pub(crate) struct Sources {
     pub(crate) ca: SourceCa,
     /// Whether each source could be reached, by its authority. That is found out once.
     reached: Arc<Mutex<BTreeMap<String, bool>>>,
+    /// The targets of the triggers whose number a dial gives, by the dial.
+    numbers: Arc<Mutex<BTreeMap<String, f64>>>,
 }
 
 /// The answer of a stand-in.
@@ -47,7 +51,7 @@ enum Answer {
 
 impl Sources {
     pub(crate) fn new(plane: Plane, dials: Arc<Dials>, ca: SourceCa) -> Self {
-        Self { plane, dials, ca, reached: Arc::default() }
+        Self { plane, dials, ca, reached: Arc::default(), numbers: Arc::default() }
     }
 
     /// Connects to the sources.
@@ -64,6 +68,16 @@ impl Sources {
         self.known(authority).is_some_and(|reached| !reached)
     }
 
+    /// Dials in the place of triggers whose sources cannot be reached.
+    pub(crate) fn substitute(&self) -> Arc<dyn Substitute> {
+        Arc::new(NumberDials { sources: self.clone() })
+    }
+
+    /// The target of the trigger whose number this dial gives. None while its source is asked.
+    pub(crate) fn target_of_stand_in(&self, dial: &str) -> Option<f64> {
+        self.numbers.lock().expect("no holder panics").get(dial).copied()
+    }
+
     async fn connect(self, uri: ::http::Uri) -> io::Result<BoxStream> {
         let authority = authority(&uri);
         match self.known(&authority) {
@@ -71,18 +85,35 @@ impl Sources {
             Some(true) => return Connector::tcp().connect(uri).await,
             Some(false) => {}
             None => {
-                let first = try_to_reach(&uri).await;
-                let reached = first.is_some();
-                self.reached.lock().expect("no holder panics").insert(authority.clone(), reached);
-                if let Some(stream) = first {
+                if let Some(stream) = self.find_out(&uri, &authority).await {
                     return Ok(stream);
                 }
-                tracing::info!(source = authority, "cannot be reached; a dial stands in for it");
             }
         }
         let (ours, theirs) = tokio::io::duplex(PIPE);
         tokio::spawn(self.stand_in(uri, authority, theirs));
         Ok(Box::new(ours))
+    }
+
+    /// Tries to reach a source for the first time, and remembers whether it could be.
+    async fn find_out(&self, uri: &::http::Uri, authority: &str) -> Option<BoxStream> {
+        let first = try_to_reach(uri).await;
+        self.reached.lock().expect("no holder panics").insert(authority.to_owned(), first.is_some());
+        if first.is_none() {
+            tracing::info!(source = authority, "cannot be reached; a dial stands in for it");
+        }
+        first
+    }
+
+    /// Whether the source at a host, with or without a port, can be reached.
+    async fn reaches(&self, host: &str) -> bool {
+        // Only services of clouds are named without a port.
+        let Ok(uri) = format!("https://{host}").parse() else { return false };
+        let authority = authority(&uri);
+        match self.known(&authority) {
+            Some(reached) => reached,
+            None => self.find_out(&uri, &authority).await.is_some(),
+        }
     }
 
     /// Serves one connection to a stand-in.

@@ -86,7 +86,7 @@ pub use cluster::{ClusterReads, NoCluster, PodCount, ServiceEndpoint};
 pub use error::{Endpoint, ReadError};
 pub use http::connector::Connector;
 pub use http::{KeepAlive, Proxies, Settings, TlsVersion, parse_ciphers, provider, read_ca_dirs};
-pub use registry::{Registry, UnexpectedParameters};
+pub use registry::{Registry, Substitute, UnexpectedParameters};
 pub use resource::CONTAINER_NAME;
 pub use rustls::CipherSuite;
 pub use scaler::{Activity, BoxFuture, Known, PushEvent, Scaler};

@@ -1,5 +1,6 @@
 //! The trigger types by name. Builds their scalers.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +64,13 @@ pub fn names() -> String {
 pub struct Registry {
     shared: Arc<Shared>,
     unexpected_parameters: UnexpectedParameters,
+    substitute: Option<Arc<dyn Substitute>>,
+}
+
+/// What answers instead of sources that are not there: a playground has no other way to stand in for one whose protocol it does not speak.
+pub trait Substitute: Send + Sync + fmt::Debug {
+    /// The scaler to use instead of the one that was built, or that one.
+    fn substitute(&self, trigger: &TriggerConfig<'_>, built: Arc<dyn Scaler>) -> Arc<dyn Scaler>;
 }
 
 /// What happens to parameters that a trigger has and its type does not know.
@@ -77,7 +85,12 @@ pub enum UnexpectedParameters {
 impl Registry {
     pub fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
         let shared = Arc::new(Shared::new(settings, connector, cluster));
-        Self { shared, unexpected_parameters: UnexpectedParameters::default() }
+        Self { shared, unexpected_parameters: UnexpectedParameters::default(), substitute: None }
+    }
+
+    /// The same registry, whose scalers may be substituted.
+    pub fn with_substitute(self, substitute: Arc<dyn Substitute>) -> Self {
+        Self { substitute: Some(substitute), ..self }
     }
 
     /// The same registry with another treatment of unexpected parameters.
@@ -98,6 +111,14 @@ impl Registry {
 
     /// A scaler for the trigger, or every error in the trigger. No source is queried yet.
     pub fn build(&self, trigger: &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError> {
+        let built = self.build_own(trigger)?;
+        Ok(match &self.substitute {
+            Some(substitute) => substitute.substitute(trigger, built),
+            None => built,
+        })
+    }
+
+    fn build_own(&self, trigger: &TriggerConfig<'_>) -> Result<Arc<dyn Scaler>, BuildError> {
         match find(trigger.trigger_type) {
             Some(trigger_type) => (trigger_type.build)(&self.shared, trigger),
             None => Err(BuildError::new(trigger, vec![unknown(trigger.trigger_type)])),
@@ -108,7 +129,7 @@ impl Registry {
     /// connects to nothing.
     pub fn check(&self, trigger: &TriggerConfig<'_>) -> Vec<FieldError> {
         debug_assert_ne!(trigger.resolution, Resolution::Complete, "a trigger that is resolved is checked by `build`");
-        self.build(trigger).err().map(|error| error.errors).unwrap_or_default()
+        self.build_own(trigger).err().map(|error| error.errors).unwrap_or_default()
     }
 
     /// How long a request may take where its trigger says nothing else.
