@@ -9,7 +9,7 @@ use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_api::trigger::Trigger;
 use kedge_cluster::target::{ScaleTarget, ScaleTargets};
 use kedge_cluster::{NamespacedName, TargetKind};
-use kedge_core::credentials::CredentialError;
+use kedge_core::credentials::{CredentialError, Reference, ReferenceContent};
 use kedge_core::fallback::{Failures, MetricType};
 use kedge_core::formula::settings::has_modifiers;
 use kedge_operator::KubeReads;
@@ -59,14 +59,16 @@ impl Asker {
             eprintln!("warning: {warning}");
         }
         scalers.http_timeout = timeout.unwrap_or(scalers.http_timeout);
+        let credentials = settings.operator().credentials;
+        let reads = KubeReads::new(client.clone(), credentials.clone());
         let reads: Arc<dyn ClusterReads> = match reach {
-            Reach::Cluster => Arc::new(KubeReads::new(client.clone())),
-            Reach::FilesAlone => Arc::new(NoClusterChosen),
+            Reach::Cluster => Arc::new(reads),
+            Reach::FilesAlone => Arc::new(FilesAlone(reads)),
         };
         let registry =
             Registry::new(scalers, Connector::tcp(), reads).with_unexpected_parameters(UnexpectedParameters::Reported);
         let targets = (reach == Reach::Cluster).then(|| ScaleTargets::new(client.clone()));
-        let sources = CredentialSources::new(client, settings.operator().credentials, registry.exchange());
+        let sources = CredentialSources::new(client, credentials, registry.exchange());
         Self { registry, sources, targets, given }
     }
 
@@ -182,17 +184,21 @@ fn activation(trigger: &Trigger) -> Option<f64> {
     Some(given.unwrap_or(0.0))
 }
 
-/// For triggers that read the cluster, where there is none.
+/// For triggers that read the cluster, where there are only single objects of it.
 #[derive(Debug)]
-struct NoClusterChosen;
+struct FilesAlone(KubeReads);
 
-impl ClusterReads for NoClusterChosen {
+impl ClusterReads for FilesAlone {
     fn pods<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<PodCount, ReadError>> {
         Box::pin(std::future::ready(Err(no_cluster("pods"))))
     }
 
     fn endpoints<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ServiceEndpoint>, ReadError>> {
         Box::pin(std::future::ready(Err(no_cluster("EndpointSlices"))))
+    }
+
+    fn content<'a>(&'a self, reference: &'a Reference) -> BoxFuture<'a, Result<ReferenceContent, ReadError>> {
+        self.0.content(reference)
     }
 }
 
