@@ -3,6 +3,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`kafka`] | the protocol of Kafka |
 //! | [`resp`] | RESP2, which Redis speaks |
+//! | [`scram`] | signing in with a password that is not sent |
 
+pub mod kafka;
 pub mod resp;
+pub mod scram;
