@@ -186,6 +186,15 @@ impl Field {
 }
 
 impl Source {
+    /// This source, and no other.
+    pub(crate) fn alone(self) -> &'static [Self] {
+        match self {
+            Self::Metadata => &[Self::Metadata],
+            Self::Authentication => &[Self::Authentication],
+            Self::Environment => &[Self::Environment],
+        }
+    }
+
     /// The source as part of a sentence.
     pub fn place(self) -> &'static str {
         match self {

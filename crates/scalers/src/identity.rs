@@ -133,6 +133,21 @@ impl Signer {
         signed.map_err(|problem| self.failure(problem))
     }
 
+    /// The query of a URL that carries its signature: a GET of the root of a host.
+    pub(crate) async fn presign(
+        &self,
+        host: &str,
+        parameters: &[(&str, &str)],
+        now: DateTime<Utc>,
+    ) -> Result<String, ReadError> {
+        match (self.credential(now).await?, &self.identity) {
+            (Credential::Aws(credentials), CloudIdentity::Aws(identity)) => {
+                Ok(identity.presign(host, parameters, &credentials, now))
+            }
+            _ => Err(self.failure("these credentials are of another cloud".to_owned())),
+        }
+    }
+
     /// The cached credential while it is fresh, else a new one. One deadline covers fetching and waiting for others to fetch.
     async fn credential(&self, now: DateTime<Utc>) -> Result<Credential, ReadError> {
         let limit = self.client.limit;

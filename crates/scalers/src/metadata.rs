@@ -101,6 +101,13 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Whether both the metadata and authentication give the parameter.
+    pub fn is_in_two_places(&self, field: Field) -> bool {
+        let is_in =
+            |source: Source| field.sources.contains(&source) && self.find(field.sources(source.alone())).is_some();
+        is_in(Source::Metadata) && is_in(Source::Authentication)
+    }
+
     /// The text of the parameter, if it is given.
     pub fn text(&self, field: Field) -> Option<&'a str> {
         self.find(field).map(|found| found.text)

@@ -18,7 +18,7 @@ use crate::observer::unobserved;
 use crate::trigger::Secret;
 
 /// The client, and where its tokens are requested.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OAuthClient {
     pub(crate) token_uri: String,
     pub(crate) client_id: Secret,

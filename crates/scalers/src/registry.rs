@@ -17,18 +17,20 @@ use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
 use crate::{
-    aws_cloudwatch, aws_sqs, cron, kubernetes_resource, kubernetes_workload, metrics_api, nats_jetstream, prometheus,
-    redis, resource,
+    aws_cloudwatch, aws_sqs, cron, kafka, kubernetes_resource, kubernetes_workload, metrics_api, nats_jetstream,
+    prometheus, redis, resource,
 };
 
 /// Every trigger type, by name in alphabetical order.
 pub static TRIGGER_TYPES: &[&TriggerType] = &[
+    &kafka::APACHE_KAFKA,
     &aws_cloudwatch::TRIGGER,
     &aws_sqs::TRIGGER,
     &resource::CPU,
     &cron::TRIGGER,
     &external::EXTERNAL,
     &external::EXTERNAL_PUSH,
+    &kafka::KAFKA,
     &kubernetes_resource::TRIGGER,
     &kubernetes_workload::TRIGGER,
     &resource::MEMORY,

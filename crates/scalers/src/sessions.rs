@@ -46,6 +46,8 @@ pub(crate) enum ExchangeError {
     Denied(String),
     /// The server refused the connection otherwise, in its own words.
     Refused(String),
+    /// Something else that signing in needs failed.
+    Other(ReadError),
 }
 
 impl From<io::Error> for ExchangeError {
@@ -60,6 +62,29 @@ pub(crate) fn deadline(limit: Duration) -> Instant {
     const LIMIT_MAX: Duration = Duration::from_secs(24 * 3600);
     let now = Instant::now();
     now + limit.min(LIMIT_MAX)
+}
+
+/// Tries servers in turn until one can be reached. Each has an equal share of the time that is left.
+pub(crate) async fn first_reachable<T, F>(
+    servers: &[HostPort],
+    until: Instant,
+    ask: impl Fn(HostPort, Instant) -> F,
+) -> Result<T, ReadError>
+where
+    F: Future<Output = Result<T, ReadError>>,
+{
+    let mut failed = None;
+    for (position, server) in servers.iter().enumerate() {
+        let left = u32::try_from(servers.len() - position).unwrap_or(u32::MAX);
+        let now = Instant::now();
+        match ask(server.clone(), now + until.saturating_duration_since(now) / left).await {
+            Err(error @ (ReadError::Connect { .. } | ReadError::Timeout { .. } | ReadError::Malformed { .. })) => {
+                failed = Some(error);
+            }
+            outcome => return outcome,
+        }
+    }
+    Err(failed.expect("a trigger has a server"))
 }
 
 /// A shared connection to one server.
@@ -130,6 +155,7 @@ impl<P: Protocol> Session<P> {
             ExchangeError::Malformed(problem) => ReadError::Malformed { endpoint, problem },
             ExchangeError::Denied(message) => ReadError::Denied { endpoint, message },
             ExchangeError::Refused(message) => ReadError::Refused { endpoint, message },
+            ExchangeError::Other(error) => error,
         }
     }
 }

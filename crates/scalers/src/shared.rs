@@ -7,6 +7,7 @@ use crate::grpc::Channels;
 use crate::http::connector::Connector;
 use crate::http::{HttpClients, Settings};
 use crate::identity::Signers;
+use crate::kafka::KafkaClusters;
 use crate::redis_session::RedisSessions;
 
 /// Each scaler is built with it.
@@ -15,6 +16,7 @@ pub(crate) struct Shared {
     pub(crate) http: Arc<HttpClients>,
     pub(crate) grpc: Channels,
     pub(crate) redis: Arc<RedisSessions>,
+    pub(crate) kafka: KafkaClusters,
     /// The cloud identities in use, with their cached credentials.
     pub(crate) signers: Signers,
     pub(crate) cluster: Arc<dyn ClusterReads>,
@@ -23,6 +25,13 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Settings, connector: Connector, cluster: Arc<dyn ClusterReads>) -> Self {
         let http = Arc::new(HttpClients::new(settings, connector));
-        Self { http, grpc: Channels::default(), redis: Arc::default(), signers: Signers::default(), cluster }
+        Self {
+            http,
+            grpc: Channels::default(),
+            redis: Arc::default(),
+            kafka: KafkaClusters::default(),
+            signers: Signers::default(),
+            cluster,
+        }
     }
 }

@@ -52,8 +52,8 @@ mod tests {
     fn a_type_is_supported_or_missing_or_unknown() {
         let rows = [
             ("cron", None, ""),
-            ("kafka", Some(&UNSUPPORTED_TRIGGER_TYPE), "`external` can ask anything"),
-            ("telepathy", Some(&UNKNOWN_TRIGGER_TYPE), "use one of aws-cloudwatch, aws-sqs-queue"),
+            ("solace-event-queue", Some(&UNSUPPORTED_TRIGGER_TYPE), "`external` can ask anything"),
+            ("telepathy", Some(&UNKNOWN_TRIGGER_TYPE), "use one of apache-kafka, "),
             ("Cron", Some(&UNKNOWN_TRIGGER_TYPE), "write cron"),
             (" kafka", Some(&UNKNOWN_TRIGGER_TYPE), "write kafka"),
             ("promethues", Some(&UNKNOWN_TRIGGER_TYPE), "write prometheus"),

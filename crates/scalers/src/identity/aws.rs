@@ -236,6 +236,17 @@ impl AwsIdentity {
     pub(super) fn sign(&self, call: &mut Call, credentials: &Credentials, now: DateTime<Utc>) -> Result<(), String> {
         sign_call(call, credentials, &self.region, self.service, now)
     }
+
+    /// The query of a URL that carries its signature: a GET of the root of a host.
+    pub(super) fn presign(
+        &self,
+        host: &str,
+        parameters: &[(&str, &str)],
+        credentials: &Credentials,
+        now: DateTime<Utc>,
+    ) -> String {
+        sign::presign(host, parameters, credentials, &self.region, self.service, now)
+    }
 }
 
 fn sign_call(

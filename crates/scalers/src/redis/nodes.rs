@@ -11,7 +11,7 @@ use crate::error::{Endpoint, ReadError, cut};
 use crate::host_port::HostPort;
 use crate::http::TlsProfile;
 use crate::redis_session::{Command, Credentials, RedisPeer, RedisProtocol, RedisSessions, command, is_denial};
-use crate::sessions::Session;
+use crate::sessions::{Session, first_reachable};
 
 /// How often a cluster may redirect one question.
 const REDIRECTS_MAX: usize = 5;
@@ -118,29 +118,6 @@ async fn ask_one(pool: &Pool, server: &HostPort, commands: &[Command], until: In
     let session = pool.session(server);
     let replies = session.exchange(&commands.to_vec(), until).await?;
     Ok(Answered { endpoint: session.endpoint(), replies })
-}
-
-/// Tries servers in turn until one can be reached. Each has an equal share of the time that is left.
-async fn first_reachable<T, F>(
-    servers: &[HostPort],
-    until: Instant,
-    ask: impl Fn(HostPort, Instant) -> F,
-) -> Result<T, ReadError>
-where
-    F: Future<Output = Result<T, ReadError>>,
-{
-    let mut failed = None;
-    for (position, server) in servers.iter().enumerate() {
-        let left = u32::try_from(servers.len() - position).unwrap_or(u32::MAX);
-        let now = Instant::now();
-        match ask(server.clone(), now + until.saturating_duration_since(now) / left).await {
-            Err(error @ (ReadError::Connect { .. } | ReadError::Timeout { .. } | ReadError::Malformed { .. })) => {
-                failed = Some(error);
-            }
-            outcome => return outcome,
-        }
-    }
-    Err(failed.expect("a trigger has a server"))
 }
 
 /// Asks the sentinels for the address of the master.

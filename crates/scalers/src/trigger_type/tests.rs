@@ -50,6 +50,15 @@ const VALUES: &[&str] = &[
     "",
 ];
 
+/// How often a parameter is given, and its values. Those that choose what else is read are given nearly always.
+fn weighted(name: &str, share: f64) -> (f64, &'static [&'static str]) {
+    match name {
+        "sasl" => (0.9, &["plaintext", "scram_sha256", "oauthbearer", "aws_msk_iam", "gssapi"]),
+        "saslTokenProvider" => (0.9, &["bearer", "aws_msk_iam"]),
+        _ => (share, VALUES),
+    }
+}
+
 /// A trigger made at random of the parameters of a type.
 #[derive(Debug)]
 struct Drawn {
@@ -65,7 +74,8 @@ fn drawn(trigger_type: &'static TriggerType) -> impl Strategy<Value = Drawn> {
     let names: Vec<&'static str> = trigger_type.fields().flat_map(Field::names).collect();
     let some = |share: f64, names: Vec<String>| {
         let each = names.into_iter().map(move |name| {
-            proptest::option::weighted(share, select(VALUES))
+            let (share, values) = weighted(&name, share);
+            proptest::option::weighted(share, select(values))
                 .prop_map(move |value| value.map(|value| (name.clone(), value.to_owned())))
         });
         each.collect::<Vec<_>>().prop_map(|pairs| pairs.into_iter().flatten().collect::<BTreeMap<String, String>>())

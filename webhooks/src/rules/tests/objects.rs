@@ -87,7 +87,7 @@ fn a_manifest_is_judged_by_itself() {
         ("a bad trigger", json!({ "triggers": [{ "type": "cron", "metadata": {} }] }), &["invalid-trigger"; 4]),
         (
             "a type of KEDA's",
-            json!({ "triggers": [{ "type": "kafka", "metadata": {} }] }),
+            json!({ "triggers": [{ "type": "solace-event-queue", "metadata": {} }] }),
             &["unsupported-trigger-type"],
         ),
         (
@@ -336,7 +336,7 @@ fn jobs_are_validated_by_their_triggers_alone() {
         ("none", json!([]), &["no-triggers"]),
         (
             "a name twice",
-            json!([{ "type": "kafka", "name": "x", "metadata": {} }, { "type": "kafka", "name": "x", "metadata": {} }]),
+            json!([{ "type": "solace-event-queue", "name": "x", "metadata": {} }, { "type": "solace-event-queue", "name": "x", "metadata": {} }]),
             &["duplicate-trigger-name", "unsupported-trigger-type", "unsupported-trigger-type"],
         ),
         ("an unknown type", json!([{ "type": "telepathy", "metadata": {} }]), &["unknown-trigger-type"]),

@@ -49,6 +49,8 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("aws-sqs-queue", &[("queueURL", "orders"), ("awsRegion", "eu-west-1")]),
+    ("apache-kafka", &[("bootstrapServers", "kafka:9092")]),
+    ("kafka", &[("bootstrapServers", "kafka:9092")]),
     ("kubernetes-resource", &[("targetValue", "5")]),
     ("nats-jetstream", &[("natsServerMonitoringEndpoint", "nats.queues:8222"), ("account", "$G")]),
     ("redis", REDIS),

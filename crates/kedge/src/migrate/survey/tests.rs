@@ -53,7 +53,7 @@ fn what_kedge_does_not_do_is_named() {
     );
     let rows = [
         (
-            scaled_object("queue", json!({ "name": "queue" }), json!({ "type": "kafka", "metadata": {} })),
+            scaled_object("queue", json!({ "name": "queue" }), json!({ "type": "solace-event-queue", "metadata": {} })),
             "ScaledObject shop/queue",
             "spec.triggers[0].type",
         ),
