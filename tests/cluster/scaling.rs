@@ -22,6 +22,8 @@ mod hostile_tenants;
 mod hpas;
 #[path = "scaling/hung_sources.rs"]
 mod hung_sources;
+#[path = "scaling/kafka.rs"]
+mod kafka;
 #[path = "scaling/kills.rs"]
 mod kills;
 #[path = "scaling/kubernetes_resource.rs"]

@@ -23,6 +23,7 @@
 //! | [`running_keda`] | the real KEDA beside a cluster, as processes |
 //! | [`balancer`] | one address for several replicas of it |
 //! | [`prometheus`] | a real Prometheus server |
+//! | [`kafka`] | a real Kafka broker |
 //! | [`moto`] | AWS services as a process |
 //! | [`nats`] | real NATS servers with JetStream: alone, or a cluster |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
@@ -60,6 +61,7 @@ pub mod example_scaler;
 pub mod external_metrics;
 pub mod http;
 pub mod http_source;
+pub mod kafka;
 pub mod keda;
 pub mod machine;
 pub mod moto;

@@ -93,14 +93,23 @@ impl Group {
         Ok(())
     }
 
+    /// Kills a member.
+    pub fn kill(&mut self, name: &str) -> anyhow::Result<()> {
+        self.killed(name).map(drop)
+    }
+
     /// Kills a member, and starts it again as it was started. Its log continues.
     pub fn restart(&mut self, name: &str) -> anyhow::Result<()> {
+        self.killed(name)?.start_again()
+    }
+
+    fn killed(&mut self, name: &str) -> anyhow::Result<&mut Member> {
         let member = self.members.iter_mut().find(|member| member.name == name);
         let member = member.with_context(|| format!("no {name} was started"))?;
         // Fails only when it has ended already.
         let _ = member.child.kill();
         member.child.wait()?;
-        member.start_again()
+        Ok(member)
     }
 
     /// Starts every member that has ended as it was started. Their logs continue.

@@ -2,6 +2,7 @@
 
 pub mod deb;
 mod go;
+pub mod maven;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

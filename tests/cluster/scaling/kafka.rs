@@ -1,0 +1,230 @@
+//! The Kafka triggers against a real broker, and on a cluster.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kedge_scalers::{Registry, Scaler};
+use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
+use kedge_test_cluster::kafka::{KafkaServer, PASSWORD, STRANGER, STRANGER_PASSWORD, USER};
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
+use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
+use serde_json::json;
+
+use super::cluster;
+use super::triggers::{build, read, registry, value};
+
+/// A trigger for group `workers`, with a threshold that limits nothing.
+fn group(
+    registry: &Registry,
+    trigger_type: &str,
+    address: &str,
+    more: &[(&str, &str)],
+    auth: &[(&str, &str)],
+) -> Arc<dyn Scaler> {
+    let mut metadata = vec![("bootstrapServers", address), ("consumerGroup", "workers"), ("lagThreshold", "1000")];
+    metadata.extend_from_slice(more);
+    build(registry, trigger_type, &metadata, auth)
+}
+
+async fn refusal(scaler: &dyn Scaler) -> String {
+    read(scaler).await.unwrap_err().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lag_of_a_group_is_read_and_what_is_missing_is_an_error() {
+    let mut server = KafkaServer::start("kafka-lag").await.unwrap();
+    let (registry, address) = (registry(), server.address());
+    let kafka = |more: &[(&str, &str)]| group(&registry, "kafka", &address, more, &[]);
+    let orders = kafka(&[("topic", "orders"), ("activationLagThreshold", "2")]);
+    let missing = refusal(&*orders).await;
+    assert!(missing.contains("UNKNOWN_TOPIC_OR_PARTITION: there is no topic \"orders\"; check `topic`"), "{missing}");
+
+    let mut client = server.client().unwrap();
+    client.create_topic("orders", 3).await.unwrap();
+    assert_eq!(value(&*orders).await, (3.0, true), "no offset counts one for each partition, on a fresh cluster too");
+    let invalid = kafka(&[("topic", "orders"), ("scaleToZeroOnInvalidOffset", "true")]);
+    assert_eq!(value(&*invalid).await, (0.0, false));
+    let earliest = kafka(&[("topic", "orders"), ("offsetResetPolicy", "earliest")]);
+    assert_eq!(value(&*earliest).await, (0.0, false), "empty");
+    client.produce("orders", 0, 40).await.unwrap();
+    client.produce("orders", 1, 2).await.unwrap();
+    assert_eq!(value(&*earliest).await, (42.0, true), "all that is kept");
+    client.delete_before("orders", 0, 30).await.unwrap();
+    assert_eq!(value(&*earliest).await, (12.0, true), "some is not kept");
+    let unknown = refusal(&*kafka(&[])).await;
+    assert!(unknown.contains("group \"workers\" has committed no offsets"), "{unknown}");
+    for (partition, offset) in [(0, 40), (1, 0), (2, 0)] {
+        client.commit("workers", "orders", partition, offset).await.unwrap();
+    }
+    assert_eq!(value(&*orders).await, (2.0, false), "a few, at the activation value");
+    client.produce("orders", 2, 500).await.unwrap();
+    assert_eq!(value(&*orders).await, (502.0, true), "many");
+    assert_eq!(value(&*kafka(&[("topic", "orders"), ("partitionLimitation", "0-1")])).await.0, 2.0);
+    client.create_topic("payments", 1).await.unwrap();
+    client.produce("payments", 0, 7).await.unwrap();
+    assert_eq!(value(&*kafka(&[])).await.0, 502.0, "topics without a committed offset are not known");
+    client.commit("workers", "payments", 0, 5).await.unwrap();
+    assert_eq!(value(&*kafka(&[])).await.0, 504.0);
+    for (partition, offset) in [(1, 2), (2, 500)] {
+        client.commit("workers", "orders", partition, offset).await.unwrap();
+    }
+    assert_eq!(value(&*orders).await, (0.0, false), "drained");
+    client.commit("workers", "orders", 2, 600).await.unwrap();
+    assert_eq!(value(&*orders).await, (-100.0, false), "a group that is ahead");
+
+    // Gone, and back, with its data.
+    server.kill().await.unwrap();
+    let gone = read(&*orders).await.unwrap_err();
+    assert_eq!(gone.reason(), "SourceUnreachable", "{gone}");
+    server.start_again().await.unwrap();
+    let back = async || read(&*orders).await.map(|known| known.values).map_err(|error| error.to_string());
+    assert_eq!(wait_for("kafka is back", DEADLINE, back).await.unwrap(), [-100.0]);
+    let mut client = server.client().unwrap();
+    client.delete_topic("orders").await.unwrap();
+    let deleted = async || match read(&*orders).await {
+        Ok(known) => Err(format!("{known:?}")),
+        Err(error) => Ok(error.to_string()),
+    };
+    let deleted = wait_for("the deleted topic is gone", DEADLINE, deleted).await.unwrap();
+    assert!(deleted.contains("UNKNOWN_TOPIC_OR_PARTITION"), "{deleted}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn apache_kafka_reads_several_topics_or_all_while_the_group_has_members() {
+    let server = KafkaServer::start("kafka-apache").await.unwrap();
+    let (registry, address) = (registry(), server.address());
+    let mut client = server.client().unwrap();
+    for (topic, count) in [("orders", 5), ("payments", 7)] {
+        client.create_topic(topic, 1).await.unwrap();
+        client.produce(topic, 0, count).await.unwrap();
+        client.commit("workers", topic, 0, 1).await.unwrap();
+    }
+    let apache = |more: &[(&str, &str)]| group(&registry, "apache-kafka", &address, more, &[]);
+    assert_eq!(value(&*apache(&[("topic", "orders,payments")])).await, (10.0, true));
+    let without_members = refusal(&*apache(&[])).await;
+    assert!(without_members.contains("group \"workers\" has no members"), "{without_members}");
+    client.join("workers").await.unwrap();
+    // The topic in which the broker keeps offsets is one of them: its only partition counts one.
+    assert_eq!(value(&*apache(&[])).await, (11.0, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_sign_in_and_refusals_name_no_secret() {
+    let server = KafkaServer::start("kafka-sign-in").await.unwrap();
+    let (registry, address) = (registry(), server.sasl_address());
+    let mut client = server.client().unwrap();
+    client.create_topic("orders", 1).await.unwrap();
+    client.produce("orders", 0, 9).await.unwrap();
+    client.commit("workers", "orders", 0, 2).await.unwrap();
+    let orders = |trigger_type: &str, sasl: &str, auth: &[(&str, &str)]| {
+        group(&registry, trigger_type, &address, &[("topic", "orders"), ("sasl", sasl)], auth)
+    };
+    let user = [("username", USER), ("password", PASSWORD)];
+    for sasl in ["plaintext", "scram_sha256", "scram_sha512"] {
+        for trigger_type in ["kafka", "apache-kafka"] {
+            assert_eq!(value(&*orders(trigger_type, sasl, &user)).await, (7.0, true), "{trigger_type} {sasl}");
+        }
+        let error = read(&*orders("kafka", sasl, &[("username", USER), ("password", "wr0ng")])).await.unwrap_err();
+        assert!(error.is_denied(), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("SASL_AUTHENTICATION_FAILED") && !text.contains("wr0ng"), "{text}");
+    }
+    let stranger = [("username", STRANGER), ("password", STRANGER_PASSWORD)];
+    let error = read(&*orders("kafka", "plaintext", &stranger)).await.unwrap_err();
+    assert!(
+        error.is_denied() && error.to_string().contains("AUTHORIZATION_FAILED: allow the user to describe"),
+        "{error}"
+    );
+    let anonymous = refusal(&*orders("kafka", "none", &[])).await;
+    assert!(anonymous.contains("if it wants a user, set `sasl`"), "{anonymous}");
+    let unwanted = group(&registry, "kafka", &server.address(), &[("topic", "orders"), ("sasl", "plaintext")], &user);
+    let unwanted = refusal(&*unwanted).await;
+    assert!(unwanted.contains("ILLEGAL_SASL_STATE") || unwanted.contains("broke off"), "{unwanted}");
+
+    // A token that is not signed, as this broker accepts it.
+    let encode = |part: serde_json::Value| URL_SAFE_NO_PAD.encode(part.to_string());
+    let claims = json!({ "sub": USER, "iat": 1_700_000_000, "exp": 4_000_000_000_u64 });
+    let token = format!("{}.{}.", encode(json!({ "alg": "none" })), encode(claims));
+    let source = HttpSource::start().await.unwrap();
+    let endpoint = format!("{}/json/token", source.url());
+    let oauth = || {
+        let auth = [
+            ("username", "client"),
+            ("password", "s3cret"),
+            ("oauthTokenEndpointUri", endpoint.as_str()),
+            ("scopes", "kafka"),
+        ];
+        orders("kafka", "oauthbearer", &auth)
+    };
+    source.set("token", SourceResponse::raw("200 OK", json!({ "access_token": token, "expires_in": 600 }).to_string()));
+    assert_eq!(value(&*oauth()).await, (7.0, true));
+    source.set("token", SourceResponse::raw("200 OK", json!({ "access_token": "n0nsense" }).to_string()));
+    let other = group(
+        &registry,
+        "kafka",
+        &address,
+        &[("topic", "orders"), ("sasl", "oauthbearer")],
+        &[("username", "other"), ("password", "s3cret"), ("oauthTokenEndpointUri", endpoint.as_str())],
+    );
+    let error = read(&*other).await.unwrap_err();
+    assert!(error.is_denied() && !error.to_string().contains("n0nsense"), "{error}");
+
+    // The connection that has signed in lives on; one that begins needs the new password.
+    let before = orders("kafka", "scram_sha256", &user);
+    value(&*before).await;
+    server.change_password("n3w").await.unwrap();
+    assert_eq!(value(&*before).await, (7.0, true));
+    let changed = async || {
+        let after = orders("kafka", "scram_sha256", &[("username", USER), ("password", "n3w")]);
+        read(&*after).await.map(|known| known.values).map_err(|error| error.to_string())
+    };
+    assert_eq!(wait_for("the new password is known", DEADLINE, changed).await.unwrap(), [7.0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tls_needs_a_trusted_broker_and_the_certificate_that_it_wants() {
+    let server = KafkaServer::start("kafka-tls").await.unwrap();
+    let (registry, address) = (registry(), server.tls_address());
+    let mut client = server.client().unwrap();
+    client.create_topic("orders", 1).await.unwrap();
+    client.produce("orders", 0, 3).await.unwrap();
+    let (ca, cert, key) = (&server.certificate, &server.client_certificate, &server.client_key);
+    let orders = |more: &[(&str, &str)], auth: &[(&str, &str)]| {
+        let metadata = [&[("topic", "orders"), ("tls", "enable"), ("offsetResetPolicy", "earliest")], more].concat();
+        group(&registry, "kafka", &address, &metadata, auth)
+    };
+    let pair = [("cert", cert.as_str()), ("key", key.as_str())];
+    assert_eq!(value(&*orders(&[], &[&pair[..], &[("ca", ca)]].concat())).await, (3.0, true));
+    assert_eq!(value(&*orders(&[("unsafeSsl", "true")], &pair)).await, (3.0, true));
+    let untrusted = read(&*orders(&[], &pair)).await.unwrap_err();
+    assert_eq!(untrusted.reason(), "SourceUntrusted", "{untrusted}");
+    let unknown = read(&*orders(&[], &[("ca", ca)])).await.unwrap_err();
+    assert!(["SourceUntrusted", "SourceMalformed"].contains(&unknown.reason()), "{unknown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lag_scales_a_deployment_from_zero_and_back() {
+    let server = KafkaServer::start("kafka-scaling").await.unwrap();
+    let mut client = server.client().unwrap();
+    client.create_topic("orders", 4).await.unwrap();
+    for partition in 0..4 {
+        client.commit("workers", "orders", partition, 0).await.unwrap();
+    }
+    let namespace = TestNamespace::create(cluster().await, "kafka");
+    let metadata = json!({
+        "bootstrapServers": server.sasl_address(), "consumerGroup": "workers", "topic": "orders", "lagThreshold": "5", "sasl": "scram_sha512",
+    });
+    let trigger = json!({ "type": "kafka", "metadata": metadata, "authenticationRef": { "name": "kafka" } });
+    let references = ["username", "password"].map(|name| json!({ "parameter": name, "name": "kafka", "key": name }));
+    namespace.apply([
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "kafka" }, "stringData": { "username": USER, "password": PASSWORD } }),
+        json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "kafka" }, "spec": { "secretTargetRef": references } }),
+        deployment("web", 0),
+        scaled_object("web", [trigger], json!({})),
+    ]);
+    client.produce("orders", 0, 14).await.unwrap();
+    namespace.until_replicas("web", 3).await;
+    client.commit("workers", "orders", 0, 14).await.unwrap();
+    namespace.until_replicas("web", 0).await;
+}
