@@ -281,6 +281,7 @@ function objectView(namespace, name) {
 }
 
 function route() {
+  takeToken();
   const [, namespace, name] = location.hash.slice(1).split("/").map(decodeURIComponent);
   view = namespace && name ? objectView(namespace, name) : listView();
   content.focus({ preventScroll: true });
@@ -311,7 +312,6 @@ login.addEventListener("submit", (event) => {
 });
 document.getElementById("colours").addEventListener("click", nextColours);
 showColours(localStorage.getItem("colours") || "system");
-takeToken();
 window.addEventListener("hashchange", route);
 route();
 // One request at a time, and none while the page is hidden.

@@ -2,7 +2,7 @@
 //! attacker points at this machine must not make this server one of the attacker's origin.
 
 use http::header::{HOST, HeaderName, ORIGIN};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, request};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -28,8 +28,10 @@ pub enum Hosts {
 }
 
 /// Checks a request before anything of it is read.
-pub fn check(method: &Method, headers: &HeaderMap, hosts: &Hosts) -> Result<(), Refusal> {
-    let host = text(headers, &HOST);
+pub fn check(head: &request::Parts, hosts: &Hosts) -> Result<(), Refusal> {
+    let (method, headers) = (&head.method, &head.headers);
+    // HTTP/2 has the name of the server in the URI.
+    let host = text(headers, &HOST).or_else(|| head.uri.authority().map(|authority| authority.as_str()));
     if *hosts == Hosts::Loopback && !host.is_some_and(is_loopback) {
         return Err(Refusal::Host);
     }
@@ -66,6 +68,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use http::Request;
+
     use super::*;
 
     #[test]
@@ -119,11 +123,17 @@ mod tests {
             ("a sandboxed page", &get, vec![("host", "localhost:8080"), ("origin", "null")], Err(Refusal::Origin)),
         ];
         for (name, method, headers, expected) in rows {
-            let headers =
-                headers.into_iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
-            assert_eq!(check(method, &headers.collect(), &Hosts::Loopback), expected, "{name}");
+            assert_eq!(check(&head(method, "/", headers), &Hosts::Loopback), expected, "{name}");
         }
-        let elsewhere = HeaderMap::from_iter([(HOST, "kedge.example".parse().unwrap())]);
-        assert_eq!(check(&get, &elsewhere, &Hosts::Any), Ok(()));
+        assert_eq!(check(&head(&get, "/", vec![("host", "kedge.example")]), &Hosts::Any), Ok(()));
+        let http2 = |origin| head(&get, "https://kedge.example/api/objects", vec![("origin", origin)]);
+        assert_eq!(check(&http2("https://kedge.example"), &Hosts::Any), Ok(()));
+        assert_eq!(check(&http2("https://evil.example"), &Hosts::Any), Err(Refusal::Origin));
+    }
+
+    fn head(method: &Method, uri: &str, headers: Vec<(&'static str, &str)>) -> request::Parts {
+        let request = Request::builder().method(method).uri(uri);
+        let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        request.body(()).unwrap().into_parts().0
     }
 }

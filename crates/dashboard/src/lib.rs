@@ -26,6 +26,7 @@ pub mod view;
 
 pub use access::{Access, Denied, Visible};
 pub use controls::{Action, Controls, Dial, Health};
-pub use dashboard::{BODY_BYTES_MAX, Dashboard};
+pub use dashboard::{BODY_BYTES_MAX, Dashboard, READ_ONLY};
 pub use guard::Hosts;
+pub use page::is_page_file;
 pub use source::DashboardSource;

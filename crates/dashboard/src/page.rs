@@ -25,6 +25,11 @@ static ASSETS: [Asset; 6] = [
     Asset { path: "/icon.svg", content_type: "image/svg+xml", content: include_str!("../page/icon.svg") },
 ];
 
+/// Whether a path leads to a file of the page, which shows nothing by itself.
+pub fn is_page_file(path: &str) -> bool {
+    asset(path).is_some()
+}
+
 /// The file at a path.
 pub(crate) fn asset(path: &str) -> Option<&'static Asset> {
     let path = if path.is_empty() { "/" } else { path };

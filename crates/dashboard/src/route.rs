@@ -16,7 +16,7 @@ pub(crate) enum Route {
 }
 
 pub(crate) fn parse_route(method: &Method, path: &str) -> Route {
-    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
     let (is_read, is_post) = (matches!(*method, Method::GET | Method::HEAD), *method == Method::POST);
     let found = match parts.as_slice() {
         ["api", "objects"] => Some((Route::Objects, is_read)),
@@ -58,6 +58,7 @@ mod tests {
             ("POST", "/api/objects/shop/web/actions", Route::Act { namespace: "shop".into(), name: "web".into() }),
             ("GET", "/api/objects/shop/web/actions", Route::MethodNotAllowed),
             ("GET", "/../etc/passwd", Route::NotFound),
+            ("GET", "//api/objects", Route::NotFound),
             ("GET", "", Route::Asset(page::asset("/").unwrap())),
         ];
         for (method, path, expected) in rows {

@@ -77,7 +77,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let found = leader.find().await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await;
     let listener = listener.with_context(|| format!("cannot serve on port {}; choose another --port", args.port))?;
-    let address = format!("http://localhost:{}", listener.local_addr()?.port());
+    // Not `localhost`: a browser may try `::1` first, where another user of the machine may listen and read the key.
+    let address = format!("http://{}", listener.local_addr()?);
     let key = PageKey::random()?;
     println!("{}/{} serves the dashboard; open", args.namespace, found.name);
     println!("  {}", key.page(&address));

@@ -170,6 +170,11 @@ impl ClusterCache {
         self.lock().targets.get(target)
     }
 
+    /// The ready replicas of a target, where a watch shows them.
+    pub fn ready_replicas(&self, target: &ScaleTarget) -> Option<i32> {
+        self.lock().targets.ready(target)
+    }
+
     /// Caches the replicas of a target as they were read or written.
     pub fn record_replicas(&self, target: &ScaleTarget, replicas: CachedReplicas) {
         let mut cached = self.lock();
@@ -251,12 +256,20 @@ impl ClusterCache {
         let Some(observer) = &self.observer else { return };
         let found = match event {
             ListWatchEvent::Listed(all) => all.as_slice(),
-            ListWatchEvent::Applied(found) => std::slice::from_ref(found),
-            ListWatchEvent::Deleted(_) => &[],
+            ListWatchEvent::Applied(found) | ListWatchEvent::Deleted(found) => std::slice::from_ref(found),
         };
+        let is_deleted = matches!(event, ListWatchEvent::Deleted(_));
         for hpa in found {
-            hpa.owner().into_iter().for_each(|owner| observer.note_stabilized(owner, hpa.stabilized));
+            let stabilized = hpa.stabilized.filter(|_| !is_deleted);
+            hpa.owner().into_iter().for_each(|owner| observer.note_stabilized(owner, stabilized));
         }
+    }
+
+    /// Whether the HPA controller waits before it scales the target of an object.
+    pub(crate) fn is_stabilized(&self, key: &ObjectKey) -> bool {
+        let cached = self.lock();
+        let mut own = cached.hpas.owned_by(key).filter_map(|name| cached.hpas.get(name));
+        own.any(|found| found.stabilized.is_some())
     }
 
     /// Notes that a kind of targets may not be watched in this scope. The next list ends that.
@@ -294,6 +307,7 @@ impl ClusterCache {
                 (Some(_), ReplicasIn::ScaleOnly) => CachedReplicas::Stale,
             };
             let before = targets.record(&target, replicas);
+            targets.record_ready(&target, watched.filter(|_| shown == ReplicasIn::Spec).map(|watched| watched.ready));
             if let (Some(observer), Some(watched), ReplicasIn::Spec) = (&self.observer, watched, shown) {
                 scaled_objects.keys_with_target(&target.key).for_each(|key| observer.note_replicas(key, watched));
             }

@@ -5,7 +5,7 @@ mod tally;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -40,8 +40,8 @@ pub struct KubeReads {
     counts: Mutex<HashMap<(String, String), (Instant, Counting)>>,
     /// Which Secrets may be read, among others.
     credentials: credentials::Settings,
-    /// One permit for each object that is being read.
-    reads_at_once: Arc<Semaphore>,
+    /// One permit for each object that is being read, by the namespace whose triggers read it.
+    reads_at_once: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
 impl fmt::Debug for KubeReads {
@@ -53,7 +53,19 @@ impl fmt::Debug for KubeReads {
 impl KubeReads {
     /// Reads within the limits that also hold for credentials.
     pub fn new(client: Client, credentials: credentials::Settings) -> Self {
-        Self { client, counts: Mutex::default(), credentials, reads_at_once: Arc::new(Semaphore::new(READS_AT_ONCE)) }
+        Self { client, counts: Mutex::default(), credentials, reads_at_once: Mutex::default() }
+    }
+
+    /// The permits for reads of objects in a namespace: no namespace waits for another.
+    fn permits(&self, namespace: &str) -> Arc<Semaphore> {
+        let mut all = self.reads_at_once.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(permits) = all.get(namespace).and_then(Weak::upgrade) {
+            return permits;
+        }
+        all.retain(|_, permits| permits.strong_count() > 0);
+        let permits = Arc::new(Semaphore::new(READS_AT_ONCE));
+        all.insert(namespace.to_owned(), Arc::downgrade(&permits));
+        permits
     }
 
     /// A count of these pods: the one of a moment ago, or a new one.
@@ -96,7 +108,7 @@ impl ClusterReads for KubeReads {
             if self.credentials.withholds(reference) {
                 return Ok(ReferenceContent::Withheld);
             }
-            let mut reads = Reads::new(Arc::clone(&self.reads_at_once));
+            let mut reads = Reads::new(self.permits(&reference.namespace));
             let content = reads.content(&self.client, reference).await;
             content.map_err(|error| ReadError::Cluster { what: what(reference), problem: problem(error) })
         })

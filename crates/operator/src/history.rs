@@ -60,6 +60,7 @@ pub struct Histories {
 pub(crate) struct PollRecord<'a> {
     pub(crate) scalers: &'a ObjectScalers,
     pub(crate) replicas: Option<i32>,
+    pub(crate) ready: Option<i32>,
     pub(crate) activity: Activity,
     pub(crate) decision: Decision,
 }
@@ -215,5 +216,17 @@ mod tests {
         leadership.become_standby();
         histories.clear();
         assert!(histories.lock().is_empty() && histories.foreign.lock().unwrap().is_empty());
+    }
+
+    /// As docs/dashboard.md states it, for an object with one metric.
+    #[test]
+    fn an_object_takes_about_45_kib() {
+        /// The heap of a sample: a value, and what the allocator adds.
+        const VALUES_BYTES: usize = 32;
+        /// The texts of a change.
+        const TEXT_BYTES: usize = 170;
+        let (samples, steps) = (360, 50);
+        let bytes = samples * (size_of::<object::Sample>() + VALUES_BYTES) + steps * (size_of::<Step>() + TEXT_BYTES);
+        assert!((35 << 10..=45 << 10).contains(&bytes), "{bytes} bytes");
     }
 }

@@ -159,6 +159,15 @@ async fn the_usage_of_pods_is_shared_by_its_replicas() {
     controls.apply("default", "web", turned).await.expect("a dial turns");
     let is_shared = |logged: &LoggedStep| by(Actor::Hpa)(logged) && logged.step.change.is_some_and(|(_, to)| to == 4);
     until_logged(&playground, "190 % among four is below 50 % each", is_shared).await;
+    // Were each replica to use 190 %, there would soon be eight.
+    let then = playground.view().now() + 60_000;
+    let started = Instant::now();
+    while playground.view().now() < then {
+        assert!(started.elapsed() < PATIENCE, "a minute takes too long");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let objects = playground.view().objects();
+    assert_eq!(objects[0].replicas, Some(4));
     playground.stop().await;
 }
 

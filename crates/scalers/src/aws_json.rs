@@ -102,6 +102,12 @@ impl AwsClient {
         let endpoint = call.endpoint();
         self.signer.sign(&mut call, now).await?;
         let (status, body) = self.client.fetch_any(&call).await?;
+        if body.len() > ANSWER_BYTES_MAX {
+            return Err(ReadError::Malformed {
+                endpoint,
+                problem: format!("it is larger than {ANSWER_BYTES_MAX} bytes"),
+            });
+        }
         let answer: Option<Value> = serde_json::from_slice(&body).ok();
         match (status, answer) {
             (StatusCode::OK, Some(answer)) => Ok((endpoint, answer)),
@@ -110,6 +116,9 @@ impl AwsClient {
         }
     }
 }
+
+/// What an answer may have: parsed, it takes many times as much.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
 
 fn endpoint(service: &str, region: &str) -> String {
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };

@@ -98,9 +98,12 @@ fn queue_name(text: &str) -> Converted<String> {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
         None => match text.strip_prefix('/') {
             Some(path) => path,
+            // An ARN has a scheme, too.
+            None if text.contains(':') => "",
             None => return Ok(text.to_owned()),
         },
     };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
     match path.split('/').collect::<Vec<_>>().as_slice() {
         [_, name] if !name.is_empty() => Ok((*name).to_owned()),
         _ => Err(ConversionError::new(

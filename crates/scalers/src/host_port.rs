@@ -56,6 +56,11 @@ impl HostPort {
     }
 }
 
+/// A host as it is written before a port: an IPv6 address has brackets.
+pub(crate) fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
+}
+
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {

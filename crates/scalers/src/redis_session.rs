@@ -12,11 +12,11 @@ use crate::http::TlsProfile;
 use crate::http::connector::BoxStream;
 use crate::sessions::{ExchangeError, Protocol, Sessions};
 
-/// The most that is received without being a whole reply.
-const RECEIVED_BYTES_MAX: usize = 32 << 20;
+/// The most that is received without being a whole reply: hundreds of groups of a stream take less.
+const RECEIVED_BYTES_MAX: usize = 1 << 20;
 
-/// How much is read at a time.
-const CHUNK_BYTES: usize = 4096;
+/// How much is read at a time, at least.
+const CHUNK_BYTES_MIN: usize = 4096;
 
 /// A command and its arguments.
 pub(crate) type Command = Vec<String>;
@@ -69,13 +69,20 @@ impl Protocol for RedisProtocol {
                 Some(username) => command(["AUTH", username, password.reveal()]),
                 None => command(["AUTH", password.reveal()]),
             };
-            let hidden = |message: String| ExchangeError::Denied(message.replace(password.reveal(), "***"));
-            connection.expect_ok(auth).await?.map_err(hidden)?;
+            let refused = |message: String| {
+                let words = without_arguments(&message).replace(password.reveal(), "***");
+                if is_unrelated(&message) {
+                    ExchangeError::Refused(cut(&words))
+                } else {
+                    ExchangeError::Denied(cut(&words))
+                }
+            };
+            connection.expect_ok(auth).await?.map_err(refused)?;
         }
         if *database != 0 {
             let refused = |message: String| match is_denial(&message) {
-                true => ExchangeError::Denied(message),
-                false => ExchangeError::Refused(message),
+                true => ExchangeError::Denied(cut(&message)),
+                false => ExchangeError::Refused(cut(&message)),
             };
             connection.expect_ok(command(["SELECT", &database.to_string()])).await?.map_err(refused)?;
         }
@@ -116,7 +123,8 @@ impl RespConnection {
                 return Err(ExchangeError::Malformed("it is too large".to_owned()));
             }
             let before = self.received.len();
-            self.received.resize(before + CHUNK_BYTES, 0);
+            // A long reply is decoded from its start each time: the more there is, the more is read.
+            self.received.resize(before + before.max(CHUNK_BYTES_MIN), 0);
             let read = self.stream.read(&mut self.received[before..]).await?;
             self.received.truncate(before + read);
             if read == 0 {
@@ -129,9 +137,30 @@ impl RespConnection {
     async fn expect_ok(&mut self, command: Command) -> Result<Result<(), String>, ExchangeError> {
         match self.ask(&[command]).await?.pop() {
             Some(Reply::Simple(_)) => Ok(Ok(())),
-            Some(Reply::Error(message)) => Ok(Err(cut(&message))),
-            other => Err(ExchangeError::Malformed(format!("{other:?} is no confirmation"))),
+            Some(Reply::Error(message)) => Ok(Err(message)),
+            other => Err(ExchangeError::Malformed(format!("{} is no confirmation", kind_of(other.as_ref())))),
         }
+    }
+}
+
+/// An error of Redis without the arguments that it repeats: they hold the password.
+fn without_arguments(message: &str) -> &str {
+    message.split(", with args").next().unwrap_or_default()
+}
+
+/// Whether a sign-in failed for another reason than its credentials.
+fn is_unrelated(message: &str) -> bool {
+    message.starts_with("LOADING") || message.contains("max number of clients")
+}
+
+/// What a reply is, without its content.
+pub(crate) fn kind_of(reply: Option<&Reply>) -> &'static str {
+    match reply {
+        Some(Reply::Simple(_) | Reply::Bulk(_)) => "a text",
+        Some(Reply::Error(_)) => "an error",
+        Some(Reply::Integer(_)) => "a number",
+        Some(Reply::List(_)) => "a list",
+        Some(Reply::Nil) | None => "nothing",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Connections that triggers share: one for each server, TLS profile and credentials. Exchanges take turns on it.
+//! Connections that triggers share: a few for each server, TLS profile and credentials. An exchange has a connection to itself.
 //!
 //! A connection is kept only after a whole answer. One that may hold the rest of an answer, or that no answer came from in time, is
 //! thrown away. If a kept connection turns out to be closed, the exchange is repeated once on a new one.
@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::dial::Dial;
@@ -73,13 +73,40 @@ pub(crate) async fn first_reachable<T, F>(
 where
     F: Future<Output = Result<T, ReadError>>,
 {
+    first_that(servers, until, |error| !is_silent(error), ask).await
+}
+
+/// Tries servers in turn until one has the answer. Each has an equal share of the time that is left. If none has, the error is the
+/// last of those that say most.
+pub(crate) async fn first_answering<T, F>(
+    servers: &[HostPort],
+    until: Instant,
+    ask: impl Fn(HostPort, Instant) -> F,
+) -> Result<T, ReadError>
+where
+    F: Future<Output = Result<T, ReadError>>,
+{
+    first_that(servers, until, |_| false, ask).await
+}
+
+async fn first_that<T, F>(
+    servers: &[HostPort],
+    until: Instant,
+    is_final: impl Fn(&ReadError) -> bool,
+    ask: impl Fn(HostPort, Instant) -> F,
+) -> Result<T, ReadError>
+where
+    F: Future<Output = Result<T, ReadError>>,
+{
     let mut failed = None;
     for (position, server) in servers.iter().enumerate() {
         let left = u32::try_from(servers.len() - position).unwrap_or(u32::MAX);
         let now = Instant::now();
         match ask(server.clone(), now + until.saturating_duration_since(now) / left).await {
-            Err(error @ (ReadError::Connect { .. } | ReadError::Timeout { .. } | ReadError::Malformed { .. })) => {
-                failed = Some(error);
+            Err(error) if !is_final(&error) => {
+                if !is_silent(&error) || failed.as_ref().is_none_or(is_silent) {
+                    failed = Some(error);
+                }
             }
             outcome => return outcome,
         }
@@ -87,17 +114,30 @@ where
     Err(failed.expect("a trigger has a server"))
 }
 
-/// A shared connection to one server.
+/// Whether the server said nothing that can be understood.
+fn is_silent(error: &ReadError) -> bool {
+    matches!(error, ReadError::Connect { .. } | ReadError::Timeout { .. } | ReadError::Malformed { .. })
+}
+
+/// How many exchanges with a server run at once. One that is slow leaves room for the others.
+const CONNECTIONS_MAX: usize = 4;
+
+/// How long an idle connection is kept: longer, and something on the way may have dropped it without a word.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// The shared connections to one server.
 pub(crate) struct Session<P: Protocol> {
     protocol: P,
     dial: Dial,
     server: HostPort,
-    kept: Mutex<Option<P::Connection>>,
+    turns: Semaphore,
+    /// With the time of the last answer.
+    idle: Mutex<Vec<(Instant, P::Connection)>>,
 }
 
 impl<P: Protocol> Session<P> {
     pub(crate) fn new(protocol: P, dial: Dial, server: HostPort) -> Self {
-        Self { protocol, dial, server, kept: Mutex::new(None) }
+        Self { protocol, dial, server, turns: Semaphore::new(CONNECTIONS_MAX), idle: Mutex::default() }
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
@@ -116,24 +156,40 @@ impl<P: Protocol> Session<P> {
     }
 
     async fn exchange_unlimited(&self, request: &P::Request) -> Result<P::Answer, ReadError> {
-        let mut kept = self.kept.lock().await;
+        let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
         // Taken out: when this future is dropped, so is the connection.
-        if let Some(mut connection) = kept.take() {
+        if let Some(mut connection) = self.take_idle() {
             match P::exchange(&mut connection, request).await {
                 Ok(answer) => {
-                    *kept = Some(connection);
+                    self.keep(connection);
                     return Ok(answer);
                 }
-                // The server had closed it; a question can be asked twice.
-                Err(ExchangeError::Ended(_)) => {}
+                // The server had closed it, and most likely the others; a question can be asked twice.
+                Err(ExchangeError::Ended(_)) => self.idle().clear(),
                 Err(error) => return Err(self.explain(error)),
             }
         }
         let stream = self.dial.open(&self.server).await.map_err(|error| self.explain_connect(&error))?;
         let mut connection = self.protocol.sign_in(stream).await.map_err(|error| self.explain(error))?;
         let answer = P::exchange(&mut connection, request).await.map_err(|error| self.explain(error))?;
-        *kept = Some(connection);
+        self.keep(connection);
         Ok(answer)
+    }
+
+    /// The connection that was used last.
+    fn take_idle(&self) -> Option<P::Connection> {
+        let (since, connection) = self.idle().pop()?;
+        (since.elapsed() < IDLE_MAX).then_some(connection)
+    }
+
+    fn keep(&self, connection: P::Connection) {
+        let mut idle = self.idle();
+        idle.retain(|(since, _)| since.elapsed() < IDLE_MAX);
+        idle.push((Instant::now(), connection));
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(Instant, P::Connection)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn explain_connect(&self, error: &io::Error) -> ReadError {
@@ -166,12 +222,12 @@ impl<P: Protocol> fmt::Debug for Session<P> {
     }
 }
 
-/// The sessions of one protocol, by what sets them apart.
-pub(crate) struct Sessions<K, P: Protocol>(std::sync::Mutex<HashMap<K, Arc<Session<P>>>>);
+/// The sessions of one protocol, by what sets them apart. A session ends with the last scaler that holds it.
+pub(crate) struct Sessions<K, P: Protocol>(Mutex<HashMap<K, Weak<Session<P>>>>);
 
 impl<K, P: Protocol> Default for Sessions<K, P> {
     fn default() -> Self {
-        Self(std::sync::Mutex::default())
+        Self(Mutex::default())
     }
 }
 
@@ -179,13 +235,12 @@ impl<K: Eq + Hash, P: Protocol> Sessions<K, P> {
     /// The session of a key: the one in use, or a new one. Nothing is connected yet.
     pub(crate) fn session(&self, key: K, open: impl FnOnce(&K) -> Session<P>) -> Arc<Session<P>> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = sessions.get(&key) {
-            return Arc::clone(session);
+        if let Some(session) = sessions.get(&key).and_then(Weak::upgrade) {
+            return session;
         }
-        // Those that no scaler holds any more are dropped when a new one is added.
-        sessions.retain(|_, session| Arc::strong_count(session) > 1);
+        sessions.retain(|_, session| session.strong_count() > 0);
         let session = Arc::new(open(&key));
-        sessions.insert(key, Arc::clone(&session));
+        sessions.insert(key, Arc::downgrade(&session));
         session
     }
 }
@@ -193,5 +248,36 @@ impl<K: Eq + Hash, P: Protocol> Sessions<K, P> {
 impl<K, P: Protocol> fmt::Debug for Sessions<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sessions")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn servers_are_tried_in_turn() {
+        let at = |name: &str| HostPort { host: name.to_owned(), port: 1 };
+        let connect =
+            |server: &HostPort| ReadError::Connect { endpoint: server.endpoint(), problem: "down".to_owned() };
+        let denied = |server: &HostPort| ReadError::Denied { endpoint: server.endpoint(), message: "no".to_owned() };
+        let ask = |server: HostPort, _| {
+            std::future::ready(match server.host.as_str() {
+                "down" => Err(connect(&server)),
+                "closed" => Err(denied(&server)),
+                _ => Ok(server.host),
+            })
+        };
+        let until = deadline(Duration::from_secs(3));
+        let reached = async |names: &[&str]| {
+            let servers: Vec<HostPort> = names.iter().map(|name| at(name)).collect();
+            (first_reachable(&servers, until, ask).await, first_answering(&servers, until, ask).await)
+        };
+        let up = || Ok("up".to_owned());
+        assert_eq!(reached(&["down", "up"]).await, (up(), up()));
+        assert_eq!(reached(&["closed", "up"]).await, (Err(denied(&at("closed"))), up()));
+        let (closed, down) = (Err(denied(&at("closed"))), Err(connect(&at("down"))));
+        assert_eq!(reached(&["closed", "down"]).await, (closed.clone(), closed));
+        assert_eq!(reached(&["down"]).await, (down.clone(), down));
     }
 }

@@ -1,13 +1,13 @@
 //! RESP2, the protocol of Redis: commands as lists of bulk strings, and replies.
 
 /// What a reply may have in all, nested ones included.
-const ITEMS_MAX: usize = 100_000;
+const ITEMS_MAX: usize = 50_000;
 
 /// How deep lists may be nested.
 const DEPTH_MAX: usize = 16;
 
 /// The longest bulk string.
-const BULK_BYTES_MAX: usize = 16 << 20;
+const BULK_BYTES_MAX: usize = 1 << 20;
 
 /// The longest line: that of an error.
 const LINE_BYTES_MAX: usize = 64 << 10;

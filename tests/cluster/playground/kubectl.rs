@@ -124,11 +124,12 @@ fn every_verb_prints_what_it_prints_with_a_real_api_server() {
     let mut different = Vec::new();
     for (line, text) in &steps {
         let [ours, theirs] = clusters.each_ref().map(|kubectl| match *text {
-            "" => kubectl.run(line).1,
-            text => kubectl.until(line, text),
+            "" => kubectl.run(line),
+            text => (true, kubectl.until(line, text)),
         });
-        if normalized(&ours) != normalized(&theirs) {
-            different.push(format!("$ kubectl {line}\nplayground:\n{ours}\nreal:\n{theirs}"));
+        if (ours.0, normalized(&ours.1)) != (theirs.0, normalized(&theirs.1)) {
+            let outcome = |(succeeded, text): &(bool, String)| format!("{text}succeeded: {succeeded}");
+            different.push(format!("$ kubectl {line}\nplayground:\n{}\nreal:\n{}", outcome(&ours), outcome(&theirs)));
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));

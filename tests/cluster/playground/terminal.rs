@@ -16,16 +16,22 @@ fn keys_turn_the_load_break_the_source_and_pause_and_the_terminal_is_restored() 
     let mut terminal = TerminalProgram::start(&programs::kedge(), &arguments, 40, 120).unwrap();
     terminal.until("default/batch").unwrap();
     terminal.until("› jobs").unwrap();
+    terminal.until("next poll in").unwrap();
+    terminal.keys("f").unwrap();
+    terminal.until("forced active").unwrap();
+    terminal.keys("f").unwrap();
+    terminal.until("cooldown in").unwrap();
     for _ in 0..6 {
         terminal.keys(RIGHT).unwrap();
     }
-    terminal.until("0 → 1").unwrap();
     terminal.until("HPA").unwrap();
     terminal.until("which needs").unwrap();
     terminal.keys("b").unwrap();
     terminal.until("broken").unwrap();
     terminal.until("fallback: a source failed too often").unwrap();
-    terminal.keys("wp").unwrap();
+    terminal.keys("w").unwrap();
+    terminal.until("fallback ended").unwrap();
+    terminal.keys("p").unwrap();
     terminal.until("paused: an annotation pauses the object").unwrap();
     terminal.keys("+").unwrap();
     terminal.until("40 times as fast").unwrap();

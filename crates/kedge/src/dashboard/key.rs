@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn only_the_page_that_was_opened_has_the_key() {
         let key = PageKey::random().unwrap();
-        let page = key.page("http://localhost:8080");
+        let page = key.page("http://127.0.0.1:8080");
         let (_, secret) = page.split_once("#token=").unwrap();
         assert!(secret.len() >= 32, "{page}");
         let with = |value: &str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);

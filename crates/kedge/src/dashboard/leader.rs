@@ -84,6 +84,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_chart_calls_the_port_so() {
+        let template = include_str!("../../../../config/helm/kedge/templates/operator-deployment.yaml");
+        assert!(template.contains(&format!("- name: {PORT_NAME}\n")), "{template}");
+    }
+
+    #[test]
     fn the_port_is_found_by_its_name() {
         let pod = |ports: serde_json::Value| -> Pod {
             let container = json!({ "name": "operator", "ports": ports });

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode, request};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Response, StatusCode, request};
 use http_body_util::{BodyExt, Full, Limited};
 use kedge_dashboard::response::{self, HttpResponse};
-use kedge_dashboard::{Hosts, guard};
-use kube::client::Body;
+use kedge_dashboard::{Hosts, READ_ONLY, guard};
 
 use super::key::PageKey;
-use super::tunnel::{HOST, Tunnel};
+use super::tunnel::Tunnel;
 
 /// What a response may have: 100,000 objects take less.
 const RESPONSE_BYTES_MAX: usize = 256 << 20;
@@ -28,17 +27,13 @@ pub(super) struct Proxy {
 
 impl Proxy {
     pub(super) async fn respond(&self, head: &request::Parts) -> HttpResponse {
-        if let Err(refusal) = guard::check(&head.method, &head.headers, &Hosts::Loopback) {
+        if let Err(refusal) = guard::check(head, &Hosts::Loopback) {
             return response::error(StatusCode::FORBIDDEN, &refusal.to_string());
         }
         if head.method != Method::GET {
-            return response::error(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "this page only shows; use kubectl to change objects",
-            );
+            return response::error(StatusCode::METHOD_NOT_ALLOWED, READ_ONLY);
         }
-        // The page itself shows nothing.
-        if head.uri.path().starts_with("/api/") && !self.key.is_in(&head.headers) {
+        if !kedge_dashboard::is_page_file(head.uri.path()) && !self.key.is_in(&head.headers) {
             return response::error(
                 StatusCode::UNAUTHORIZED,
                 "open the address that `kedge dashboard` printed, or enter the token of its end",
@@ -55,8 +50,7 @@ impl Proxy {
 
     async fn pass_on(&self, head: &request::Parts) -> anyhow::Result<HttpResponse> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        let request = Request::get(format!("https://{HOST}{path}")).header(ACCEPT, "*/*").body(Body::empty())?;
-        let (answer, body) = self.tunnel.send(request).await?.into_parts();
+        let (answer, body) = self.tunnel.get(path).await?.into_parts();
         let read = Limited::new(body, RESPONSE_BYTES_MAX).collect().await;
         let body = read.map_err(|error| anyhow!(error)).context("the answer ended early")?.to_bytes();
         Ok(match answer.status {

@@ -68,10 +68,18 @@ impl Workload {
     }
 }
 
+#[derive(Debug)]
+struct CachedTarget {
+    kind: Arc<TargetKind>,
+    replicas: CachedReplicas,
+    /// The ready ones, where a watch shows them.
+    ready: Option<i32>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     /// Workloads of several kinds may have one name.
-    by_name: BTreeMap<NamespacedName, Vec<(Arc<TargetKind>, CachedReplicas)>>,
+    by_name: BTreeMap<NamespacedName, Vec<CachedTarget>>,
     /// The kinds that may not be watched: what was read of their replicas may be outdated.
     unwatched: BTreeSet<(Arc<TargetKind>, Scope)>,
 }
@@ -79,8 +87,8 @@ pub(super) struct Targets {
 impl Targets {
     pub(super) fn get(&self, target: &ScaleTarget) -> CachedReplicas {
         let kinds = self.by_name.get(&target.key).map_or(&[][..], Vec::as_slice);
-        match kinds.iter().find(|(kind, _)| *kind == target.kind) {
-            Some((_, replicas)) if !self.is_unwatched(target) => *replicas,
+        match kinds.iter().find(|cached| cached.kind == target.kind) {
+            Some(cached) if !self.is_unwatched(target) => cached.replicas,
             _ => CachedReplicas::Stale,
         }
     }
@@ -88,13 +96,25 @@ impl Targets {
     /// Caches the replicas of a target; returns what was cached before.
     pub(super) fn record(&mut self, target: &ScaleTarget, replicas: CachedReplicas) -> CachedReplicas {
         let kinds = self.by_name.entry(target.key.clone()).or_insert_with(|| Vec::with_capacity(1));
-        match kinds.iter_mut().find(|(kind, _)| *kind == target.kind) {
-            Some((_, cached)) => std::mem::replace(cached, replicas),
+        match kinds.iter_mut().find(|cached| cached.kind == target.kind) {
+            Some(cached) => std::mem::replace(&mut cached.replicas, replicas),
             None => {
-                kinds.push((target.kind.clone(), replicas));
+                kinds.push(CachedTarget { kind: target.kind.clone(), replicas, ready: None });
                 CachedReplicas::Stale
             }
         }
+    }
+
+    /// Caches the ready replicas of a target that is cached.
+    pub(super) fn record_ready(&mut self, target: &ScaleTarget, ready: Option<i32>) {
+        let kinds = self.by_name.get_mut(&target.key).into_iter().flatten();
+        kinds.filter(|cached| cached.kind == target.kind).for_each(|cached| cached.ready = ready);
+    }
+
+    /// The ready replicas of a target, as a watch showed them last.
+    pub(super) fn ready(&self, target: &ScaleTarget) -> Option<i32> {
+        let kinds = self.by_name.get(&target.key).into_iter().flatten();
+        kinds.filter(|cached| cached.kind == target.kind).find_map(|cached| cached.ready)
     }
 
     /// Drops what is cached of workloads with this name.
@@ -104,7 +124,7 @@ impl Targets {
 
     /// The cached targets of a kind within a scope.
     pub(super) fn of_kind(&self, kind: &Arc<TargetKind>, scope: &Scope) -> impl Iterator<Item = &NamespacedName> {
-        let has_kind = move |kinds: &[(Arc<TargetKind>, CachedReplicas)]| kinds.iter().any(|(one, _)| one == kind);
+        let has_kind = move |kinds: &[CachedTarget]| kinds.iter().any(|cached| cached.kind == *kind);
         let inside =
             self.by_name.iter().filter(move |(name, kinds)| scope.includes(&name.namespace) && has_kind(kinds));
         inside.map(|(name, _)| name)

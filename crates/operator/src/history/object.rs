@@ -58,7 +58,7 @@ pub(super) struct ObjectHistory {
     /// The ready ones, once a watch has reported them.
     pub(super) ready: Option<i32>,
     /// Whether the HPA controller waits.
-    pub(super) stabilized: Option<Stabilized>,
+    stabilized: Option<Stabilized>,
     pub(super) state: ObjectState,
     /// When the cooldown ends, if it runs.
     pub(super) cooldown_until: Option<DateTime<Utc>>,
@@ -103,6 +103,7 @@ impl ObjectHistory {
             (true, false) => self.push(step(now, Actor::Kedge, None, "fallback ended", "the sources answer again")),
             _ => {}
         }
+        self.ready = poll.ready.or(self.ready);
         self.note_hold(now, poll.decision);
         // After a step the target has other replicas than those that were decided on.
         let replicas = match poll.decision {

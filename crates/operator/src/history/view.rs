@@ -47,7 +47,9 @@ impl DashboardSource for OperatorView {
         let mut objects = self.cluster.objects();
         objects.sort_by(|one, other| one.key.cmp(&other.key));
         let histories = self.histories.lock();
-        let summary = |object: LazyObject| summarize(&object, histories.get(&object.cached.key));
+        let summary = |object: LazyObject| {
+            summarize(&object, histories.get(&object.cached.key), self.cluster.is_stabilized(&object.cached.key))
+        };
         objects.into_iter().map(|object| summary(LazyObject::from(object))).collect()
     }
 
@@ -57,7 +59,7 @@ impl DashboardSource for OperatorView {
         let histories = self.histories.lock();
         let history = histories.get(&key);
         Some(ObjectDetail {
-            summary: summarize(&object, history),
+            summary: summarize(&object, history, self.cluster.is_stabilized(&key)),
             samples: history.map(samples).unwrap_or_default(),
             steps: history.map(steps).unwrap_or_default(),
             timers: history.map(timers).unwrap_or_default(),
@@ -80,7 +82,7 @@ impl DashboardSource for OperatorView {
     }
 }
 
-fn summarize(object: &ScaledObject, history: Option<&ObjectHistory>) -> ObjectSummary {
+fn summarize(object: &ScaledObject, history: Option<&ObjectHistory>, is_stabilized: bool) -> ObjectSummary {
     let policy = Policy::from_spec(&object.spec, object.metadata.annotations.as_ref());
     let (_, kind) = object.spec.scale_target_ref.api_version_and_kind();
     let samples = history.map_or(&[][..], |history| history.samples.as_slice());
@@ -94,7 +96,7 @@ fn summarize(object: &ScaledObject, history: Option<&ObjectHistory>) -> ObjectSu
         idle: policy.idle,
         replicas: history.and_then(|history| history.replicas),
         ready_replicas: history.and_then(|history| history.ready),
-        is_stabilized: history.is_some_and(|history| history.stabilized.is_some()),
+        is_stabilized,
         state: history.map_or(ObjectState::Waiting, |history| history.state),
         is_forced: policy.overrides.activation == Activation::Forced,
         problem: problem(object),

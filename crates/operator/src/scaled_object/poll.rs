@@ -121,7 +121,8 @@ impl Reconciler {
         };
         let decision = self.apply_decision(subject, &findings, current, state, slot).await?;
         if let Some(histories) = &self.histories {
-            histories.record_poll(&scalers.key, &PollRecord { scalers, replicas: current, activity, decision });
+            let ready = self.cluster.ready_replicas(subject.target);
+            histories.record_poll(&scalers.key, &PollRecord { scalers, replicas: current, ready, activity, decision });
         }
         Ok(findings.into_facts(scalers, decision))
     }

@@ -67,7 +67,10 @@ impl Scaler for DialScaler {
     fn read<'a>(&'a self, metric: &'a str, now: DateTime<Utc>) -> BoxFuture<'a, Result<Known, ReadError>> {
         Box::pin(async move {
             match self.reaches_source().await {
-                true => self.built.read(metric, now).await,
+                true => {
+                    self.sources.numbers.lock().expect("no holder panics").remove(&self.dial);
+                    self.built.read(metric, now).await
+                }
                 false => self.read_dial().await,
             }
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::uri::Authority;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::metadata::convert::{ConversionError, Converted};
 
@@ -106,7 +106,9 @@ struct Stream {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Consumer {
     name: String,
+    #[serde(deserialize_with = "parse_count")]
     num_pending: u64,
+    #[serde(deserialize_with = "parse_count")]
     num_ack_pending: u64,
     cluster: Option<ConsumerCluster>,
 }
@@ -188,8 +190,15 @@ impl Account {
 impl Consumer {
     /// The messages that were not delivered yet, or not acknowledged.
     pub(super) fn lag(&self) -> u64 {
-        self.num_pending.saturating_add(self.num_ack_pending)
+        self.num_pending + self.num_ack_pending
     }
+}
+
+/// A count that can be one: below zero, servers write a number near the largest.
+fn parse_count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    const COUNT_MAX: u64 = i64::MAX as u64 / 2;
+    let count = u64::deserialize(from)?;
+    if count <= COUNT_MAX { Ok(count) } else { Err(serde::de::Error::custom("it counts more than there can be")) }
 }
 
 /// The page of a server about itself, `/varz`.

@@ -1,5 +1,6 @@
 //! The parameters of the Redis triggers.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use kedge_core::secret::Secret;
@@ -9,7 +10,7 @@ use super::measure::Measure;
 use super::nodes::{Nodes, Pool};
 use crate::dial::Dial;
 use crate::field::{Field, Source};
-use crate::host_port::HostPort;
+use crate::host_port::{HostPort, bracketed};
 use crate::http::{TlsProfile, Verification};
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
@@ -143,9 +144,13 @@ pub(super) fn parse(
         let (dial, mut addresses) = (dial?, addresses?);
         let pool_of_keys = pool(&dial, credentials);
         let nodes = match sentinel {
-            Some((credentials, master)) => {
-                Nodes::Sentinel { pool: pool_of_keys, sentinels: pool(&dial, credentials), addresses, master: master? }
-            }
+            Some((credentials, master)) => Nodes::Sentinel {
+                pool: pool_of_keys,
+                sentinels: pool(&dial, credentials),
+                addresses,
+                master: master?,
+                answered: AtomicUsize::default(),
+            },
             None if topology == Topology::Cluster => {
                 Nodes::Cluster { pool: pool_of_keys, seeds: addresses, owner: Mutex::default() }
             }
@@ -175,7 +180,7 @@ fn parse_addresses(read: &mut Reader<'_>) -> Option<Vec<HostPort>> {
             return None;
         }
         for (host, port) in hosts.iter().zip(&ports) {
-            let parsed = HostPort::new(host, port);
+            let parsed = HostPort::new(&bracketed(host), port);
             all.push(read.take(parsed.map_err(|problem| {
                 FieldError::new(
                     HOST.name,

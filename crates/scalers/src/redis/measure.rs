@@ -4,7 +4,7 @@ use kedge_wire::resp::Reply;
 use tokio::time::Instant;
 
 use super::nodes::{Answered, Nodes, malformed, refusal};
-use crate::error::{Endpoint, ReadError};
+use crate::error::{Endpoint, ReadError, cut};
 use crate::redis_session::{Command, command};
 
 /// Redis computes the lag of a group since this version.
@@ -39,7 +39,7 @@ impl Measure {
                 let (endpoint, reply) = ask(nodes, command(["TYPE", key]), until).await?;
                 let kind = reply.as_text().ok_or_else(|| malformed(endpoint.clone(), &reply))?;
                 let Some(name) = length_command(kind) else {
-                    let problem = format!("{key:?} is a {kind}, and none of list, hash, set and sorted set");
+                    let problem = format!("{key:?} is a {}, and none of list, hash, set and sorted set", cut(kind));
                     return Err(ReadError::NoValue { endpoint, problem });
                 };
                 integer(ask(nodes, command([name, key]), until).await?)
@@ -109,9 +109,9 @@ fn check_version(endpoint: &Endpoint, info: &Reply) -> Result<(), ReadError> {
 /// The lag of a group; none where there is no such group. A lag that Redis does not know is −1, which is published as 0.
 fn lag(endpoint: &Endpoint, groups: &Reply, group: &str) -> Result<Option<i64>, ReadError> {
     let groups = match groups {
-        // KEDA: a stream that does not exist has no lag; with any other error, the length of the stream counts.
+        // KEDA: a stream that does not exist has no lag.
         Reply::Error(message) if message.contains("no such key") => return Ok(Some(0)),
-        Reply::Error(_) => return Ok(None),
+        Reply::Error(message) => return Err(refusal(endpoint.clone(), message)),
         Reply::List(groups) => groups,
         other => return Err(malformed(endpoint.clone(), other)),
     };
@@ -143,7 +143,7 @@ mod tests {
             ("no number", &groups, "c", Err(())),
             ("another group", &groups, "d", Ok(None)),
             ("no stream", &Reply::Error("ERR no such key".to_owned()), "a", Ok(Some(0))),
-            ("another error", &Reply::Error("NOPERM no permission".to_owned()), "a", Ok(None)),
+            ("another error", &Reply::Error("NOPERM no permission".to_owned()), "a", Err(())),
             ("no list", &Reply::Integer(1), "a", Err(())),
         ];
         for (name, reply, group, expected) in rows {

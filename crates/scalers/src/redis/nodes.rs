@@ -1,6 +1,7 @@
 //! Which server has a key: the only one, the master that sentinels name, or the node of a cluster.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kedge_wire::resp::Reply;
@@ -8,10 +9,12 @@ use tokio::time::Instant;
 
 use crate::dial::Dial;
 use crate::error::{Endpoint, ReadError, cut};
-use crate::host_port::HostPort;
+use crate::host_port::{HostPort, bracketed};
 use crate::http::TlsProfile;
-use crate::redis_session::{Command, Credentials, RedisPeer, RedisProtocol, RedisSessions, command, is_denial};
-use crate::sessions::{Session, first_reachable};
+use crate::redis_session::{
+    Command, Credentials, RedisPeer, RedisProtocol, RedisSessions, command, is_denial, kind_of,
+};
+use crate::sessions::{Session, first_answering, first_reachable};
 
 /// How often a cluster may redirect one question.
 const REDIRECTS_MAX: usize = 5;
@@ -66,6 +69,8 @@ pub(super) enum Nodes {
         sentinels: Pool,
         addresses: Vec<HostPort>,
         master: String,
+        /// The position of the sentinel that answered last.
+        answered: AtomicUsize,
     },
     /// `owner` is the node that had the key last.
     Cluster {
@@ -97,16 +102,21 @@ impl Nodes {
     pub(super) async fn ask(&self, commands: &[Command], until: Instant) -> Result<Answered, ReadError> {
         match self {
             Self::Single { pool, server } => ask_one(pool, server, commands, until).await,
-            Self::Sentinel { pool, sentinels, addresses, master } => {
-                let server = find_master(sentinels, addresses, master, until).await?;
+            Self::Sentinel { pool, sentinels, addresses, master, answered } => {
+                let first = answered.load(Ordering::Relaxed);
+                let order: Vec<HostPort> =
+                    addresses.iter().cycle().skip(first).take(addresses.len()).cloned().collect();
+                let (sentinel, server) = find_master(sentinels, &order, master, until).await?;
+                let position = addresses.iter().position(|address| *address == sentinel);
+                answered.store(position.unwrap_or_default(), Ordering::Relaxed);
                 ask_one(pool, &server, commands, until).await
             }
             Self::Cluster { pool, seeds, owner } => {
-                let last_owner = owner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let last_owner = owner.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let others = seeds.iter().filter(|seed| Some(*seed) != last_owner.as_ref()).cloned();
                 let candidates: Vec<HostPort> = last_owner.iter().cloned().chain(others).collect();
-                let (server, answered) =
-                    first_reachable(&candidates, until, |server, until| follow(pool, server, commands, until)).await?;
+                let found = first_reachable(&candidates, until, |server, until| follow(pool, server, commands, until));
+                let (server, answered) = found.await?;
                 *owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
                 Ok(answered)
             }
@@ -120,15 +130,15 @@ async fn ask_one(pool: &Pool, server: &HostPort, commands: &[Command], until: In
     Ok(Answered { endpoint: session.endpoint(), replies })
 }
 
-/// Asks the sentinels for the address of the master.
+/// Asks the sentinels for the address of the master; returns the sentinel that knows it, too. One that was just started knows none.
 async fn find_master(
     sentinels: &Pool,
     addresses: &[HostPort],
     master: &str,
     until: Instant,
-) -> Result<HostPort, ReadError> {
+) -> Result<(HostPort, HostPort), ReadError> {
     let question = [command(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", master])];
-    first_reachable(addresses, until, |sentinel, until| {
+    first_answering(addresses, until, |sentinel, until| {
         let question = &question;
         async move {
             let Answered { endpoint, replies } = ask_one(sentinels, &sentinel, question, until).await?;
@@ -140,7 +150,8 @@ async fn find_master(
                 Some(Reply::Error(message)) => Err(refusal(endpoint, message)),
                 Some(reply) => match reply.as_list() {
                     Some([host, port]) => {
-                        address(host.as_text(), port.as_text()).ok_or_else(|| malformed(endpoint, reply))
+                        let server = address(host.as_text(), port.as_text());
+                        server.map(|server| (sentinel, server)).ok_or_else(|| malformed(endpoint, reply))
                     }
                     _ => Err(malformed(endpoint, reply)),
                 },
@@ -152,34 +163,34 @@ async fn find_master(
 }
 
 fn address(host: Option<&str>, port: Option<&str>) -> Option<HostPort> {
-    let host = host?;
-    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    HostPort::new(&bracketed, port?).ok()
+    HostPort::new(&bracketed(host?), port?).ok()
 }
 
-/// Asks a node of a cluster, and those that it names, until one has the key.
+/// Asks a node of a cluster, and those that it names, until one has the key. Returns the node to begin with next time, too.
 async fn follow(
     pool: &Pool,
     mut server: HostPort,
     commands: &[Command],
     until: Instant,
 ) -> Result<(HostPort, Answered), ReadError> {
-    let mut sent = commands.to_vec();
+    let mut asked = commands.to_vec();
+    let mut owner = server.clone();
     let mut is_asking = false;
     for _ in 0..=REDIRECTS_MAX {
-        let mut answered = ask_one(pool, &server, &sent, until).await?;
+        let mut answered = ask_node(pool, &server, &asked, until).await?;
         if is_asking {
             // Every second reply is that of ASKING.
             answered.replies = answered.replies.into_iter().skip(1).step_by(2).collect();
         }
         match answered.replies.iter().find_map(|reply| Redirect::parse(reply, &server)) {
-            None => return Ok((server, answered)),
+            None => return Ok((owner, answered)),
             Some(Redirect::Moved(next)) => {
-                (server, sent, is_asking) = (next, commands.to_vec(), false);
+                owner = next.clone();
+                (server, asked, is_asking) = (next, commands.to_vec(), false);
             }
             Some(Redirect::Ask(next)) => {
                 let asking = commands.iter().flat_map(|one| [command(["ASKING"]), one.clone()]);
-                (server, sent, is_asking) = (next, asking.collect(), true);
+                (server, asked, is_asking) = (next, asking.collect(), true);
             }
         }
     }
@@ -187,6 +198,33 @@ async fn follow(
         endpoint: server.endpoint(),
         problem: format!("the cluster redirects more than {REDIRECTS_MAX} times"),
     })
+}
+
+/// Asks a server that should be a node of a cluster, and able to answer for it. Another server may have got its address: that has no keys,
+/// which is no answer.
+async fn ask_node(pool: &Pool, server: &HostPort, commands: &[Command], until: Instant) -> Result<Answered, ReadError> {
+    let with_check: Vec<Command> =
+        std::iter::once(command(["CLUSTER", "MYID"])).chain(commands.iter().cloned()).collect();
+    let Answered { endpoint, mut replies } = ask_one(pool, server, &with_check, until).await?;
+    let checked = if replies.is_empty() { Reply::Nil } else { replies.remove(0) };
+    let unable = |problem: String| ReadError::Malformed { endpoint: endpoint.clone(), problem };
+    match &checked {
+        Reply::Error(message) if message.contains("cluster support disabled") => {
+            return Err(unable("it is no node of a cluster".to_owned()));
+        }
+        _ => {}
+    }
+    match replies.iter().find_map(|reply| node_failure(reply)) {
+        Some(message) => Err(unable(cut(message))),
+        None => Ok(Answered { endpoint, replies }),
+    }
+}
+
+/// Why a node cannot answer for the cluster at present. Another may.
+fn node_failure(reply: &Reply) -> Option<&str> {
+    let Reply::Error(message) = reply else { return None };
+    let code = message.split(' ').next().unwrap_or_default();
+    matches!(code, "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "TRYAGAIN").then_some(message)
 }
 
 /// Another node of a cluster has the key.
@@ -223,19 +261,28 @@ pub(super) fn refusal(endpoint: Endpoint, message: &str) -> ReadError {
 }
 
 pub(super) fn malformed(endpoint: Endpoint, reply: &Reply) -> ReadError {
-    let kind = match reply {
-        Reply::Simple(_) | Reply::Bulk(_) => "a text",
-        Reply::Error(_) => "an error",
-        Reply::Integer(_) => "a number",
-        Reply::Nil => "nothing",
-        Reply::List(_) => "a list",
-    };
+    let kind = kind_of(Some(reply));
     ReadError::Malformed { endpoint, problem: format!("{kind} is not what was asked for") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_cannot_answer_is_no_answer() {
+        let error = |message: &str| Reply::Error(message.to_owned());
+        let rows = [
+            (error("CLUSTERDOWN Hash slot not served"), true),
+            (error("LOADING Redis is loading the dataset in memory"), true),
+            (error("TRYAGAIN Multiple keys request during rehashing of slot"), true),
+            (error("WRONGTYPE Operation against a key"), false),
+            (Reply::Integer(0), false),
+        ];
+        for (reply, expected) in rows {
+            assert_eq!(node_failure(&reply).is_some(), expected, "{reply:?}");
+        }
+    }
 
     #[test]
     fn redirects_name_another_node() {

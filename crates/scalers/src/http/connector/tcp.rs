@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -15,11 +16,20 @@ use tower_service::Service;
 use super::{BoxStream, denied};
 use crate::scaler::BoxFuture;
 
+/// A connection that is silent for so long is probed, so often, so many times.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
+
 /// Opens a connection. The caller has checked the host.
 pub(super) async fn connect(uri: Uri, policy: Arc<OutboundPolicy>) -> io::Result<BoxStream> {
     let mut tcp = HttpConnector::new_with_resolver(PermittedAddresses(policy));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
+    // Without these, a peer that vanished is noticed only when an answer does not come.
+    tcp.set_keepalive(Some(KEEPALIVE_AFTER));
+    tcp.set_keepalive_interval(Some(KEEPALIVE_EVERY));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
     let stream = tcp.call(uri).await.map_err(io::Error::other)?;
     Ok(Box::new(stream.into_inner()))
 }
