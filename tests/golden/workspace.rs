@@ -58,6 +58,19 @@ fn a_build_needs_no_system_library() {
 }
 
 #[test]
+fn a_checkout_has_few_dependencies_and_one_of_each_stack() {
+    /// Each takes time to build and to review. Codecs of sources are our own: see decision 12.
+    const PACKAGES_MAX: usize = 405;
+    let lock: DocumentMut = files::read(&files::workspace().join("Cargo.lock")).parse().unwrap();
+    let names: Vec<&str> =
+        lock["package"].as_array_of_tables().unwrap().iter().map(|package| package["name"].as_str().unwrap()).collect();
+    assert!(names.len() <= PACKAGES_MAX, "{} packages", names.len());
+    for stack in ["hyper", "http", "rustls", "tokio", "tonic"] {
+        assert_eq!(names.iter().filter(|name| **name == stack).count(), 1, "{stack}");
+    }
+}
+
+#[test]
 fn every_dependency_is_from_the_registry_and_has_a_checksum() {
     let (rules, lock) = (rules(), files::read(&files::workspace().join("Cargo.lock")));
     let registries = texts(&rules["sources"]["allow-registry"]);

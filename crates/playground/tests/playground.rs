@@ -102,6 +102,16 @@ async fn a_user_turns_breaks_and_pauses() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_that_fails_by_itself_brings_the_fallback_and_ends_it() {
+    let playground = play("flaky-source").await;
+    let named = |name: &'static str| move |logged: &LoggedStep| logged.step.name == name;
+    let logged = until_logged(&playground, "the source answers again", named("fallback ended")).await;
+    let position = |name: &'static str| logged.iter().position(named(name));
+    assert!(position("source fails") < position("fallback") && position("fallback").is_some(), "{logged:#?}");
+    playground.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pushes_activate_at_once_and_formulas_are_evaluated() {
     let playground = play("push").await;
     let logged = until_logged(&playground, "activated", by(Actor::Kedge)).await;
