@@ -64,6 +64,13 @@ pub(crate) fn deadline(limit: Duration) -> Instant {
     now + limit.min(LIMIT_MAX)
 }
 
+/// A limit as messages show it. What earlier exchanges of a reading took would make each message another one.
+pub(crate) fn shown_limit(limit: Duration) -> Duration {
+    let step = if limit > Duration::from_secs(1) { Duration::from_secs(1) } else { Duration::from_millis(100) };
+    let steps = limit.as_nanos().div_ceil(step.as_nanos());
+    step * u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
 /// Tries servers in turn until one can be reached. Each has an equal share of the time that is left.
 pub(crate) async fn first_reachable<T, F>(
     servers: &[HostPort],
@@ -150,7 +157,8 @@ impl<P: Protocol> Session<P> {
         match tokio::time::timeout_at(until, self.exchange_unlimited(request)).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                Err(ReadError::Timeout { endpoint: self.endpoint(), limit: until.saturating_duration_since(started) })
+                let limit = shown_limit(until.saturating_duration_since(started));
+                Err(ReadError::Timeout { endpoint: self.endpoint(), limit })
             }
         }
     }
@@ -254,6 +262,14 @@ impl<K, P: Protocol> fmt::Debug for Sessions<K, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_shown_as_it_was_configured() {
+        let rows = [(3_000_000, 3_000), (2_999_981, 3_000), (2_950_000, 3_000), (1_000_000, 1_000), (499_990, 500)];
+        for (micros, millis) in rows {
+            assert_eq!(shown_limit(Duration::from_micros(micros)), Duration::from_millis(millis), "{micros}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn servers_are_tried_in_turn() {
