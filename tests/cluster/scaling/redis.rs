@@ -182,21 +182,27 @@ async fn sentinels_are_asked_for_the_master() {
 async fn a_list_scales_a_deployment_from_zero_and_back() {
     let mut servers = RedisServers::prepare("redis-scaling").await.unwrap();
     let server = servers.start("one", &["requirepass s3cret".to_owned()]).await.unwrap();
-    let ask = |command: &[&str]| server.ask_as(&["AUTH", "s3cret"], command).unwrap();
+    let ask = |password: &str, command: &[&str]| server.ask_as(&["AUTH", password], command).unwrap();
+    let secret = |password: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "redis" }, "stringData": { "password": password } });
     let namespace = TestNamespace::create(cluster().await, "redis");
     let metadata = json!({ "address": server.address(), "listName": "orders", "listLength": "5" });
     let trigger = json!({ "type": "redis", "metadata": metadata, "authenticationRef": { "name": "redis" } });
     let secret_reference = json!([{ "parameter": "password", "name": "redis", "key": "password" }]);
     namespace.apply([
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "redis" }, "stringData": { "password": "s3cret" } }),
+        secret("s3cret"),
         json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "redis" }, "spec": { "secretTargetRef": secret_reference } }),
         deployment("web", 0),
         scaled_object("web", [trigger], json!({})),
     ]);
-    for _ in 0..14 {
-        ask(&["RPUSH", "orders", "x"]);
-    }
+    let push = |password: &str, count: usize| (0..count).for_each(|_| drop(ask(password, &["RPUSH", "orders", "x"])));
+    push("s3cret", 14);
     namespace.until_replicas("web", 3).await;
-    ask(&["DEL", "orders"]);
+    // Connections stay signed in while the password changes: no reading fails.
+    ask("s3cret", &["CONFIG", "SET", "requirepass", "r0tated"]);
+    namespace.apply([secret("r0tated")]);
+    push("r0tated", 6);
+    namespace.until_replicas("web", 4).await;
+    ask("r0tated", &["DEL", "orders"]);
     namespace.until_replicas("web", 0).await;
+    assert_eq!(namespace.events("KEDAScalerFailed"), Vec::<String>::new());
 }
