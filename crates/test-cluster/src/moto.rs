@@ -24,7 +24,7 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// A running server. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
 pub struct Moto {
-    _group: Group,
+    group: Group,
     port: Port,
     _lock: File,
 }
@@ -50,7 +50,12 @@ impl Moto {
             },
         })
         .await??;
-        Ok(Self { _group: group, port, _lock: lock })
+        Ok(Self { group, port, _lock: lock })
+    }
+
+    /// Kills it (-9), and starts it again without its data. It takes a moment to answer.
+    pub fn kill_and_restart(&mut self) -> anyhow::Result<()> {
+        self.group.restart("moto")
     }
 
     /// The answer of a service that speaks JSON, such as `sqs`, to a question, such as `AmazonSQS.CreateQueue`.

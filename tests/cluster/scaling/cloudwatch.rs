@@ -2,6 +2,7 @@
 
 use chrono::Utc;
 use kedge_test_cluster::moto::Moto;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ fn metadata<'a>(endpoint: &'a str, queue: &'a str) -> Vec<(&'a str, &'a str)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_value_counts_and_nothing_is_the_minimum() {
-    let moto = Moto::start("moto-cloudwatch").await.unwrap();
+    let mut moto = Moto::start("moto-cloudwatch").await.unwrap();
     let (registry, endpoint) = (registry(), moto.url());
     let metric = |more: &[(&str, &str)]| {
         build(&registry, "aws-cloudwatch", &[metadata(&endpoint, "orders"), more.to_vec()].concat(), &KEYS)
@@ -62,9 +63,11 @@ async fn the_newest_value_counts_and_nothing_is_the_minimum() {
 
     let expression = [("expression", "SELECT MAX(depth) FROM shop"), ("metricCollectionTime", "300")];
     assert!(value(&*metric(&expression)).await.0 >= 99.0);
-    drop(moto);
-    let gone = read(&*depth).await.unwrap_err();
-    assert!(["SourceUnreachable", "SourceMalformed"].contains(&gone.reason()), "{gone}");
+    // Gone, and back without its metrics.
+    moto.kill_and_restart().unwrap();
+    read(&*depth).await.unwrap_err();
+    let back = async || read(&*depth).await.map(|known| known.values).map_err(|error| error.to_string());
+    assert_eq!(wait_for("moto answers again", DEADLINE, back).await.unwrap(), [1.0], "no values are the minimum");
 }
 
 #[tokio::test(flavor = "multi_thread")]

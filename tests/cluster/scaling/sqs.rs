@@ -1,6 +1,7 @@
 //! SQS queues: the trigger against moto, and on a cluster.
 
 use kedge_test_cluster::moto::Moto;
+use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ async fn send(moto: &Moto, url: &str, count: usize, more: Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_are_counted_as_the_trigger_asks_and_refusals_are_named() {
-    let moto = Moto::start("moto-sqs").await.unwrap();
+    let mut moto = Moto::start("moto-sqs").await.unwrap();
     let created = ask(&moto, "CreateQueue", json!({ "QueueName": "orders" })).await;
     let url = created["QueueUrl"].as_str().unwrap().to_owned();
     let (registry, endpoint) = (registry(), moto.url());
@@ -46,9 +47,16 @@ async fn messages_are_counted_as_the_trigger_asks_and_refusals_are_named() {
 
     let missing = read(&*queue("nowhere", &[])).await.unwrap_err().to_string();
     assert!(missing.contains("QueueDoesNotExist"), "{missing}");
-    drop(moto);
-    let gone = read(&*all).await.unwrap_err();
-    assert!(["SourceUnreachable", "SourceMalformed"].contains(&gone.reason()), "{gone}");
+    // Gone, and back without its queues.
+    moto.kill_and_restart().unwrap();
+    read(&*all).await.unwrap_err();
+    let create = async || {
+        let created = moto.ask("sqs", "AmazonSQS.CreateQueue", &json!({ "QueueName": "orders" })).await;
+        created.map_err(|error| format!("{error:#}"))
+    };
+    wait_for("moto answers again", DEADLINE, create).await.unwrap();
+    send(&moto, &url, 3, json!({})).await;
+    assert_eq!(value(&*all).await, (3.0, true), "back");
 }
 
 #[tokio::test(flavor = "multi_thread")]
