@@ -19,6 +19,7 @@
 //! | `dial`, `sessions`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
 //! | `document` | numbers in JSON and YAML, by paths |
 //! | `host_port` | the address of a server |
+//! | `sql` | the one number that a query gives |
 //! | `auth` | the authentication parameters that HTTP triggers share |
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
@@ -77,6 +78,7 @@ mod resource;
 pub mod scaler;
 mod sessions;
 mod shared;
+mod sql;
 pub mod target;
 pub mod trigger;
 pub mod trigger_type;
