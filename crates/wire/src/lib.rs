@@ -4,9 +4,11 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`kafka`] | the protocol of Kafka |
+//! | [`postgres`] | the protocol of PostgreSQL |
 //! | [`resp`] | RESP2, which Redis speaks |
 //! | [`scram`] | signing in with a password that is not sent |
 
 pub mod kafka;
+pub mod postgres;
 pub mod resp;
 pub mod scram;
