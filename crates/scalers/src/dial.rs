@@ -15,12 +15,28 @@ use crate::http::connector::{BoxStream, Connector};
 #[derive(Clone)]
 pub(crate) struct Dial {
     connector: Connector,
-    tls: Option<TlsConnector>,
+    tls: Option<Tls>,
+}
+
+/// TLS on top of a connection.
+#[derive(Clone)]
+pub(crate) struct Tls(TlsConnector);
+
+impl Tls {
+    pub(crate) fn new(config: ClientConfig) -> Self {
+        Self(TlsConnector::from(Arc::new(config)))
+    }
+
+    /// Begins TLS on a connection to a host. Some protocols agree on it only after the connection is open.
+    pub(crate) async fn begin(&self, host: &str, stream: BoxStream) -> io::Result<BoxStream> {
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        Ok(Box::new(self.0.connect(name, stream).await?))
+    }
 }
 
 impl Dial {
     pub(crate) fn new(connector: Connector, tls: Option<ClientConfig>) -> Self {
-        Self { connector, tls: tls.map(|config| TlsConnector::from(Arc::new(config))) }
+        Self { connector, tls: tls.map(Tls::new) }
     }
 
     /// The scheme of URLs that are reached so.
@@ -34,10 +50,7 @@ impl Dial {
         let stream = self.connector.clone().connect(uri).await?;
         match &self.tls {
             None => Ok(stream),
-            Some(tls) => {
-                let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
-                Ok(Box::new(tls.connect(name, stream).await?))
-            }
+            Some(tls) => tls.begin(&server.host, stream).await,
         }
     }
 }
@@ -45,5 +58,11 @@ impl Dial {
 impl fmt::Debug for Dial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Dial")
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
     }
 }

@@ -148,6 +148,14 @@ impl Signer {
         }
     }
 
+    /// The token itself, for services that take it in place of a password.
+    pub(crate) async fn token(&self, now: DateTime<Utc>) -> Result<Secret, ReadError> {
+        match self.credential(now).await? {
+            Credential::Bearer(token) => Ok(token),
+            Credential::Aws(_) => Err(self.failure("these credentials are of another cloud".to_owned())),
+        }
+    }
+
     /// The cached credential while it is fresh, else a new one. One deadline covers fetching and waiting for others to fetch.
     async fn credential(&self, now: DateTime<Utc>) -> Result<Credential, ReadError> {
         let limit = self.client.limit;

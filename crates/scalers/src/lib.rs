@@ -24,7 +24,7 @@
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
 //! | `aws_json` | requests to AWS services that speak JSON |
-//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kafka`, `kubernetes_resource`, `kubernetes_workload`, `metrics_api`, `nats_jetstream`, `prometheus`, `redis`, `resource` | the other trigger types |
+//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kafka`, `kubernetes_resource`, `kubernetes_workload`, `metrics_api`, `nats_jetstream`, `postgresql`, `prometheus`, `redis`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
 //! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
@@ -70,6 +70,7 @@ mod nats_jetstream;
 mod oauth;
 pub mod observer;
 mod one_metric;
+mod postgresql;
 mod prometheus;
 mod redis;
 mod redis_session;

@@ -18,7 +18,7 @@ use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
 use crate::{
     aws_cloudwatch, aws_sqs, cron, kafka, kubernetes_resource, kubernetes_workload, metrics_api, nats_jetstream,
-    prometheus, redis, resource,
+    postgresql, prometheus, redis, resource,
 };
 
 /// Every trigger type, by name in alphabetical order.
@@ -36,6 +36,7 @@ pub static TRIGGER_TYPES: &[&TriggerType] = &[
     &resource::MEMORY,
     &metrics_api::TRIGGER,
     &nats_jetstream::TRIGGER,
+    &postgresql::TRIGGER,
     &prometheus::TRIGGER,
     &redis::LISTS,
     &redis::CLUSTER_LISTS,

@@ -25,6 +25,11 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     type Request: Sync;
     type Answer: Send;
 
+    /// How long a new connection may take until it is signed in, where that is less than the time of the exchange.
+    fn connect_limit(&self) -> Option<Duration> {
+        None
+    }
+
     /// Signs in on a new connection.
     fn sign_in(&self, stream: BoxStream) -> impl Future<Output = Result<Self::Connection, ExchangeError>> + Send;
 
@@ -151,6 +156,10 @@ impl<P: Protocol> Session<P> {
         self.server.endpoint()
     }
 
+    pub(crate) fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
     /// One exchange; the wait for other exchanges and the connection count too.
     pub(crate) async fn exchange(&self, request: &P::Request, until: Instant) -> Result<P::Answer, ReadError> {
         let started = Instant::now();
@@ -177,8 +186,13 @@ impl<P: Protocol> Session<P> {
                 Err(error) => return Err(self.explain(error)),
             }
         }
-        let stream = self.dial.open(&self.server).await.map_err(|error| self.explain_connect(&error))?;
-        let mut connection = self.protocol.sign_in(stream).await.map_err(|error| self.explain(error))?;
+        let mut connection = match self.protocol.connect_limit() {
+            None => self.connect().await?,
+            Some(limit) => match tokio::time::timeout(limit, self.connect()).await {
+                Ok(connected) => connected?,
+                Err(_) => return Err(ReadError::Timeout { endpoint: self.endpoint(), limit }),
+            },
+        };
         let answer = P::exchange(&mut connection, request).await.map_err(|error| self.explain(error))?;
         self.keep(connection);
         Ok(answer)
@@ -198,6 +212,11 @@ impl<P: Protocol> Session<P> {
 
     fn idle(&self) -> MutexGuard<'_, Vec<(Instant, P::Connection)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> Result<P::Connection, ReadError> {
+        let stream = self.dial.open(&self.server).await.map_err(|error| self.explain_connect(&error))?;
+        self.protocol.sign_in(stream).await.map_err(|error| self.explain(error))
     }
 
     fn explain_connect(&self, error: &io::Error) -> ReadError {

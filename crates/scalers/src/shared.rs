@@ -8,6 +8,7 @@ use crate::http::connector::Connector;
 use crate::http::{HttpClients, Settings};
 use crate::identity::Signers;
 use crate::kafka::KafkaClusters;
+use crate::postgresql::PostgresSessions;
 use crate::redis_session::RedisSessions;
 
 /// Each scaler is built with it.
@@ -17,6 +18,7 @@ pub(crate) struct Shared {
     pub(crate) grpc: Channels,
     pub(crate) redis: Arc<RedisSessions>,
     pub(crate) kafka: KafkaClusters,
+    pub(crate) postgres: PostgresSessions,
     /// The cloud identities in use, with their cached credentials.
     pub(crate) signers: Signers,
     pub(crate) cluster: Arc<dyn ClusterReads>,
@@ -30,6 +32,7 @@ impl Shared {
             grpc: Channels::default(),
             redis: Arc::default(),
             kafka: KafkaClusters::default(),
+            postgres: PostgresSessions::default(),
             signers: Signers::default(),
             cluster,
         }

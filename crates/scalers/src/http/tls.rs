@@ -16,7 +16,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::Settings;
 use crate::trigger::{FieldError, Secret};
 pub use policy::{TlsVersion, parse_ciphers, provider};
-use verify::{FixedTrust, Trust, TrustGivenCertificates};
+use verify::{FixedTrust, IgnoreName, Trust, TrustGivenCertificates};
 
 /// What sets one client apart from another. Triggers with the same profile share connections and TLS sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub(crate) enum Verification {
     Full,
     /// Only the CAs of the profile are trusted.
     OnlyGivenCas,
+    /// The name in the certificate does not matter. Only the CAs of the profile are trusted where it has any.
+    AnyName,
     Off,
 }
 
@@ -122,7 +124,7 @@ fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, FieldError> {
     let roots = match (&profile.ca, profile.verification) {
-        (Some(ca), Verification::OnlyGivenCas) => Roots::none().with(ca)?,
+        (Some(ca), Verification::OnlyGivenCas | Verification::AnyName) => Roots::none().with(ca)?,
         (Some(ca), Verification::Full | Verification::Off) => roots.with(ca)?,
         (None, _) => roots.clone(),
     };
@@ -130,7 +132,13 @@ fn verifier(
         return Ok(Arc::new(FixedTrust::new(Trust::All, provider)));
     }
     match WebPkiServerVerifier::builder_with_provider(Arc::new(roots.store), Arc::clone(provider)).build() {
-        Ok(usual) => Ok(Arc::new(TrustGivenCertificates::new(usual, roots.given))),
+        Ok(usual) => {
+            let trust = TrustGivenCertificates::new(usual, roots.given);
+            Ok(match profile.verification {
+                Verification::AnyName => Arc::new(IgnoreName(trust)),
+                _ => Arc::new(trust),
+            })
+        }
         // It cannot be built without CAs; a machine that has none trusts no server.
         Err(_) => Ok(Arc::new(FixedTrust::new(Trust::None, provider))),
     }

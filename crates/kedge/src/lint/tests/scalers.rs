@@ -53,6 +53,17 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
     ("kafka", &[("bootstrapServers", "kafka:9092")]),
     ("kubernetes-resource", &[("targetValue", "5")]),
     ("nats-jetstream", &[("natsServerMonitoringEndpoint", "nats.queues:8222"), ("account", "$G")]),
+    (
+        "postgresql",
+        &[
+            ("host", "db.shop"),
+            ("port", "5432"),
+            ("userName", "worker"),
+            ("dbName", "shop"),
+            ("sslmode", "verify-full"),
+            ("targetQueryValue", "5"),
+        ],
+    ),
     ("redis", REDIS),
     ("redis-cluster", REDIS),
     ("redis-cluster-streams", REDIS),
