@@ -34,6 +34,8 @@ mod load;
 mod nats;
 #[path = "scaling/pauses.rs"]
 mod pauses;
+#[path = "scaling/postgresql.rs"]
+mod postgresql;
 #[path = "scaling/redis.rs"]
 mod redis;
 #[path = "scaling/replicas.rs"]

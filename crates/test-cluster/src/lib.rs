@@ -26,6 +26,7 @@
 //! | [`kafka`] | a real Kafka broker |
 //! | [`moto`] | AWS services as a process |
 //! | [`nats`] | real NATS servers with JetStream: alone, or a cluster |
+//! | [`postgresql`] | a real PostgreSQL server |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
 //! | `options` | the options of a cluster |
 //! | `kube_client` | a client made from a kubeconfig |
@@ -68,6 +69,7 @@ pub mod moto;
 pub mod nats;
 pub mod operator;
 pub mod ports;
+pub mod postgresql;
 pub mod process;
 pub mod prometheus;
 pub mod redis;

@@ -77,6 +77,18 @@ impl Group {
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
         environment: &[(String, String)],
     ) -> anyhow::Result<()> {
+        self.spawn_as(name, program, arguments, environment, None)
+    }
+
+    /// Starts a program as a member, as another user where one is given: for programs that refuse to run as root.
+    pub fn spawn_as(
+        &mut self,
+        name: &str,
+        program: &Path,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        environment: &[(String, String)],
+        user: Option<u32>,
+    ) -> anyhow::Result<()> {
         let log = log_path(&self.folder, name);
         let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(program);
@@ -88,6 +100,9 @@ impl Group {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
         let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         self.members.push(Member { name: name.to_owned(), command, child });
         Ok(())

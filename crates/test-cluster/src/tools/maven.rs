@@ -1,4 +1,4 @@
-//! Java programs of Maven Central, fetched into the cache with all that they need: nothing is installed.
+//! Java programs of Maven Central, fetched into the cache with all that they need, and archives of it: nothing is installed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +10,9 @@ use anyhow::{Context, ensure};
 use super::lock_builds;
 use crate::cache;
 
-const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+
+const UNPACK: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack-dependencies";
 
 const REMEDY: &str = "install Java 17 and Maven, on Debian with `apt-get install openjdk-17-jre-headless maven`, or leave the real \
                       servers out with `cargo xtask test --no-cluster`";
@@ -37,7 +39,7 @@ impl JavaProgram {
         if !folder.exists() {
             let _lock = lock_builds()?;
             if !folder.exists() {
-                fetch(group, artifact, version, &folder)?;
+                fetch(COPY, group, artifact, version, &folder)?;
             }
         }
         Ok(Self { folder })
@@ -62,8 +64,24 @@ impl JavaProgram {
     }
 }
 
+/// The folder with what an artifact holds, given as `group:artifact:version` and fetched once.
+pub fn unpacked(coordinates: &str) -> anyhow::Result<PathBuf> {
+    let parts: Vec<&str> = coordinates.split(':').collect();
+    let [group, artifact, version] = parts[..] else {
+        anyhow::bail!("{coordinates} is not given as group:artifact:version")
+    };
+    let folder = cache::folder()?.join("tools").join(format!("{artifact}-{version}"));
+    if !folder.exists() {
+        let _lock = lock_builds()?;
+        if !folder.exists() {
+            fetch(UNPACK, group, artifact, version, &folder)?;
+        }
+    }
+    Ok(folder)
+}
+
 /// The folder appears under its name only when everything is there.
-fn fetch(group: &str, artifact: &str, version: &str, folder: &Path) -> anyhow::Result<()> {
+fn fetch(plugin: &str, group: &str, artifact: &str, version: &str, folder: &Path) -> anyhow::Result<()> {
     ensure!(runs("mvn"), "the command `mvn` is missing, which fetches {artifact}: {REMEDY}");
     let unfinished = folder.with_extension("unfinished");
     if unfinished.exists() {
@@ -78,7 +96,7 @@ fn fetch(group: &str, artifact: &str, version: &str, folder: &Path) -> anyhow::R
     );
     fs::write(unfinished.join("pom.xml"), pom)?;
     let output = Command::new("mvn")
-        .args(["-q", "-B", "-f", "pom.xml", PLUGIN, "-DincludeScope=runtime", "-DoutputDirectory=."])
+        .args(["-q", "-B", "-f", "pom.xml", plugin, "-DincludeScope=runtime", "-DoutputDirectory=."])
         .current_dir(&unfinished)
         .stdin(Stdio::null())
         .output()
