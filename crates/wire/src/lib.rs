@@ -5,10 +5,12 @@
 //! |---|---|
 //! | [`kafka`] | the protocol of Kafka |
 //! | [`postgres`] | the protocol of PostgreSQL |
+//! | [`mysql`] | the protocol of MySQL and MariaDB |
 //! | [`resp`] | RESP2, which Redis speaks |
 //! | [`scram`] | signing in with a password that is not sent |
 
 pub mod kafka;
 pub mod postgres;
+pub mod mysql;
 pub mod resp;
 pub mod scram;
