@@ -48,6 +48,11 @@ impl Dial {
     pub(crate) async fn open(&self, server: &HostPort) -> io::Result<BoxStream> {
         let uri = server.uri(self.scheme()).ok_or_else(|| io::Error::other("the address is not a host and a port"))?;
         let stream = self.connector.clone().connect(uri).await?;
+        self.upgrade(server, stream).await
+    }
+
+    /// Puts TLS, where it is wanted, on a connection that is open already.
+    pub(crate) async fn upgrade(&self, server: &HostPort, stream: BoxStream) -> io::Result<BoxStream> {
         match &self.tls {
             None => Ok(stream),
             Some(tls) => tls.begin(&server.host, stream).await,

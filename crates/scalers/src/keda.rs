@@ -7,8 +7,7 @@ use crate::registry;
 const TYPES: &str = include_str!("keda/trigger-types.txt");
 
 /// Parameters of KEDA's trigger types that are credentials, except those that a type of Kedge has.
-const SECRET_PARAMETERS: &[&str] =
-    &["accessToken", "appKey", "authToken", "connectionString", "personalAccessToken", "secretKey"];
+const SECRET_PARAMETERS: &[&str] = &["accessToken", "appKey", "authToken", "personalAccessToken", "secretKey"];
 
 /// Every trigger type of KEDA.
 pub fn trigger_types() -> impl Iterator<Item = &'static str> {

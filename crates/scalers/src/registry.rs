@@ -17,7 +17,7 @@ use crate::shared::Shared;
 use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
 use crate::{
-    aws_cloudwatch, aws_sqs, cron, kafka, kubernetes_resource, kubernetes_workload, metrics_api, nats_jetstream,
+    aws_cloudwatch, aws_sqs, cron, kafka, kubernetes_resource, kubernetes_workload, metrics_api, mysql, nats_jetstream,
     postgresql, prometheus, redis, resource,
 };
 
@@ -35,6 +35,7 @@ pub static TRIGGER_TYPES: &[&TriggerType] = &[
     &kubernetes_workload::TRIGGER,
     &resource::MEMORY,
     &metrics_api::TRIGGER,
+    &mysql::TRIGGER,
     &nats_jetstream::TRIGGER,
     &postgresql::TRIGGER,
     &prometheus::TRIGGER,

@@ -9,6 +9,7 @@ use crate::http::{HttpClients, Settings};
 use crate::identity::Signers;
 use crate::kafka::KafkaClusters;
 use crate::postgresql::PostgresSessions;
+use crate::mysql_session::MysqlSessions;
 use crate::redis_session::RedisSessions;
 
 /// Each scaler is built with it.
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) redis: Arc<RedisSessions>,
     pub(crate) kafka: KafkaClusters,
     pub(crate) postgres: PostgresSessions,
+    pub(crate) mysql: MysqlSessions,
     /// The cloud identities in use, with their cached credentials.
     pub(crate) signers: Signers,
     pub(crate) cluster: Arc<dyn ClusterReads>,
@@ -33,6 +35,7 @@ impl Shared {
             redis: Arc::default(),
             kafka: KafkaClusters::default(),
             postgres: PostgresSessions::default(),
+            mysql: MysqlSessions::default(),
             signers: Signers::default(),
             cluster,
         }

@@ -52,6 +52,7 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
     ("apache-kafka", &[("bootstrapServers", "kafka:9092")]),
     ("kafka", &[("bootstrapServers", "kafka:9092")]),
     ("kubernetes-resource", &[("targetValue", "5")]),
+    ("mysql", &[("query", "SELECT 1"), ("queryValue", "5"), ("host", "mysql.shop"), ("port", "3306")]),
     ("nats-jetstream", &[("natsServerMonitoringEndpoint", "nats.queues:8222"), ("account", "$G")]),
     (
         "postgresql",
