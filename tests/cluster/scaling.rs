@@ -30,6 +30,8 @@ mod kills;
 mod kubernetes_resource;
 #[path = "scaling/load.rs"]
 mod load;
+#[path = "scaling/mysql.rs"]
+mod mysql;
 #[path = "scaling/nats.rs"]
 mod nats;
 #[path = "scaling/pauses.rs"]

@@ -25,6 +25,7 @@
 //! | [`prometheus`] | a real Prometheus server |
 //! | [`kafka`] | a real Kafka broker |
 //! | [`moto`] | AWS services as a process |
+//! | [`mysql`] | a real MariaDB server |
 //! | [`nats`] | real NATS servers with JetStream: alone, or a cluster |
 //! | [`postgresql`] | a real PostgreSQL server |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
@@ -66,6 +67,7 @@ pub mod kafka;
 pub mod keda;
 pub mod machine;
 pub mod moto;
+pub mod mysql;
 pub mod nats;
 pub mod operator;
 pub mod ports;
