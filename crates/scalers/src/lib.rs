@@ -16,7 +16,7 @@
 //! | [`cloud_environment`] | the environment variables by which clouds identify this process |
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
-//! | `dial`, `sessions`, `mysql_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
+//! | `dial`, `sessions`, `mysql_session`, `postgres_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
 //! | `document` | numbers in JSON and YAML, by paths |
 //! | `host_port` | the address of a server |
 //! | `sql` | the one number that a query gives |
@@ -72,6 +72,7 @@ mod nats_jetstream;
 mod oauth;
 pub mod observer;
 mod one_metric;
+mod postgres_session;
 mod postgresql;
 mod prometheus;
 mod redis;

@@ -26,8 +26,8 @@ const CHUNK_BYTES: usize = 4096;
 /// The command of a query.
 const QUERY: u8 = 3;
 
-/// The sessions of this process.
-pub(crate) type MysqlSessions = Sessions<MysqlPeer, MysqlProtocol>;
+/// The sessions of this process, by namespace: queries are the users' own, and may be slow, but no namespace waits for another.
+pub(crate) type MysqlSessions = Sessions<(String, MysqlPeer), MysqlProtocol>;
 
 /// How connections begin.
 #[derive(Debug)]

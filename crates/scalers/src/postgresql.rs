@@ -5,16 +5,11 @@
 //! | `config` | the parameters |
 //! | `connection_string`, `settings` | what the parts of a connection string mean |
 //! | `servers` | which server is asked, and with which encryption |
-//! | `session`, `sign_in` | how a connection begins, and what is exchanged on it |
-//! | `failure` | what the errors of servers mean |
 
 mod config;
 mod connection_string;
-mod failure;
 mod servers;
-mod session;
 mod settings;
-mod sign_in;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +18,10 @@ use chrono::{DateTime, Utc};
 use kedge_core::trigger_class::TriggerClass;
 
 use self::servers::Servers;
-pub(crate) use self::session::PostgresSessions;
 use crate::error::ReadError;
 use crate::field::FieldGroup;
 use crate::one_metric::NumberSource;
+use crate::postgres_session::failure;
 use crate::sessions::deadline;
 use crate::trigger_type::{MetricsOrigin, OtherParameters, TriggerType};
 

@@ -8,8 +8,8 @@ use crate::http::connector::Connector;
 use crate::http::{HttpClients, Settings};
 use crate::identity::Signers;
 use crate::kafka::KafkaClusters;
-use crate::postgresql::PostgresSessions;
 use crate::mysql_session::MysqlSessions;
+use crate::postgres_session::PostgresSessions;
 use crate::redis_session::RedisSessions;
 
 /// Each scaler is built with it.

@@ -10,7 +10,7 @@
 //! | [`scram`] | signing in with a password that is not sent |
 
 pub mod kafka;
-pub mod postgres;
 pub mod mysql;
+pub mod postgres;
 pub mod resp;
 pub mod scram;

@@ -57,7 +57,7 @@ pub(super) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<OneM
     let limit = shared.http.settings().limit(None);
     let made = (|| {
         let (dsn, tls, connector) = (dsn?, tls?, shared.http.connector());
-        let session = shared.mysql.session(dsn.peer, |peer| {
+        let session = shared.mysql.session((trigger.namespace.to_owned(), dsn.peer), |(_, peer)| {
             let (plain, upgrade) = (Dial::new(connector.clone(), None), Dial::new(connector, tls));
             Session::new(MysqlProtocol { peer: peer.clone(), upgrade }, plain, peer.server.clone())
         });

@@ -1,6 +1,5 @@
 //! The parameters of a `postgresql` trigger.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
@@ -8,8 +7,7 @@ use kedge_api::authentication::{PodIdentity, PodIdentityProvider};
 use super::PostgresSource;
 use super::connection_string::{self, Keywords};
 use super::servers::{Candidate, Servers};
-use super::session::{Login, Password, PostgresPeer, PostgresProtocol};
-use super::settings::{self, ConnectionSettings, Encryption, KeywordProblem, WantedServer};
+use super::settings::{self, ConnectionSettings, KeywordProblem};
 use crate::dial::Dial;
 use crate::field::{Field, Source};
 use crate::host_port::HostPort;
@@ -18,6 +16,7 @@ use crate::metadata::convert::{ConversionError, Converted};
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
 use crate::one_metric::OneMetric;
+use crate::postgres_session::{Encryption, Login, Password, PostgresPeer, PostgresProtocol, WantedServer};
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::target::External;
@@ -57,9 +56,6 @@ pub(super) const SSLMODE: Field = Field::optional("sslmode")
 pub(super) const PASSWORD: Field =
     Field::secret("password").sources(A_E).help("The password; has an effect only without `connection`");
 
-/// How many queries with the same credentials run on a server at once: one that is slow holds up only some others.
-const LANES: u64 = 4;
-
 /// What the tokens of Azure are for.
 const AZURE_SCOPE: &str = "https://ossrdbms-aad.database.windows.net/.default";
 
@@ -79,7 +75,7 @@ pub(super) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<OneM
     let limit = shared.http.settings().limit(None);
     let made = (|| {
         let (query, settings, password, metric) = (query?, settings?, password?, metric?);
-        let servers = read.make(|| connect_later(&query, settings, password, shared))?;
+        let servers = read.make(|| connect_later(trigger.namespace, settings, password, shared))?;
         Some(OneMetric { metric, activation, source: PostgresSource { query, servers, limit } })
     })();
     read.finish(made)
@@ -167,7 +163,7 @@ fn parse_identity(
 
 /// The servers, in the order in which they are tried. Nothing is connected yet.
 fn connect_later(
-    query: &str,
+    namespace: &str,
     settings: ConnectionSettings,
     password: Password,
     shared: &Shared,
@@ -180,7 +176,8 @@ fn connect_later(
     let login = Arc::new(Login { user, database, password, parameters, tls, connect_limit });
     let session = |server: &HostPort, encryption: Encryption, wanted: WantedServer| {
         let (login, server) = (Arc::clone(&login), server.clone());
-        let peer = Arc::new(PostgresPeer { server, encryption, wanted, login, lane: lane(query) });
+        let namespace = namespace.to_owned();
+        let peer = Arc::new(PostgresPeer { server, encryption, wanted, login, namespace });
         shared.postgres.session(peer, |peer| {
             let protocol = PostgresProtocol::new(Arc::clone(peer), Arc::clone(&shared.http), signer.clone());
             Session::new(protocol, Dial::new(shared.http.connector(), None), peer.server.clone())
@@ -197,10 +194,4 @@ fn connect_later(
         sessions: mode.attempts().iter().map(|encryption| session(server, *encryption, wanted)).collect(),
     });
     Ok(Servers::new(candidates.collect()))
-}
-
-fn lane(query: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    query.hash(&mut hasher);
-    hasher.finish() % LANES
 }

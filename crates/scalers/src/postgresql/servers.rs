@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use super::failure::is_final;
-use super::session::{PostgresProtocol, QueryOutcome};
 use crate::error::{Endpoint, ReadError};
 use crate::host_port::HostPort;
+use crate::postgres_session::failure::is_final;
+use crate::postgres_session::{PostgresProtocol, QueryOutcome};
 use crate::sessions::Session;
 
 /// One server, with a session for each encryption that is tried.

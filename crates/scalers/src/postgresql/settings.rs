@@ -8,6 +8,7 @@ use kedge_core::secret::Secret;
 use super::connection_string::Keywords;
 use crate::host_port::HostPort;
 use crate::http::Verification;
+use crate::postgres_session::{Encryption, TlsRules, WantedServer};
 
 /// Everything that a connection needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,34 +40,6 @@ pub(super) enum SslMode {
     Allow,
     Prefer,
     Require,
-}
-
-/// How one connection begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Encryption {
-    None,
-    /// Where the server has it.
-    IfOffered,
-    Always,
-}
-
-/// How the certificate of a server is verified.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct TlsRules {
-    pub(super) verification: Verification,
-    /// A file of the operator with the only CAs that are trusted.
-    pub(super) ca_file: Option<PathBuf>,
-}
-
-/// Which of several servers will do: `target_session_attrs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum WantedServer {
-    Any,
-    ReadWrite,
-    ReadOnly,
-    Primary,
-    Standby,
-    PreferStandby,
 }
 
 impl SslMode {

@@ -8,8 +8,8 @@ use kedge_wire::postgres::{Authentication, Request, Response};
 use kedge_wire::scram::{ScramClient, ScramError, ScramHash};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use super::connection::{PostgresConnection, malformed};
 use super::failure::refusal;
-use super::session::{PostgresConnection, malformed};
 use crate::error::cut;
 use crate::sessions::ExchangeError;
 

@@ -47,7 +47,7 @@ pub(super) fn refusal(error: &ServerError) -> ExchangeError {
 }
 
 /// The query failed.
-pub(super) fn query_failure(endpoint: Endpoint, error: &ServerError) -> ReadError {
+pub(crate) fn query_failure(endpoint: Endpoint, error: &ServerError) -> ReadError {
     match is_denial(&error.code) {
         true => ReadError::Denied { endpoint, message: explain(error) },
         false => ReadError::Refused { endpoint, message: explain(error) },
@@ -56,7 +56,7 @@ pub(super) fn query_failure(endpoint: Endpoint, error: &ServerError) -> ReadErro
 
 /// Whether no other server, and no other encryption, would help.
 // pgx: after these three, it tries no other host. Other refusals may come from pg_hba.conf, and depend on encryption.
-pub(super) fn is_final(error: &ReadError) -> bool {
+pub(crate) fn is_final(error: &ReadError) -> bool {
     match error {
         ReadError::Denied { message, .. } => {
             let code = message.split(':').next().unwrap_or_default();
