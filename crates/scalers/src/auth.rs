@@ -39,6 +39,14 @@ pub(crate) const FIELDS_WITHOUT_CUSTOM_AND_OAUTH: FieldGroup = FieldGroup {
     fields: &[AUTH_MODES, BEARER_TOKEN, USERNAME, PASSWORD, CA, CERT, KEY, API_KEY, METHOD, KEY_PARAM_NAME],
 };
 
+/// The parameters of OAuth, for trigger types that sign in otherwise by parameters of their own.
+pub(crate) const OAUTH_FIELDS: &[Field] =
+    &[AUTH_MODES_WITH_OAUTH, OAUTH_TOKEN_URI, CLIENT_ID, CLIENT_SECRET, SCOPES, ENDPOINT_PARAMS];
+
+const AUTH_MODES_WITH_OAUTH: Field = AUTH_MODES.help(
+    "A list of `basic`, `oauth`, `tls`; `basic` and `tls` have no effect. Without it, any of `oauthTokenURI`, `clientID`, `clientSecret` turns OAuth on",
+);
+
 /// The modes of authentication. Without one, the other parameters of the block have no effect.
 pub const AUTH_MODES: Field = Field::optional("authModes")
     .aliases(&["authMode"])
@@ -71,7 +79,7 @@ const KEY_PARAM_NAME: Field = Field::optional("keyParamName")
     .sources(METADATA_THEN_AUTH)
     .default_of("`X-API-KEY` in a header, `api_key` in a query")
     .help("The name of the header or query parameter that holds the API key");
-const OAUTH_TOKEN_URI: Field = Field::authentication("oauthTokenURI")
+pub(crate) const OAUTH_TOKEN_URI: Field = Field::authentication("oauthTokenURI")
     .required_if("`authModes` has `oauth`")
     .help("The URL that tokens are requested from");
 const CLIENT_ID: Field =
@@ -148,6 +156,20 @@ pub(crate) fn parse(read: &mut Reader<'_>, taken: &[&str]) -> Option<Auth> {
         api_key: on("apiKey").then(|| parse_api_key(read, place)).flatten(),
         oauth: on("oauth").then(|| parse_oauth(read)).flatten(),
     })
+}
+
+/// Reads the parameters of OAuth where the type has parameters of its own for all else. The client has a secret.
+// KEDA: without a mode, OAuth is on where one of its parameters is given.
+pub(crate) fn parse_oauth_client(read: &mut Reader<'_>) -> Option<OAuthClient> {
+    let modes = read.optional(AUTH_MODES, |value| parse_modes(value, &["oauth", "basic", "tls"]));
+    let is_given = [OAUTH_TOKEN_URI, CLIENT_ID, CLIENT_SECRET].map(|field| read.text(field).is_some()).contains(&true);
+    let is_on = modes.map_or(is_given, |modes| modes.contains(&"oauth"));
+    if !is_on {
+        return None;
+    }
+    let secret = need(read, CLIENT_SECRET, "oauth");
+    let client = parse_oauth(read);
+    secret.and(client)
 }
 
 fn parse_modes(value: &str, taken: &[&str]) -> Converted<Vec<&'static str>> {

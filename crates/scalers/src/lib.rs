@@ -16,7 +16,7 @@
 //! | [`cloud_environment`] | the environment variables by which clouds identify this process |
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
-//! | `dial`, `sessions`, `mysql_session`, `postgres_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
+//! | `dial`, `sessions`, `amqp_session`, `mysql_session`, `postgres_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
 //! | `document` | numbers in JSON and YAML, by paths |
 //! | `host_port` | the address of a server |
 //! | `sql` | the one number that a query gives |
@@ -24,7 +24,7 @@
 //! | `oauth` | the tokens of OAuth 2.0 clients |
 //! | [`external`] | `external` and `external-push`, and the client of their servers |
 //! | `aws_json` | requests to AWS services that speak JSON |
-//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kafka`, `kubernetes_resource`, `kubernetes_workload`, `metrics_api`, `mysql`, `nats_jetstream`, `postgresql`, `prometheus`, `redis`, `resource` | the other trigger types |
+//! | `aws_cloudwatch`, `aws_sqs`, `cron`, `kafka`, `kubernetes_resource`, `kubernetes_workload`, `metrics_api`, `mysql`, `nats_jetstream`, `postgresql`, `prometheus`, `rabbitmq`, `redis`, `resource` | the other trigger types |
 //! | [`cluster`] | what triggers read of the cluster, implemented by the caller |
 //! | [`keda`] | the trigger types and credentials that KEDA has beyond these |
 //!
@@ -42,6 +42,7 @@
 //! Lint, admission, simulate, telemetry and `kedge rbac` read the descriptor. A test fails while the parameters that the
 //! scaler reads and the ones that the descriptor lists differ.
 
+mod amqp_session;
 mod auth;
 mod aws_cloudwatch;
 mod aws_json;
@@ -75,6 +76,7 @@ mod one_metric;
 mod postgres_session;
 mod postgresql;
 mod prometheus;
+mod rabbitmq;
 mod redis;
 mod redis_session;
 pub mod registry;

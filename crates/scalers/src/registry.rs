@@ -18,7 +18,7 @@ use crate::trigger::{BuildError, FieldError, Resolution, TriggerConfig};
 use crate::trigger_type::TriggerType;
 use crate::{
     aws_cloudwatch, aws_sqs, cron, kafka, kubernetes_resource, kubernetes_workload, metrics_api, mysql, nats_jetstream,
-    postgresql, prometheus, redis, resource,
+    postgresql, prometheus, rabbitmq, redis, resource,
 };
 
 /// Every trigger type, by name in alphabetical order.
@@ -39,6 +39,7 @@ pub static TRIGGER_TYPES: &[&TriggerType] = &[
     &nats_jetstream::TRIGGER,
     &postgresql::TRIGGER,
     &prometheus::TRIGGER,
+    &rabbitmq::TRIGGER,
     &redis::LISTS,
     &redis::CLUSTER_LISTS,
     &redis::CLUSTER_STREAMS,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::amqp_session::AmqpSessions;
 use crate::cluster::ClusterReads;
 use crate::grpc::Channels;
 use crate::http::connector::Connector;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) kafka: KafkaClusters,
     pub(crate) postgres: PostgresSessions,
     pub(crate) mysql: MysqlSessions,
+    pub(crate) amqp: AmqpSessions,
     /// The cloud identities in use, with their cached credentials.
     pub(crate) signers: Signers,
     pub(crate) cluster: Arc<dyn ClusterReads>,
@@ -36,6 +38,7 @@ impl Shared {
             kafka: KafkaClusters::default(),
             postgres: PostgresSessions::default(),
             mysql: MysqlSessions::default(),
+            amqp: AmqpSessions::default(),
             signers: Signers::default(),
             cluster,
         }

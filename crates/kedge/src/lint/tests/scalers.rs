@@ -65,6 +65,7 @@ const VALUES: &[(&str, &[(&str, &str)])] = &[
             ("targetQueryValue", "5"),
         ],
     ),
+    ("rabbitmq", &[("host", "amqp://rabbitmq:5672/shop")]),
     ("redis", REDIS),
     ("redis-cluster", REDIS),
     ("redis-cluster-streams", REDIS),
