@@ -38,6 +38,8 @@ mod nats;
 mod pauses;
 #[path = "scaling/postgresql.rs"]
 mod postgresql;
+#[path = "scaling/rabbitmq.rs"]
+mod rabbitmq;
 #[path = "scaling/redis.rs"]
 mod redis;
 #[path = "scaling/replicas.rs"]

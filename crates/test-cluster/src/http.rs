@@ -12,11 +12,22 @@ pub async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
 
 /// The response to a POST with these headers, with its head.
 pub async fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &str) -> std::io::Result<String> {
+    request(address, "POST", path, headers, body).await
+}
+
+/// The response to a request with these headers, with its head.
+pub async fn request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> std::io::Result<String> {
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
     send(
         address,
-        &format!("POST {path} HTTP/1.0\r\nhost: {address}\r\ncontent-length: {length}\r\n{headers}\r\n{body}"),
+        &format!("{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-length: {length}\r\n{headers}\r\n{body}"),
     )
     .await
 }

@@ -28,6 +28,7 @@
 //! | [`mysql`] | a real MariaDB server |
 //! | [`nats`] | real NATS servers with JetStream: alone, or a cluster |
 //! | [`postgresql`] | a real PostgreSQL server |
+//! | [`rabbitmq`] | a real RabbitMQ broker, with its management API |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
 //! | `options` | the options of a cluster |
 //! | `kube_client` | a client made from a kubeconfig |
@@ -40,7 +41,7 @@
 //! | `state` | the folder of a cluster: who owns it, and clearing up after an owner that was killed |
 //! | [`ports`] | ports that no other cluster on this machine gets |
 //! | `certificates` | keys, certificates and kubeconfigs |
-//! | [`http`] | one GET, for probes and metrics |
+//! | [`http`] | single requests, for probes and metrics |
 //! | [`http_source`] | a metric source over HTTP whose responses a test sets |
 //! | [`example_scaler`] | an external scaler as a process, whose queue a test sets |
 //! | [`silent_server`] | a server that accepts connections and never responds |
@@ -74,6 +75,7 @@ pub mod ports;
 pub mod postgresql;
 pub mod process;
 pub mod prometheus;
+pub mod rabbitmq;
 pub mod redis;
 pub mod result_document;
 pub mod running_keda;

@@ -21,16 +21,10 @@ impl DebianProgram {
         if shell("command -v \"$0\"", name, Path::new("/")) {
             return Ok(Self { path: PathBuf::from(name), libraries: None });
         }
-        let folder = cache::folder()?.join("tools").join(format!("{name}-debian"));
-        let path =
-            || ["usr/bin", "usr/sbin"].map(|bin| folder.join(bin).join(name)).into_iter().find(|path| path.exists());
-        if path().is_none() {
-            let _lock = lock_builds()?;
-            if path().is_none() {
-                unpack(name, packages, &folder)?;
-            }
-        }
-        let path = path().with_context(|| format!("the packages {} have no {name}", packages.join(", ")))?;
+        let folder = unpacked(name, packages).with_context(|| format!("{name} is not on the PATH"))?;
+        let paths = ["usr/bin", "usr/sbin"].map(|bin| folder.join(bin).join(name));
+        let path = paths.into_iter().find(|path| path.exists());
+        let path = path.with_context(|| format!("the packages {} have no {name}", packages.join(", ")))?;
         let libraries = folder.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
         Ok(Self { path, libraries: Some(libraries) })
     }
@@ -40,6 +34,18 @@ impl DebianProgram {
         let libraries = self.libraries.iter();
         libraries.map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder.display().to_string())).collect()
     }
+}
+
+/// The folder with what is in these packages, which are fetched once.
+pub fn unpacked(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
+    let folder = cache::folder()?.join("tools").join(format!("{name}-debian"));
+    if !folder.exists() {
+        let _lock = lock_builds()?;
+        if !folder.exists() {
+            unpack(name, packages, &folder)?;
+        }
+    }
+    Ok(folder)
 }
 
 /// The folder appears under its name only when everything is there.
@@ -58,8 +64,8 @@ fn unpack(name: &str, packages: &[&str], folder: &Path) -> anyhow::Result<()> {
         && shell("for package in *.deb; do dpkg-deb -x \"$package\" . || exit 1; done; rm *.deb", name, &unfinished);
     ensure!(
         whole,
-        "{name} is not on the PATH, and its Debian packages cannot be fetched: install it, on Debian with \
-         `apt-get install {all}`, or leave the real servers out with `cargo xtask test --no-cluster`"
+        "the Debian packages of {name} cannot be fetched: install it, on Debian with `apt-get install {all}`, or leave \
+         the real servers out with `cargo xtask test --no-cluster`"
     );
     std::fs::rename(&unfinished, folder).with_context(|| format!("cannot write {}", folder.display()))
 }
