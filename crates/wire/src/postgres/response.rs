@@ -115,7 +115,9 @@ impl Response {
             }
             b'I' => Self::EmptyQuery,
             b'A' => {
-                (body.long()?, body.words()?, body.words()?);
+                body.long()?;
+                body.words()?;
+                body.words()?;
                 Self::Notification
             }
             b'G' | b'H' | b'W' => {
@@ -204,12 +206,14 @@ fn read_status(body: &mut Body<'_>) -> Result<TransactionStatus, PostgresError> 
     }
 }
 
+/// What comes between the name and the format of a column: table and number in it; type, its size and its modifier.
+const COLUMN_BYTES: usize = 4 + 2 + 4 + 2 + 4;
+
 fn read_columns(body: &mut Body<'_>) -> Result<Response, PostgresError> {
     let columns = body.count()?;
     for _ in 0..columns {
-        // Name; table and column; type, its size and modifier; format.
         body.bytes()?;
-        (body.long()?, body.short()?, body.long()?, body.short()?, body.long()?);
+        body.take(COLUMN_BYTES)?;
         if body.short()? != 0 {
             return Err(PostgresError::Format);
         }
