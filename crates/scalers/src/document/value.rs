@@ -45,5 +45,7 @@ impl Found {
 
 /// A text as a quantity.
 pub(crate) fn quantity(text: &str) -> Option<f64> {
-    Quantity::parse(text).ok().map(|quantity| quantity.approx_f64())
+    // Kubernetes reads a sign or a point alone as 0.
+    let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
+    has_digits.then(|| Quantity::parse(text))?.ok().map(|quantity| quantity.approx_f64())
 }
