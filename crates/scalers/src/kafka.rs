@@ -5,20 +5,10 @@
 //! | `config` | the parameters |
 //! | `lag` | from offsets to a lag: pure |
 //! | `offsets` | which offsets are read, of which brokers |
-//! | `cluster`, `view` | a cluster as its triggers share it: its brokers, and which of them is asked for what |
-//! | `broker` | one connection for the questions of many triggers |
-//! | `session`, `sign_in` | how a connection begins, and what is exchanged on it |
-//! | `failure` | what the errors of brokers mean |
 
-mod broker;
-mod cluster;
 mod config;
-mod failure;
 mod lag;
 mod offsets;
-mod session;
-mod sign_in;
-mod view;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +17,6 @@ use k8s_openapi::api::autoscaling::v2::MetricSpec;
 use kedge_core::trigger_class::TriggerClass;
 use tokio::time::Instant;
 
-pub(crate) use self::cluster::KafkaClusters;
 use self::config::Dialect;
 use self::lag::{LagRules, Progress, lag};
 use self::offsets::OffsetSource;

@@ -16,7 +16,7 @@
 //! | [`cloud_environment`] | the environment variables by which clouds identify this process |
 //! | [`identity`] | cloud identities and their credentials: AWS, Azure, Google Cloud |
 //! | `grpc` | shared gRPC channels over the same connector |
-//! | `dial`, `sessions`, `amqp_session`, `mysql_session`, `postgres_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
+//! | `dial`, `sessions`, `amqp_session`, `kafka_cluster`, `mysql_session`, `postgres_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
 //! | `document` | numbers in JSON and YAML, by paths |
 //! | `host_port` | the address of a server |
 //! | `sql` | the one number that a query gives |
@@ -61,6 +61,7 @@ mod host_port;
 pub mod http;
 pub mod identity;
 mod kafka;
+mod kafka_cluster;
 pub mod keda;
 mod kubernetes_resource;
 mod kubernetes_workload;

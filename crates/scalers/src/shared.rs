@@ -8,7 +8,7 @@ use crate::grpc::Channels;
 use crate::http::connector::Connector;
 use crate::http::{HttpClients, Settings};
 use crate::identity::Signers;
-use crate::kafka::KafkaClusters;
+use crate::kafka_cluster::KafkaClusters;
 use crate::mysql_session::MysqlSessions;
 use crate::postgres_session::PostgresSessions;
 use crate::redis_session::RedisSessions;

@@ -1,5 +1,6 @@
 //! The parameters of the Kafka triggers.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
@@ -7,14 +8,13 @@ use kedge_core::secret::Secret;
 use kedge_wire::scram::ScramHash;
 
 use super::KafkaScaler;
-use super::cluster::ClusterKey;
 use super::lag::{Distribution, LagRules, Progress, ReplicaLimit, ResetPolicy, Uncommitted};
 use super::offsets::{FirstOffsets, OffsetSource, Topics};
-use super::sign_in::{Credentials, MskForm, User};
 use crate::field::{Field, Source};
 use crate::host_port::HostPort;
 use crate::http::{Address, TlsProfile, Verification};
 use crate::identity::{CloudIdentity, aws};
+use crate::kafka_cluster::{ClusterKey, Credentials, MskForm, User};
 use crate::metadata::convert::{ConversionError, Converted};
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
@@ -153,15 +153,19 @@ pub(super) enum Dialect {
     ApacheKafka,
 }
 
+/// The longest name of a topic: Kafka creates none that is longer.
+const TOPIC_BYTES_MAX: usize = 249;
+
 /// The right that signatures of AWS are for.
 const MSK_SERVICE: &str = "kafka-cluster";
 
 pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared, dialect: Dialect) -> Result<KafkaScaler, BuildError> {
     let mut read = Reader::new(trigger);
-    let bootstrap = read.required(BOOTSTRAP_SERVERS, |text| convert::list(text, ',', HostPort::parse));
-    let group = read.required(CONSUMER_GROUP, convert::text);
-    let topics = parse_topics(&mut read, dialect);
-    let name = metric_name::full_name(trigger.index, &metric_base(&topics, group.as_deref().unwrap_or_default()));
+    let bootstrap = read.required(BOOTSTRAP_SERVERS, |text| parse_servers(text, dialect));
+    let group = read.required(CONSUMER_GROUP, parse_group);
+    let (topics, topic_names) = parse_topics(&mut read, dialect);
+    let base = metric_base(topic_names.as_deref(), group.as_deref().unwrap_or_default());
+    let name = metric_name::full_name(trigger.index, &base);
     let target_type = read.take(TargetType::parse(trigger));
     let rules = parse_rules(&mut read, &topics, dialect);
     let excludes_persistent_lag = read.or_default(EXCLUDE_PERSISTENT_LAG, convert::boolean);
@@ -177,7 +181,7 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared, dialect: Diale
     let made = (|| {
         let (bootstrap, group, rules, target_type) = (bootstrap?, group?, rules?, target_type?);
         let key = ClusterKey { bootstrap, security, credentials: credentials? };
-        let cluster = read.make(|| shared.kafka.cluster(key, shared))?;
+        let cluster = read.make(|| shared.kafka.cluster(key, &shared.http, &shared.signers))?;
         let first_offsets = match (rules.reset_policy, rules.uncommitted) {
             (ResetPolicy::Earliest, Uncommitted::Counts) => FirstOffsets::Read,
             _ => FirstOffsets::NotRead,
@@ -191,31 +195,66 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared, dialect: Diale
     read.finish(made)
 }
 
-fn parse_topics(read: &mut Reader<'_>, dialect: Dialect) -> Topics {
-    match dialect {
-        Dialect::Kafka => match read.text(TOPIC) {
-            Some(topic) => Topics::Named(vec![topic.into()]),
-            None => Topics::Committed,
-        },
-        Dialect::ApacheKafka => match read.optional(TOPICS, |text| convert::list(text, ',', parse_topic)) {
-            Some(topics) => Topics::Named(topics),
-            None => Topics::OfCluster,
-        },
+/// Parses servers.
+// KEDA: empty elements are no servers, and the library of apache-kafka takes Kafka's usual port where there is none.
+fn parse_servers(text: &str, dialect: Dialect) -> Converted<Vec<HostPort>> {
+    let server = |text: &str| match HostPort::parse(text) {
+        Err(_) if dialect == Dialect::ApacheKafka && !text.contains(':') => HostPort::parse(&format!("{text}:9092")),
+        parsed => parsed,
+    };
+    let servers: Vec<&str> = text.split(',').map(str::trim).filter(|element| !element.is_empty()).collect();
+    match servers.is_empty() {
+        true => Err(ConversionError::new("names no server", "write servers as in kafka-0:9092,kafka-1:9092")),
+        false => servers.into_iter().map(server).collect(),
+    }
+}
+
+/// A longer one cannot be written in a request.
+fn parse_group(text: &str) -> Converted<String> {
+    match i16::try_from(text.len()) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err(ConversionError::new("is longer than 32767 bytes", "give the group of the consumers")),
     }
 }
 
 fn parse_topic(text: &str) -> Converted<Arc<str>> {
-    match text {
-        "" => Err(ConversionError::new("has an empty name", "write the topics as in orders,payments")),
-        text => Ok(text.into()),
+    match text.len() {
+        ..=TOPIC_BYTES_MAX => Ok(text.into()),
+        _ => Err(ConversionError::new("is longer than 249 bytes, as no topic is", "give the name of the topic")),
     }
 }
 
-// KEDA: topics are joined by commas.
-fn metric_base(topics: &Topics, group: &str) -> String {
+/// The topics that are read, and what the metric is named after.
+fn parse_topics(read: &mut Reader<'_>, dialect: Dialect) -> (Topics, Option<String>) {
+    let field = match dialect {
+        Dialect::Kafka => TOPIC,
+        Dialect::ApacheKafka => TOPICS,
+    };
+    let elements = |text: &str| match dialect {
+        Dialect::Kafka => Ok(vec![parse_topic(text)?]),
+        Dialect::ApacheKafka => convert::list(text, ',', parse_topic),
+    };
+    match (read.optional(field, elements), dialect) {
+        (Some(elements), _) => {
+            // KEDA: topics are joined by commas, with those that are there twice and those without a name.
+            let joined = elements.join(",");
+            let mut seen = HashSet::new();
+            let named = elements.into_iter().filter(|topic| !topic.is_empty() && seen.insert(Arc::clone(topic)));
+            let named: Vec<Arc<str>> = named.collect();
+            if named.is_empty() {
+                read.error(FieldError::new(field.name, "names no topic", "write the topics as in orders,payments"));
+            }
+            (Topics::Named(named), Some(joined))
+        }
+        (None, Dialect::Kafka) => (Topics::Committed, None),
+        (None, Dialect::ApacheKafka) => (Topics::OfCluster, None),
+    }
+}
+
+fn metric_base(topics: Option<&str>, group: &str) -> String {
     match topics {
-        Topics::Named(names) => format!("kafka-{}", names.join(",")),
-        Topics::Committed | Topics::OfCluster => format!("kafka-{group}-topics"),
+        Some(topics) => format!("kafka-{topics}"),
+        None => format!("kafka-{group}-topics"),
     }
 }
 
@@ -403,7 +442,8 @@ fn parse_oauth(read: &mut Reader<'_>) -> Option<Credentials> {
         scopes,
         endpoint_params: Vec::new(),
     };
-    Some(Credentials::OAuth { client, extensions: given.unwrap_or_default() })
+    let extensions = given.unwrap_or_default().into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+    Some(Credentials::OAuth { client, extensions })
 }
 
 fn parse_extensions(text: &str) -> Converted<Vec<(String, String)>> {
@@ -448,7 +488,9 @@ fn parse_msk(
         let permitted = identity.permitted(&settings.outbound_policy, trigger.namespace, &server.host);
         identity = read.take(permitted)?;
     }
-    Some(Credentials::Msk { identity, region, form })
+    // Brokers that these name are checked when they are connected to. Namespaces with the same rights share connections.
+    let namespace = settings.outbound_policy.identities.is_some().then(|| trigger.namespace.to_owned());
+    Some(Credentials::Msk { identity, namespace, region, form })
 }
 
 #[cfg(test)]

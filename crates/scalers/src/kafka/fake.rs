@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use kedge_wire::kafka::messages::*;
-use kedge_wire::kafka::{Body, Bytes, ErrorCode, Request, WireFormat, decode, encode, frame};
+use kedge_wire::kafka::{Body, Bytes, ErrorCode, FRAME_BYTES_MAX, Request, WireFormat, decode, encode, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use crate::http::Settings;
@@ -31,6 +32,26 @@ pub(super) struct State {
     pub(super) members: usize,
     /// The errors that the next requests of a kind get, in the first place that has one.
     pub(super) errors: Vec<(&'static str, ErrorCode)>,
+    /// Hosts that refuse connections, beside those whose name begins with `gone`.
+    pub(super) refused_hosts: Vec<&'static str>,
+    /// How many connections were refused, after a moment each.
+    pub(super) refused: usize,
+    /// Connections that are open.
+    pub(super) open: usize,
+    /// Answers to requests of this kind take so long.
+    pub(super) slow: Option<(&'static str, Duration)>,
+    /// A topic that is part of every answer about topics.
+    pub(super) extra_topic: Option<&'static str>,
+    /// What the first message of a sign-in gets.
+    pub(super) challenge: Option<&'static str>,
+    /// The names of topics that were asked for.
+    pub(super) asked_topics: Vec<String>,
+    /// How many tokens were requested.
+    pub(super) tokens: usize,
+    /// Requests that the brokers do not know.
+    pub(super) unknown: Vec<&'static str>,
+    /// Hosts that accept connections, and never answer.
+    pub(super) hung_hosts: Vec<&'static str>,
     /// Requests of this kind get no answer.
     pub(super) hangs: Option<&'static str>,
     /// Connections end after so many answers.
@@ -45,9 +66,10 @@ pub(super) struct State {
 #[derive(Clone, Copy)]
 pub(super) struct FakePartition {
     pub(super) leader: i32,
+    /// −1: it is no part of answers.
     pub(super) first: i64,
     pub(super) latest: i64,
-    /// Whether its offsets are part of answers.
+    /// Whether its last offset is part of answers.
     pub(super) is_listed: bool,
 }
 
@@ -86,7 +108,11 @@ impl FakeCluster {
     }
 
     pub(super) fn shared(&self) -> Shared {
-        Shared::new(Settings::default(), self.connector(), Arc::new(NoCluster))
+        self.shared_with(Settings::default())
+    }
+
+    pub(super) fn shared_with(&self, settings: Settings) -> Shared {
+        Shared::new(settings, self.connector(), Arc::new(NoCluster))
     }
 
     fn connector(&self) -> Connector {
@@ -95,30 +121,40 @@ impl FakeCluster {
             let host = uri.authority().map(ToString::to_string).unwrap_or_default();
             let fake = fake.clone();
             Box::pin(async move {
-                if host.starts_with("gone") {
+                if host.starts_with("gone") || fake.state().refused_hosts.contains(&host.as_str()) {
+                    fake.state().refused += 1;
+                    tokio::time::sleep(Duration::from_millis(1)).await;
                     return Err(io::ErrorKind::ConnectionRefused.into());
                 }
                 let (ours, theirs) = tokio::io::duplex(1 << 16);
                 if host.starts_with("login") {
-                    tokio::spawn(serve_token(theirs));
+                    tokio::spawn(fake.serve_token(theirs));
                 } else {
                     fake.state().connected.push(host.clone());
-                    tokio::spawn(async move { fake.serve(theirs, host).await });
+                    fake.state().open += 1;
+                    tokio::spawn(async move {
+                        fake.serve(theirs, host).await;
+                        fake.state().open -= 1;
+                    });
                 }
                 Ok(Box::new(ours) as BoxStream)
             })
         })
     }
 
-    async fn serve(self, mut stream: DuplexStream, host: String) {
+    async fn serve(&self, mut stream: DuplexStream, host: String) {
         let (mut received, mut buffer, mut answered) = (Vec::new(), vec![0; 1 << 16], 0);
         loop {
-            while let Some(request) = frame(&received).unwrap().map(<[u8]>::to_vec) {
+            while let Some(request) = frame(&received, FRAME_BYTES_MAX).unwrap().map(<[u8]>::to_vec) {
                 received.drain(..4 + request.len());
-                if self.state().answers_max.is_some_and(|most| answered >= most) {
+                let is_refused = self.state().refused_hosts.contains(&host.as_str());
+                let answers_max = self.state().answers_max;
+                if is_refused || answers_max.is_some_and(|most| answered >= most) {
                     return;
                 }
-                let Some(answer) = self.answer(&host, &request) else { return std::future::pending().await };
+                let Some((name, answer)) = self.answer(&host, &request) else { return std::future::pending().await };
+                let slow = self.state().slow.filter(|(slow, _)| *slow == name);
+                tokio::time::sleep(slow.map_or(Duration::ZERO, |(_, took)| took)).await;
                 let length = i32::try_from(answer.len()).unwrap();
                 if stream.write_all(&[&length.to_be_bytes(), answer.as_slice()].concat()).await.is_err() {
                     return;
@@ -132,7 +168,7 @@ impl FakeCluster {
         }
     }
 
-    fn answer(&self, host: &str, request: &[u8]) -> Option<Vec<u8>> {
+    fn answer(&self, host: &str, request: &[u8]) -> Option<(&'static str, Vec<u8>)> {
         let (header, body) = request.split_at(15);
         let mut header = Body::new(header);
         let (key, _version): (i16, i16) = WireFormat::read(&mut header).unwrap();
@@ -140,19 +176,20 @@ impl FakeCluster {
         let (name, answer) = self.state().dispatch(key, body);
         let mut state = self.state();
         state.asked.push((host.to_owned(), name));
-        if state.hangs == Some(name) {
+        if state.hangs == Some(name) || state.hung_hosts.contains(&host) {
             return None;
         }
-        Some([id.to_be_bytes().to_vec(), answer].concat())
+        Some((name, [id.to_be_bytes().to_vec(), answer].concat()))
     }
-}
 
-async fn serve_token(mut stream: DuplexStream) {
-    let mut buffer = vec![0; 1 << 16];
-    while let Ok(1..) = stream.read(&mut buffer).await {
-        let answer = http_answer("200 OK", r#"{"access_token":"t0ken","expires_in":60}"#);
-        if stream.write_all(&answer).await.is_err() {
-            return;
+    async fn serve_token(self, mut stream: DuplexStream) {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(1..) = stream.read(&mut buffer).await {
+            self.state().tokens += 1;
+            let answer = http_answer("200 OK", r#"{"access_token":"t0ken","expires_in":60}"#);
+            if stream.write_all(&answer).await.is_err() {
+                return;
+            }
         }
     }
 }
@@ -173,19 +210,21 @@ impl State {
             9 => (OffsetFetch::API.name, encode(&self.fetch_offsets(decode(body).unwrap()))),
             2 => (ListOffsets::API.name, encode(&self.list_offsets(decode(body).unwrap()))),
             15 => (DescribeGroups::API.name, encode(&self.describe_groups(decode(body).unwrap()))),
-            other => panic!("nobody asks {other}"),
+            other => panic!("request {other} is not expected"),
         }
     }
 
     fn versions(&mut self) -> ApiVersionsResponse {
-        let apis = [Metadata::API, FindCoordinator::API, OffsetFetch::API, ListOffsets::API];
+        let mut apis = vec![Metadata::API, FindCoordinator::API, OffsetFetch::API, ListOffsets::API];
+        apis.extend([SaslHandshake::API, SaslAuthenticate::API, DescribeGroups::API]);
+        apis.retain(|api| !self.unknown.contains(&api.name));
         let old = self.error("ApiVersions") != ErrorCode::NONE;
         let range = |api: kedge_wire::kafka::Api| ApiRange {
             key: api.key,
             version_min: 0,
             version_max: if old { 0 } else { api.version },
         };
-        ApiVersionsResponse { error_code: ErrorCode::NONE, apis: apis.map(range).to_vec() }
+        ApiVersionsResponse { error_code: ErrorCode::NONE, apis: apis.into_iter().map(range).collect() }
     }
 
     fn handshake(&mut self, request: &SaslHandshake) -> SaslHandshakeResponse {
@@ -199,12 +238,15 @@ impl State {
     fn authenticate(&mut self, request: SaslAuthenticate) -> SaslAuthenticateResponse {
         self.authenticated.push(request.bytes.0);
         let error_code = self.error("SaslAuthenticate");
-        let message = error_code.error().map(|_| "Authentication failed: hunter2 is wrong".to_owned());
-        SaslAuthenticateResponse { error_code, message, bytes: Bytes::default() }
+        let message = error_code.error().map(|_| "Authentication failed: hunter2 is wrong, t0ken too".to_owned());
+        let challenge = self.challenge.take().unwrap_or_default().as_bytes().to_vec();
+        SaslAuthenticateResponse { error_code, message, bytes: Bytes(challenge) }
     }
 
     fn metadata(&mut self, request: Metadata) -> MetadataResponse {
-        let names = request.topics.unwrap_or_else(|| self.topics.keys().cloned().collect());
+        let mut names = request.topics.unwrap_or_else(|| self.topics.keys().cloned().collect());
+        self.asked_topics.extend_from_slice(&names);
+        names.extend(self.extra_topic.map(str::to_owned));
         let error = self.error("Metadata");
         let topic = |name: String| {
             let partitions = self.topics.get(&name);
@@ -262,7 +304,7 @@ impl State {
                 let one = all[usize::try_from(partition.index).unwrap()];
                 let offset = if partition.timestamp == -1 { one.latest } else { one.first };
                 let listed = ListedOffset { index: partition.index, error_code, timestamp: -1, offset };
-                one.is_listed.then_some(listed)
+                (offset >= 0 && one.is_listed).then_some(listed)
             });
             ListedTopic { partitions: listed.collect(), name: asked.name }
         };

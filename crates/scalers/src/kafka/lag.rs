@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// For how long the committed offset of a partition must have stayed the same before its lag counts as persistent. Consumers commit
-/// every 5 seconds unless they are told otherwise; HPAs read every 15, and polls are 30 seconds apart.
+/// every 5 seconds unless they are configured otherwise; HPAs read every 15, and polls are 30 seconds apart.
 pub(super) const PERSISTENT_AFTER: Duration = Duration::from_secs(10);
 
 /// What is known about one partition.

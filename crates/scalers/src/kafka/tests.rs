@@ -1,13 +1,17 @@
+mod limits;
+mod outages;
+mod recorded;
+
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::join_all;
-use kedge_wire::kafka::{ErrorCode, frame};
+use kedge_wire::kafka::ErrorCode;
 
 use super::fake::{FakeCluster, partition};
 use super::*;
-use crate::recorded_server::Recording;
+use crate::kafka_cluster::{ClusterKey, Credentials, MskForm, Wanted};
 use crate::sample::Sample;
 use crate::scaler::Activity;
 
@@ -30,42 +34,6 @@ async fn read(scaler: &Arc<dyn Scaler>) -> Result<Known, ReadError> {
 async fn value(fake: &FakeCluster, sample: &Sample) -> Result<f64, String> {
     let scaler = fake.registry().build(&sample.trigger()).unwrap_or_else(|error| panic!("{error}"));
     read(&scaler).await.map(|known| known.values[0]).map_err(|error| error.to_string())
-}
-
-/// What Kafka 4.3.1 answered, except that its list of requests is cut.
-const VERSIONS: &[u8] =
-    b"\0\0\0\x22\0\0\0\x01\0\0\0\0\0\x04\0\x02\0\x01\0\x0b\0\x03\0\0\0\x0d\0\x09\0\x01\0\x0a\0\x0a\0\0\0\x06";
-const LISTED: &[u8] =
-    b"\0\0\0*\0\0\0\x04\0\0\0\x01\0\x06orders\0\0\0\x01\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0-";
-const FETCHED: &[u8] =
-    b"\0\0\0*\0\0\0\x05\0\0\0\0\0\0\0\x01\0\x06orders\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0";
-const COORDINATOR: &[u8] = b"\0\0\0#\0\0\0\x03\0\0\0\0\0\0\0\x04NONE\0\0\0\x01\0\x09127.0.0.1\0\0q\xa3";
-const METADATA: &[u8] = b"\0\0\0j\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\x01\0\x09127.0.0.1\0\0q\xa3\xff\xff\0\x16kedgekedgekedgekedgekg\0\0\0\x01\0\0\0\x01\0\0\0\x06orders\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0\x01";
-const HANDSHAKE: &[u8] =
-    b"\0\0\0<\0\0\0\x02\0\0\0\0\0\x04\0\x05PLAIN\0\x0dSCRAM-SHA-512\0\x0dSCRAM-SHA-256\0\x0bOAUTHBEARER";
-const AUTHENTICATED: &[u8] = b"\0\0\0\x0c\0\0\0\x03\0\0\0\0\0\0\0\0";
-
-/// The recorded server, with a sign-in of so many requests.
-fn recording(sign_in: &[&[u8]]) -> Recording {
-    let more = u8::try_from(sign_in.len()).unwrap() - 1;
-    let shifted = |answer: &[u8]| {
-        let mut answer = answer.to_vec();
-        answer[7] += more;
-        answer
-    };
-    Recording::new([METADATA, COORDINATOR, LISTED, FETCHED].map(shifted))
-        .requests(|bytes| frame(bytes).ok()?.map(|frame| frame.len() + 4))
-        .sign_in(sign_in)
-        .value_bytes(b"\0\0\0\0\0\0\0-")
-        .value_bytes(b"\0\0\0\0\0\0\0\x03")
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_outage_is_a_number() {
-    let sample = orders().with("bootstrapServers", "127.0.0.1:29091").with("lagThreshold", "1000");
-    recording(&[VERSIONS]).assert_no_outage_is_a_number(&sample, 42.0).await;
-    let signed = sample.with("sasl", "plaintext").auth("username", "worker").auth("password", "w0rker");
-    recording(&[VERSIONS, HANDSHAKE, AUTHENTICATED]).assert_no_outage_is_a_number(&signed, 42.0).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +85,7 @@ async fn equal_questions_at_the_same_time_are_asked_once_and_answers_are_never_k
 async fn what_has_moved_is_found_within_the_reading() {
     let wide = orders().with("lagThreshold", "1000");
     let rows: [(&str, &[(&'static str, ErrorCode)]); 6] = [
-        ("a fresh cluster", &[("FindCoordinator", ErrorCode::COORDINATOR_NOT_AVAILABLE); 2]),
+        ("a fresh cluster", &[("FindCoordinator", ErrorCode::COORDINATOR_NOT_AVAILABLE); 4]),
         ("the group is elsewhere", &[("OffsetFetch", ErrorCode::NOT_COORDINATOR)]),
         ("the group is being loaded", &[("OffsetFetch", ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)]),
         ("a partition is elsewhere", &[("ListOffsets", ErrorCode::NOT_LEADER_OR_FOLLOWER)]),
@@ -134,7 +102,7 @@ async fn what_has_moved_is_found_within_the_reading() {
         assert!(fake.state().errors.is_empty(), "{name}");
     }
     let fake = FakeCluster::new();
-    fake.state().errors = vec![("OffsetFetch", ErrorCode::NOT_COORDINATOR); 3];
+    fake.state().errors = vec![("OffsetFetch", ErrorCode::NOT_COORDINATOR); 5];
     let error = value(&fake, &wide).await.unwrap_err();
     assert_eq!(error, "bootstrap:9092 answered: NOT_COORDINATOR for group \"workers\"");
 }
@@ -257,7 +225,7 @@ async fn without_a_topic_the_committed_offsets_name_the_topics() {
     fake.state().committed.clear();
     let error = value(&fake, &all).await.unwrap_err();
     assert!(
-        error.ends_with("group \"workers\" has committed no offsets, which would tell its topics; give `topic`"),
+        error.ends_with("group \"workers\" has committed no offsets, so that its topics are not known; give `topic`"),
         "{error}"
     );
 }
@@ -269,6 +237,14 @@ async fn apache_kafka_takes_several_topics_or_all_while_there_are_members() {
     let two = apache().with("topic", "orders, payments").with("lagThreshold", "1000");
     assert_eq!(value(&fake, &two).await, Ok(85.0));
     assert_eq!(value(&fake, &two.clone().with("partitionLimitation", "0")).await, Ok(43.0));
+    assert_eq!(value(&fake, &two.clone().with("topic", "orders,orders, ,payments,")).await, Ok(85.0), "each once");
+    let second = two.clone().with("partitionLimitation", "1");
+    assert_eq!(value(&fake, &second).await, Ok(42.0), "a topic without the partition does not count");
+    let error = value(&fake, &two.with("partitionLimitation", "2")).await.unwrap_err();
+    assert!(error.ends_with("has none of the partitions; check `partitionLimitation`"), "{error}");
+    let portless = apache().with("bootstrapServers", "bootstrap").with("lagThreshold", "1000");
+    assert_eq!(value(&fake, &portless.with("topic", "orders")).await, Ok(84.0));
+    assert_eq!(fake.state().connected.iter().filter(|host| *host == "bootstrap:9092").count(), 6);
     let all = apache().with("lagThreshold", "1000");
     assert_eq!(value(&fake, &all).await, Ok(85.0));
     fake.state().members = 0;
@@ -358,7 +334,7 @@ async fn signing_in_sends_what_each_mechanism_wants() {
     assert!(error.is_denied());
     assert_eq!(
         error.to_string(),
-        "bootstrap:9092 denied access: SASL_AUTHENTICATION_FAILED: Authentication failed: *** is wrong"
+        "bootstrap:9092 denied access: SASL_AUTHENTICATION_FAILED: Authentication failed: *** is wrong, t0ken too"
     );
 
     let error = value(&fake, &user(wide.with("sasl", "scram_sha512"))).await.unwrap_err();
@@ -383,21 +359,24 @@ async fn an_identity_of_aws_signs_for_the_cluster_or_for_each_broker() {
         let environment = crate::CloudEnvironment::default();
         let identity = aws::parse(&mut read, &trigger, &environment, "kafka-cluster").unwrap();
         let (region, identity) = (identity.region().to_owned(), crate::identity::CloudIdentity::Aws(identity));
-        sign_in::Credentials::Msk { identity, region, form }
+        Credentials::Msk { identity, namespace: None, region, form }
     };
     let shared = fake.shared();
     let sent = async |form| {
-        let key = cluster::ClusterKey {
+        let key = ClusterKey {
             bootstrap: vec![crate::host_port::HostPort::parse("bootstrap:9092").unwrap()],
             security: None,
             credentials: credentials(&settings(orders()), form),
         };
-        let cluster = shared.kafka.cluster(key, &shared).unwrap();
-        let topics = cluster.topics(view::Wanted::All, Instant::now() + Duration::from_secs(3)).await;
+        let cluster = shared.kafka.cluster(key, &shared.http, &shared.signers).unwrap();
+        // A clock that was ahead once leaves nothing behind.
+        cluster.set_now(DateTime::from_timestamp(4_000_000_000, 0).unwrap());
+        cluster.set_now(DateTime::UNIX_EPOCH);
+        let topics = cluster.topics(Wanted::All, Instant::now() + Duration::from_secs(3)).await;
         assert!(topics.is_ok(), "{topics:?}");
         String::from_utf8(fake.state().authenticated.remove(0)).unwrap()
     };
-    let message = sent(sign_in::MskForm::Token).await;
+    let message = sent(MskForm::Token).await;
     let token = message.strip_prefix("n,,\u{1}auth=Bearer ").unwrap().trim_end_matches('\u{1}');
     let url = String::from_utf8(URL_SAFE_NO_PAD.decode(token).unwrap()).unwrap();
     let start = "https://kafka.eu-west-1.amazonaws.com/?Action=kafka-cluster%3AConnect&X-Amz-Algorithm=AWS4-HMAC-SHA256&\
@@ -405,7 +384,7 @@ async fn an_identity_of_aws_signs_for_the_cluster_or_for_each_broker() {
                  X-Amz-Expires=900&X-Amz-Security-Token=t&X-Amz-SignedHeaders=host&X-Amz-Signature=";
     assert!(url.starts_with(start) && url.contains("&User-Agent=kedge%2F"), "{url}");
 
-    let members: serde_json::Value = serde_json::from_str(&sent(sign_in::MskForm::Json).await).unwrap();
+    let members: serde_json::Value = serde_json::from_str(&sent(MskForm::Json).await).unwrap();
     for (name, expected) in [
         ("version", "2020_10_22"),
         ("host", "bootstrap"),
@@ -424,7 +403,7 @@ async fn an_identity_of_aws_signs_for_the_cluster_or_for_each_broker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broker_that_wants_a_user_is_told_apart() {
+async fn a_broker_that_wants_a_user_is_recognized() {
     let fake = FakeCluster::new();
     fake.state().answers_max = Some(1);
     let error = value(&fake, &orders()).await.unwrap_err();

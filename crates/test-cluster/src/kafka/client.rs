@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use kedge_wire::kafka::messages::FindCoordinator;
+use kedge_wire::kafka::messages::{FindCoordinator, Metadata, TopicMetadata};
 use kedge_wire::kafka::{
-    Bytes, ErrorCode, LENGTH_BYTES, Request, WireFormat, decode, encode, encode_request, frame, response_body,
+    Bytes, ErrorCode, FRAME_BYTES_MAX, LENGTH_BYTES, Request, WireFormat, decode, encode, encode_request, frame,
+    response_body,
 };
 use kedge_wire::kafka_messages;
 
@@ -96,7 +97,7 @@ impl KafkaClient {
         let length = u32::from_be_bytes(received[..].try_into()?);
         received.resize(LENGTH_BYTES + usize::try_from(length)?, 0);
         self.stream.read_exact(&mut received[LENGTH_BYTES..])?;
-        let frame = frame(&received)?.context("a whole frame was received")?;
+        let frame = frame(&received, FRAME_BYTES_MAX)?.context("a whole frame was received")?;
         Ok(decode(response_body(frame, self.id)?)?)
     }
 
@@ -116,14 +117,24 @@ impl KafkaClient {
         .await?
     }
 
+    /// Returns when every partition has a leader.
     pub async fn create_topic(&mut self, name: &str, partitions: i32) -> anyhow::Result<()> {
         let topic =
             NewTopic { name: name.to_owned(), partitions, replicas: 1, assignments: Vec::new(), configs: Vec::new() };
         let answer = self.ask(&CreateTopics { topics: vec![topic], timeout_ms: 30_000, validate_only: false })?;
         match answer.topics.first().map(|topic| topic.error_code) {
-            Some(ErrorCode::NONE) => Ok(()),
+            Some(ErrorCode::NONE) => {}
             other => bail!("the topic {name} cannot be created: {other:?}"),
         }
+        let request = Metadata { topics: Some(vec![name.to_owned()]), creates_topics: false };
+        wait_for("the topic has leaders", DEADLINE, async || match self.ask(&request) {
+            Err(failure) => Ok(Err(failure)),
+            Ok(answer) => match answer.topics.first() {
+                Some(topic) if has_leaders(topic, partitions) => Ok(Ok(())),
+                seen => Err(format!("{seen:?}")),
+            },
+        })
+        .await?
     }
 
     pub async fn delete_topic(&mut self, name: &str) -> anyhow::Result<()> {
@@ -149,7 +160,7 @@ impl KafkaClient {
 
     /// Commits an offset of a group.
     pub async fn commit(&mut self, group: &str, topic: &str, index: i32, offset: i64) -> anyhow::Result<()> {
-        self.find(group).await?;
+        self.find_coordinator(group).await?;
         let partitions = vec![CommitPartition { index, offset, metadata: None }];
         let request = OffsetCommit {
             group: group.to_owned(),
@@ -164,7 +175,7 @@ impl KafkaClient {
 
     /// Becomes a member of a group, until this value is dropped or a while has passed.
     pub async fn join(&mut self, group: &str) -> anyhow::Result<()> {
-        self.find(group).await?;
+        self.find_coordinator(group).await?;
         let request = JoinGroup {
             group: group.to_owned(),
             session_timeout_ms: 60_000,
@@ -176,10 +187,16 @@ impl KafkaClient {
         self.until_done(&request, |answer| Some(answer.error_code)).await.map(drop)
     }
 
-    async fn find(&mut self, group: &str) -> anyhow::Result<()> {
+    /// Returns when a broker has the offsets of the group.
+    pub async fn find_coordinator(&mut self, group: &str) -> anyhow::Result<()> {
         let request = FindCoordinator { key: group.to_owned(), key_type: FindCoordinator::GROUP };
         self.until_done(&request, |answer| Some(answer.error_code)).await.map(drop)
     }
+}
+
+fn has_leaders(topic: &TopicMetadata, partitions: i32) -> bool {
+    let led = topic.partitions.iter().filter(|one| one.error_code == ErrorCode::NONE && one.leader >= 0).count();
+    topic.error_code == ErrorCode::NONE && i32::try_from(led).is_ok_and(|led| led == partitions)
 }
 
 /// A batch of messages, format 2.

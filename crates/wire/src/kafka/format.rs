@@ -13,6 +13,8 @@ pub trait WireFormat: Sized {
 pub enum KafkaError {
     #[error("a length in it is not one of Kafka's protocol")]
     Length,
+    #[error("it is larger than a response of its kind can be")]
+    TooLarge,
     #[error("it is shorter than it says")]
     TooShort,
     #[error("there is more in it than was asked for")]

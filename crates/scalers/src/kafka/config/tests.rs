@@ -35,6 +35,18 @@ fn parameters_are_checked_together() {
     let rows: Vec<(&str, Sample, &[&str])> = vec![
         ("complete", orders(), &[]),
         ("from the environment", group().environment("T", "orders").with("topicFromEnv", "T"), &[]),
+        ("empty elements", orders().with("bootstrapServers", "a:1,, b:2,"), &[]),
+        (
+            "only empty elements",
+            orders().with("bootstrapServers", ", ,"),
+            &["`bootstrapServers` \", ,\" names no server"],
+        ),
+        ("a server without a port, apache", apache().with("bootstrapServers", "a,b:2"), &[]),
+        (
+            "a server without a usable port, apache",
+            apache().with("bootstrapServers", "a:b"),
+            &["`bootstrapServers` \"a:b\" has no usable port"],
+        ),
         ("several servers", orders().with("bootstrapServers", "a:1, b:2"), &[]),
         ("nothing", Sample::new("kafka"), &["`bootstrapServers` is missing", "`consumerGroup` is missing"]),
         (
@@ -91,7 +103,21 @@ fn parameters_are_checked_together() {
         ("old versions", orders().with("version", "0.11.0.2"), &[]),
         ("a version of two numbers", orders().with("version", "2.8"), &["`version` \"2.8\" is not a version of Kafka"]),
         ("a version of three numbers before 1", orders().with("version", "0.11.0"), &["`version`"]),
-        ("an empty topic, apache", apache().with("topic", "a,,b"), &["`topic` \"a,,b\" has an empty name"]),
+        ("an empty topic, apache", apache().with("topic", "a,,b,"), &[]),
+        ("only empty topics, apache", apache().with("topic", ", ,"), &["`topic` names no topic"]),
+        ("a topic twice, apache", apache().with("topic", "a,a"), &[]),
+        ("the longest topic", orders().with("topic", &"o".repeat(249)), &[]),
+        ("a topic that Kafka cannot have", orders().with("topic", &"o".repeat(250)), &["is longer than 249 bytes"]),
+        (
+            "one of several, apache",
+            apache().with("topic", &format!("a,{}", "o".repeat(250))),
+            &["is longer than 249 bytes"],
+        ),
+        (
+            "a group that no request can have",
+            orders().with("consumerGroup", &"g".repeat(32_768)),
+            &["is longer than 32767 bytes"],
+        ),
         ("no user", orders().with("sasl", "plaintext"), &["`username` is missing", "`password` is missing"]),
         ("a user", plain(), &[]),
         ("scram", plain().with("sasl", "scram_sha256"), &[]),
@@ -167,6 +193,7 @@ async fn names_and_targets_are_those_of_keda() {
         (orders().with("topic", "orders.v1").with("lagThreshold", "1000").index(2), "s2-kafka-orders-v1", "1k"),
         (group(), "s0-kafka-workers-topics", "10"),
         (apache().with("topic", "a,b"), "s0-kafka-a,b", "10"),
+        (apache().with("topic", "a, a,"), "s0-kafka-a,a,", "10"),
         (apache(), "s0-kafka-workers-topics", "10"),
     ];
     for (sample, name, target) in rows {

@@ -6,7 +6,7 @@ use crate::error::{Endpoint, ReadError};
 
 /// A failed question.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Another broker may have the answer, or this one in a moment.
     Passing(ReadError),
     Final(ReadError),
@@ -14,7 +14,7 @@ pub(super) enum Failure {
 
 /// What an error of a broker is about.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Subject<'a> {
+pub(crate) enum Subject<'a> {
     Topic(&'a str),
     Partition(&'a str, i32),
     Group(&'a str),
@@ -32,7 +32,7 @@ impl Subject<'_> {
 
 impl Failure {
     /// The error for what a broker said about a subject.
-    pub(super) fn from_code(endpoint: Endpoint, code: ErrorCode, subject: Subject<'_>) -> Self {
+    pub(crate) fn from_code(endpoint: Endpoint, code: ErrorCode, subject: Subject<'_>) -> Self {
         let about = subject.words();
         let error = match code {
             ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
@@ -46,7 +46,7 @@ impl Failure {
         if code.is_passing() { Self::Passing(error) } else { Self::Final(error) }
     }
 
-    pub(super) fn error(self) -> ReadError {
+    pub(crate) fn error(self) -> ReadError {
         match self {
             Self::Passing(error) | Self::Final(error) => error,
         }

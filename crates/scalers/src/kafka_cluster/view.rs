@@ -10,15 +10,20 @@ use tokio::time::Instant;
 
 use crate::host_port::HostPort;
 
-/// How long a topic is taken to have the partitions that it had. Brokers themselves tell when a partition has moved; only new
+/// How long a topic is taken to have the partitions that it had. Brokers report when a partition has moved; only new
 /// partitions are seen later. It is shorter than polls are apart as a rule.
 const TOPIC_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// Topics of this age are asked for together with those that are needed now.
 const TOPIC_AGE_SOON: Duration = Duration::from_secs(5);
 
-/// How long a group is taken to be where it was. Brokers tell when it has moved; this drops groups that nobody asks for.
+/// How long a group is taken to be where it was. Brokers report when it has moved; this drops groups that no trigger asks for.
 const COORDINATOR_AGE_MAX: Duration = Duration::from_secs(600);
+
+/// How many brokers a cluster may have: each that leads something gets a connection.
+const BROKERS_MAX: usize = 500;
+
+const TOO_MANY_BROKERS: &str = "the cluster has more than 500 brokers";
 
 /// What brokers have said about the cluster.
 #[derive(Debug, Default)]
@@ -36,24 +41,25 @@ pub(super) struct View {
 struct SeenTopic {
     partitions: Result<Arc<[Partition]>, ErrorCode>,
     seen_at: Instant,
+    /// Whether a trigger that names it has read it.
     is_used: bool,
 }
 
 /// A partition, and the node that leads it; none has one that is negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Partition {
-    pub(super) index: i32,
-    pub(super) leader: i32,
+pub(crate) struct Partition {
+    pub(crate) index: i32,
+    pub(crate) leader: i32,
 }
 
 /// A topic, and its partitions.
-pub(super) type Topic = (Arc<str>, Arc<[Partition]>);
+pub(crate) type Topic = (Arc<str>, Arc<[Partition]>);
 
 pub(super) type TopicError = (ErrorCode, Arc<str>);
 
 /// Which topics are meant.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     Named(&'a [Arc<str>]),
     All,
 }
@@ -69,7 +75,7 @@ impl View {
         let mut found = Vec::with_capacity(names.len());
         for name in names {
             let seen = self.topics.get_mut(&name)?;
-            seen.is_used = true;
+            seen.is_used |= matches!(wanted, Wanted::Named(_));
             match &seen.partitions {
                 Ok(partitions) if is_fresh(seen.seen_at) => found.push((name, Arc::clone(partitions))),
                 Err(code) if seen.seen_at >= asked_at => return Some(Err((*code, name))),
@@ -85,11 +91,18 @@ impl View {
     }
 
     /// Stores where a group is. Returns the address of its broker.
-    pub(super) fn store_coordinator(&mut self, group: &Arc<str>, answer: &FindCoordinatorResponse) -> Option<HostPort> {
-        let address = address(&answer.host, answer.port)?;
+    pub(super) fn store_coordinator(
+        &mut self,
+        group: &Arc<str>,
+        answer: &FindCoordinatorResponse,
+    ) -> Result<HostPort, &'static str> {
+        let address = address(&answer.host, answer.port).ok_or("the broker in it has no address")?;
+        if self.nodes.len() >= BROKERS_MAX && !self.nodes.contains_key(&answer.node_id) {
+            return Err(TOO_MANY_BROKERS);
+        }
         self.nodes.insert(answer.node_id, address.clone());
         self.groups.insert(Arc::clone(group), (answer.node_id, Instant::now()));
-        Some(address)
+        Ok(address)
     }
 
     /// The address of a broker.
@@ -114,7 +127,9 @@ impl View {
             self.topics.remove(topic);
         }
         self.groups.remove(group);
-        self.all = None;
+        if !topics.is_empty() {
+            self.all = None;
+        }
     }
 
     /// What the next question is for: what is needed now, and what is in use and will be needed soon.
@@ -133,22 +148,27 @@ impl View {
         asked: Option<&BTreeSet<Arc<str>>>,
     ) -> Result<BTreeSet<HostPort>, &'static str> {
         let now = Instant::now();
+        if answer.brokers.len() > BROKERS_MAX {
+            return Err(TOO_MANY_BROKERS);
+        }
         let nodes = answer.brokers.iter().map(|broker| Some((broker.node_id, address(&broker.host, broker.port)?)));
         let nodes: BTreeMap<i32, HostPort> = nodes.collect::<Option<_>>().ok_or("a broker in it has no address")?;
         let mut names = Vec::with_capacity(answer.topics.len());
         for topic in answer.topics {
             let name = match asked.map(|asked| asked.get(topic.name.as_str())) {
-                Some(None) => return Err("a topic in it was not asked for"),
+                // One that is missing in return is so for its own triggers only.
+                Some(None) => continue,
                 Some(Some(name)) => Arc::clone(name),
                 None => Arc::from(topic.name.as_str()),
             };
             names.push(Arc::clone(&name));
-            let seen = SeenTopic { partitions: partitions(topic), seen_at: now, is_used: asked.is_none() };
+            let seen = SeenTopic { partitions: partitions(topic), seen_at: now, is_used: false };
             self.topics.insert(name, seen);
         }
         if asked.is_none() {
             self.all = Some((now, names));
         }
+        self.all.take_if(|(seen_at, _)| now.saturating_duration_since(*seen_at) >= TOPIC_AGE_MAX);
         self.topics.retain(|_, seen| now.saturating_duration_since(seen.seen_at) < TOPIC_AGE_MAX);
         self.groups.retain(|_, (_, found_at)| now.saturating_duration_since(*found_at) < COORDINATOR_AGE_MAX);
         self.nodes = nodes;
