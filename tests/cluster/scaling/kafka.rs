@@ -10,9 +10,17 @@ use kedge_test_cluster::kafka::{KafkaServer, PASSWORD, STRANGER, STRANGER_PASSWO
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::json;
+use tokio::sync::OnceCell;
 
 use super::cluster;
 use super::triggers::{build, read, registry, value};
+
+/// One broker for the tests that neither kill it nor count all of its topics. Each has topics and groups of its own.
+static SHARED: OnceCell<KafkaServer> = OnceCell::const_new();
+
+async fn shared() -> &'static KafkaServer {
+    SHARED.get_or_init(async || KafkaServer::start("kafka-shared").await.unwrap()).await
+}
 
 /// A trigger for group `workers`, with a threshold that limits nothing.
 fn group(
@@ -42,7 +50,11 @@ async fn the_lag_of_a_group_is_read_and_what_is_missing_is_an_error() {
 
     let mut client = server.client().unwrap();
     client.create_topic("orders", 3).await.unwrap();
-    assert_eq!(value(&*orders).await, (3.0, true), "no offset counts one for each partition, on a fresh cluster too");
+    // The first question makes the broker create the topic that holds offsets.
+    let first = async || read(&*orders).await.map(|known| known.values).map_err(|error| error.to_string());
+    let first = wait_for("the fresh broker knows the group", DEADLINE, first).await.unwrap();
+    assert_eq!(first, [3.0], "no offset counts one for each partition");
+    assert_eq!(value(&*orders).await, (3.0, true));
     let invalid = kafka(&[("topic", "orders"), ("scaleToZeroOnInvalidOffset", "true")]);
     assert_eq!(value(&*invalid).await, (0.0, false));
     let earliest = kafka(&[("topic", "orders"), ("offsetResetPolicy", "earliest")]);
@@ -72,6 +84,7 @@ async fn the_lag_of_a_group_is_read_and_what_is_missing_is_an_error() {
     assert_eq!(value(&*orders).await, (0.0, false), "drained");
     client.commit("workers", "orders", 2, 600).await.unwrap();
     assert_eq!(value(&*orders).await, (-100.0, false), "a group that is ahead");
+    read_several_topics_or_all(&server).await;
 
     // Gone, and back, with its data.
     server.kill().await.unwrap();
@@ -90,35 +103,38 @@ async fn the_lag_of_a_group_is_read_and_what_is_missing_is_an_error() {
     assert!(deleted.contains("UNKNOWN_TOPIC_OR_PARTITION"), "{deleted}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn apache_kafka_reads_several_topics_or_all_while_the_group_has_members() {
-    let server = KafkaServer::start("kafka-apache").await.unwrap();
+/// On a broker with two more topics, of three partitions and of one.
+async fn read_several_topics_or_all(server: &KafkaServer) {
     let (registry, address) = (registry(), server.address());
     let mut client = server.client().unwrap();
-    for (topic, count) in [("orders", 5), ("payments", 7)] {
+    for (topic, count) in [("returns", 5), ("refunds", 7)] {
         client.create_topic(topic, 1).await.unwrap();
         client.produce(topic, 0, count).await.unwrap();
-        client.commit("workers", topic, 0, 1).await.unwrap();
+        client.commit("packers", topic, 0, 1).await.unwrap();
     }
-    let apache = |more: &[(&str, &str)]| group(&registry, "apache-kafka", &address, more, &[]);
-    assert_eq!(value(&*apache(&[("topic", "orders,payments")])).await, (10.0, true));
+    let apache = |more: &[(&str, &str)]| {
+        let metadata = [&[("consumerGroup", "packers")], more].concat();
+        group(&registry, "apache-kafka", &address, &metadata, &[])
+    };
+    assert_eq!(value(&*apache(&[("topic", "returns,refunds")])).await, (10.0, true));
+    assert_eq!(value(&*apache(&[("topic", "returns, refunds, returns,")])).await, (10.0, true));
     let without_members = refusal(&*apache(&[])).await;
-    assert!(without_members.contains("group \"workers\" has no members"), "{without_members}");
-    client.join("workers").await.unwrap();
-    // The topic in which the broker keeps offsets is one of them: its only partition counts one.
-    assert_eq!(value(&*apache(&[])).await, (11.0, true));
+    assert!(without_members.contains("group \"packers\" has no members"), "{without_members}");
+    client.join("packers").await.unwrap();
+    // Topics without an offset of the group count one for each partition: three, one, and the one in which the broker keeps offsets.
+    assert_eq!(value(&*apache(&[])).await, (10.0 + 3.0 + 1.0 + 1.0, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn users_sign_in_and_refusals_name_no_secret() {
-    let server = KafkaServer::start("kafka-sign-in").await.unwrap();
+    let server = shared().await;
     let (registry, address) = (registry(), server.sasl_address());
     let mut client = server.client().unwrap();
-    client.create_topic("orders", 1).await.unwrap();
-    client.produce("orders", 0, 9).await.unwrap();
-    client.commit("workers", "orders", 0, 2).await.unwrap();
+    client.create_topic("signed-orders", 1).await.unwrap();
+    client.produce("signed-orders", 0, 9).await.unwrap();
+    client.commit("workers", "signed-orders", 0, 2).await.unwrap();
     let orders = |trigger_type: &str, sasl: &str, auth: &[(&str, &str)]| {
-        group(&registry, trigger_type, &address, &[("topic", "orders"), ("sasl", sasl)], auth)
+        group(&registry, trigger_type, &address, &[("topic", "signed-orders"), ("sasl", sasl)], auth)
     };
     let user = [("username", USER), ("password", PASSWORD)];
     for sasl in ["plaintext", "scram_sha256", "scram_sha512"] {
@@ -138,7 +154,8 @@ async fn users_sign_in_and_refusals_name_no_secret() {
     );
     let anonymous = refusal(&*orders("kafka", "none", &[])).await;
     assert!(anonymous.contains("if it wants a user, set `sasl`"), "{anonymous}");
-    let unwanted = group(&registry, "kafka", &server.address(), &[("topic", "orders"), ("sasl", "plaintext")], &user);
+    let unwanted =
+        group(&registry, "kafka", &server.address(), &[("topic", "signed-orders"), ("sasl", "plaintext")], &user);
     let unwanted = refusal(&*unwanted).await;
     assert!(unwanted.contains("ILLEGAL_SASL_STATE") || unwanted.contains("broke off"), "{unwanted}");
 
@@ -164,7 +181,7 @@ async fn users_sign_in_and_refusals_name_no_secret() {
         &registry,
         "kafka",
         &address,
-        &[("topic", "orders"), ("sasl", "oauthbearer")],
+        &[("topic", "signed-orders"), ("sasl", "oauthbearer")],
         &[("username", "other"), ("password", "s3cret"), ("oauthTokenEndpointUri", endpoint.as_str())],
     );
     let error = read(&*other).await.unwrap_err();
@@ -184,14 +201,16 @@ async fn users_sign_in_and_refusals_name_no_secret() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_needs_a_trusted_broker_and_the_certificate_that_it_wants() {
-    let server = KafkaServer::start("kafka-tls").await.unwrap();
+    let server = shared().await;
     let (registry, address) = (registry(), server.tls_address());
     let mut client = server.client().unwrap();
-    client.create_topic("orders", 1).await.unwrap();
-    client.produce("orders", 0, 3).await.unwrap();
+    client.find_coordinator("workers").await.unwrap();
+    client.create_topic("encrypted-orders", 1).await.unwrap();
+    client.produce("encrypted-orders", 0, 3).await.unwrap();
     let (ca, cert, key) = (&server.certificate, &server.client_certificate, &server.client_key);
     let orders = |more: &[(&str, &str)], auth: &[(&str, &str)]| {
-        let metadata = [&[("topic", "orders"), ("tls", "enable"), ("offsetResetPolicy", "earliest")], more].concat();
+        let metadata =
+            [&[("topic", "encrypted-orders"), ("tls", "enable"), ("offsetResetPolicy", "earliest")], more].concat();
         group(&registry, "kafka", &address, &metadata, auth)
     };
     let pair = [("cert", cert.as_str()), ("key", key.as_str())];
@@ -204,27 +223,35 @@ async fn tls_needs_a_trusted_broker_and_the_certificate_that_it_wants() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lag_scales_a_deployment_from_zero_and_back() {
-    let server = KafkaServer::start("kafka-scaling").await.unwrap();
+async fn a_lag_scales_a_deployment_from_zero_and_back_once_the_password_is_right() {
+    let server = shared().await;
     let mut client = server.client().unwrap();
-    client.create_topic("orders", 4).await.unwrap();
+    client.create_topic("scaling-orders", 4).await.unwrap();
     for partition in 0..4 {
-        client.commit("workers", "orders", partition, 0).await.unwrap();
+        client.commit("scaled-workers", "scaling-orders", partition, 0).await.unwrap();
     }
     let namespace = TestNamespace::create(cluster().await, "kafka");
     let metadata = json!({
-        "bootstrapServers": server.sasl_address(), "consumerGroup": "workers", "topic": "orders", "lagThreshold": "5", "sasl": "scram_sha512",
+        "bootstrapServers": server.sasl_address(), "consumerGroup": "scaled-workers", "topic": "scaling-orders", "lagThreshold": "5", "sasl": "scram_sha512",
     });
     let trigger = json!({ "type": "kafka", "metadata": metadata, "authenticationRef": { "name": "kafka" } });
     let references = ["username", "password"].map(|name| json!({ "parameter": name, "name": "kafka", "key": name }));
+    let secret = |password: &str| {
+        let values = json!({ "username": USER, "password": password });
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "kafka" }, "stringData": values })
+    };
     namespace.apply([
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "kafka" }, "stringData": { "username": USER, "password": PASSWORD } }),
+        secret("wr0ng"),
         json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "kafka" }, "spec": { "secretTargetRef": references } }),
         deployment("web", 0),
         scaled_object("web", [trigger], json!({})),
     ]);
-    client.produce("orders", 0, 14).await.unwrap();
+    let ready = |namespace: &TestNamespace<'_>| namespace.condition("web", "Ready").0;
+    namespace.until("the password is refused", "False".to_owned(), ready).await;
+    namespace.apply([secret(PASSWORD)]);
+    namespace.until("the new password is used", "True".to_owned(), ready).await;
+    client.produce("scaling-orders", 0, 14).await.unwrap();
     namespace.until_replicas("web", 3).await;
-    client.commit("workers", "orders", 0, 14).await.unwrap();
+    client.commit("scaled-workers", "scaling-orders", 0, 14).await.unwrap();
     namespace.until_replicas("web", 0).await;
 }
