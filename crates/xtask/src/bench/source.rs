@@ -1,17 +1,23 @@
 //! What the triggers of a fleet ask: one server for all objects.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use kedge_test_cluster::cargo;
 use kedge_test_cluster::example_scaler::ExampleScaler;
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
+use kedge_test_cluster::kafka::{KafkaClient, KafkaServer};
 use kedge_test_cluster::moto::Moto;
 use kedge_test_cluster::redis::{RedisServer, RedisServers};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 /// Half of the target: one replica.
 const LOAD: usize = 5;
+
+/// The topic of all Kafka triggers, and the group of those that share one.
+const TOPIC: &str = "jobs";
 
 /// The name of the Secret and of the TriggerAuthentication.
 const CREDENTIALS: &str = "source";
@@ -26,6 +32,10 @@ pub(super) enum TriggerType {
     External,
     /// Each with a list of one server.
     Redis,
+    /// Each with a group of its own, of one topic of one broker.
+    Kafka,
+    /// All with one group of one topic of one broker.
+    KafkaOneGroup,
     /// Each with a queue of moto.
     AwsSqsQueue,
 }
@@ -40,7 +50,28 @@ pub(super) enum Source {
         /// How many commands it had executed when they were counted last.
         counted: AtomicU64,
     },
+    Kafka {
+        server: KafkaServer,
+        client: Mutex<KafkaClient>,
+        groups: Groups,
+    },
     Sqs(Moto),
+}
+
+/// Which groups the triggers of a fleet have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Groups {
+    OneForEach,
+    OneForAll,
+}
+
+impl Groups {
+    fn of(self, name: &str) -> &str {
+        match self {
+            Self::OneForEach => name,
+            Self::OneForAll => TOPIC,
+        }
+    }
 }
 
 impl Source {
@@ -54,6 +85,8 @@ impl Source {
                 let server = servers.start("redis", &[]).await?;
                 Self::Redis { _servers: servers, server, counted: AtomicU64::new(0) }
             }
+            TriggerType::Kafka => start_kafka(Groups::OneForEach).await?,
+            TriggerType::KafkaOneGroup => start_kafka(Groups::OneForAll).await?,
             TriggerType::AwsSqsQueue => Self::Sqs(Moto::start("bench-moto").await?),
         })
     }
@@ -66,6 +99,7 @@ impl Source {
             Self::Nothing => None,
             Self::External(scaler) => port_of(&scaler.address()),
             Self::Redis { server, .. } => Some(server.port()),
+            Self::Kafka { server, .. } => port_of(&server.address()),
             Self::Sqs(moto) => port_of(&moto.url()),
         }
     }
@@ -84,6 +118,15 @@ impl Source {
                     if is_active {
                         server.ask(&["RPUSH", name].into_iter().chain(entries).collect::<Vec<_>>())?;
                     }
+                }
+            }
+            Self::Kafka { client, groups, .. } => {
+                let mut client = client.lock().await;
+                // The load is what the group has not committed of the messages that are there.
+                let committed = i64::try_from(LOAD - load)?;
+                let named: BTreeSet<&str> = names.iter().map(|name| groups.of(name)).collect();
+                for group in named {
+                    client.commit(group, TOPIC, 0, committed).await?;
                 }
             }
             Self::Sqs(moto) => {
@@ -112,7 +155,7 @@ impl Source {
                 let before = counted.swap(now, Ordering::Relaxed);
                 Ok(Some(usize::try_from(now - before)?))
             }
-            Self::Nothing | Self::External(_) | Self::Sqs(_) => Ok(None),
+            Self::Nothing | Self::External(_) | Self::Kafka { .. } | Self::Sqs(_) => Ok(None),
         }
     }
 
@@ -136,6 +179,14 @@ impl Source {
             Self::Redis { server, .. } => {
                 let metadata = json!({ "address": server.address(), "listName": name, "listLength": target });
                 json!({ "type": "redis", "metadata": metadata })
+            }
+            Self::Kafka { server, groups, .. } => {
+                let metadata = json!({
+                    "bootstrapServers": server.address(), "topic": TOPIC, "consumerGroup": groups.of(name), "lagThreshold": target,
+                    // Groups that have no load yet have committed nothing.
+                    "scaleToZeroOnInvalidOffset": "true",
+                });
+                json!({ "type": "kafka", "metadata": metadata })
             }
             Self::Sqs(moto) => {
                 let metadata = json!({
@@ -174,6 +225,7 @@ impl Source {
         match self {
             Self::Http(_) => Ok("s0-prometheus".to_owned()),
             Self::Redis { .. } => Ok(format!("s0-redis-{name}")),
+            Self::Kafka { .. } => Ok(format!("s0-kafka-{TOPIC}")),
             Self::Sqs(_) => Ok(format!("s0-aws-sqs-{name}")),
             Self::Nothing | Self::External(_) => None.context("the metrics of this trigger type are not read"),
         }
@@ -185,6 +237,15 @@ fn executed_commands(server: &RedisServer) -> anyhow::Result<u64> {
     let text = reply.as_text().context("INFO has no text")?;
     let count = text.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
     Ok(count.context("INFO has no count of commands")?.trim().parse()?)
+}
+
+/// Starts a broker with one topic, which has the load of one trigger.
+async fn start_kafka(groups: Groups) -> anyhow::Result<Source> {
+    let server = KafkaServer::start("bench-kafka").await?;
+    let mut client = server.client()?;
+    client.create_topic(TOPIC, 1).await?;
+    client.produce(TOPIC, 0, i32::try_from(LOAD)?).await?;
+    Ok(Source::Kafka { server, client: Mutex::new(client), groups })
 }
 
 /// Starts the example of an external scaler in Rust.
