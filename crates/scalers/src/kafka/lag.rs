@@ -187,8 +187,10 @@ mod tests {
         }
     }
 
-    /// Partitions with a committed and a latest offset each; −1 is none.
-    fn partitions(offsets: &[(i64, i64)]) -> Vec<PartitionOffsets> {
+    /// A committed and a latest offset for each partition; −1 is none.
+    type Offsets<'a> = &'a [(i64, i64)];
+
+    fn partitions(offsets: Offsets<'_>) -> Vec<PartitionOffsets> {
         offsets
             .iter()
             .zip(0..)
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_lag_is_what_was_produced_and_not_committed() {
-        let rows: [(&str, &[(i64, i64)], LagRules, (i64, i64)); 20] = [
+        let rows: [(&str, Offsets<'_>, LagRules, (i64, i64)); 20] = [
             ("nothing to do", &[(7, 7)], RULES, (0, 0)),
             ("the sum of all partitions", &[(5, 9), (0, 3)], RULES, (7, 7)),
             ("a group that is ahead counts negative", &[(9, 5), (0, 6)], RULES, (2, 2)),
@@ -262,7 +264,7 @@ mod tests {
     fn lag_persists_when_offsets_stay_for_longer_than_consumers_take_to_commit() {
         let start = Instant::now();
         let mut progress = Progress::default();
-        let rows: [(&str, u64, &[(i64, i64)], (i64, i64)); 9] = [
+        let rows: [(&str, u64, Offsets<'_>, (i64, i64)); 9] = [
             ("the first reading counts", 0, &[(5, 8), (0, 4)], (7, 7)),
             ("a reading at once is too soon for a commit", 1, &[(5, 8), (0, 4)], (7, 7)),
             ("and one within the interval of commits", 9, &[(5, 8), (0, 4)], (7, 7)),

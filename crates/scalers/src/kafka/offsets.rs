@@ -65,11 +65,14 @@ type CountedTopic = (Arc<str>, Vec<Partition>);
 
 type Offsets = BTreeMap<(Arc<str>, i32), i64>;
 
+/// A topic by its shared name, and the partitions of it that were asked for.
+type AskedTopic<'a> = (&'a Arc<str>, HashSet<i32>);
+
 /// The offsets of one answer, each of which must have been asked for, and come once.
 struct Collected<'a> {
     broker: &'a Broker,
     /// The partitions that were asked for, by the name of their topic; none means all that there are.
-    asked: Option<HashMap<&'a str, (&'a Arc<str>, HashSet<i32>)>>,
+    asked: Option<HashMap<&'a str, AskedTopic<'a>>>,
     found: Offsets,
 }
 

@@ -113,13 +113,14 @@ async fn a_broker_that_is_replaced_costs_no_reading() {
     let registry = fake.registry();
     let scaler = registry.build(&orders().with("lagThreshold", "1000").trigger()).unwrap();
     assert_eq!(read(&scaler).await.unwrap().values, [84.0]);
-    let mut state = fake.state();
-    state.nodes = [(1, "kafka-1:9092".to_owned()), (3, "kafka-3:9092".to_owned())].into();
-    state.topics.insert("orders".to_owned(), vec![partition(1, 45), partition(3, 45)]);
-    state.coordinator = 3;
-    state.errors =
-        vec![("OffsetFetch", ErrorCode::NOT_COORDINATOR), ("ListOffsets", ErrorCode::NOT_LEADER_OR_FOLLOWER)];
-    drop(state);
+    {
+        let mut state = fake.state();
+        state.nodes = [(1, "kafka-1:9092".to_owned()), (3, "kafka-3:9092".to_owned())].into();
+        state.topics.insert("orders".to_owned(), vec![partition(1, 45), partition(3, 45)]);
+        state.coordinator = 3;
+        state.errors =
+            vec![("OffsetFetch", ErrorCode::NOT_COORDINATOR), ("ListOffsets", ErrorCode::NOT_LEADER_OR_FOLLOWER)];
+    }
     assert_eq!(read(&scaler).await.unwrap().values, [84.0]);
     assert!(fake.state().connected.contains(&"kafka-3:9092".to_owned()));
     fake.state().answers_max = Some(4);
@@ -211,11 +212,12 @@ async fn what_is_missing_or_forbidden_is_named() {
 #[tokio::test(start_paused = true)]
 async fn without_a_topic_the_committed_offsets_name_the_topics() {
     let fake = FakeCluster::new();
-    let mut state = fake.state();
-    state.topics.insert("payments".to_owned(), vec![partition(1, 5), partition(1, 9)]);
-    state.topics.insert("other".to_owned(), vec![partition(1, 100)]);
-    state.committed.insert(("payments".to_owned(), 0), 5);
-    drop(state);
+    {
+        let mut state = fake.state();
+        state.topics.insert("payments".to_owned(), vec![partition(1, 5), partition(1, 9)]);
+        state.topics.insert("other".to_owned(), vec![partition(1, 100)]);
+        state.committed.insert(("payments".to_owned(), 0), 5);
+    }
     let all = group().with("lagThreshold", "1000");
     assert_eq!(value(&fake, &all).await, Ok(84.0 + 1.0), "a partition without an offset counts one");
     let earliest = all.clone().with("offsetResetPolicy", "earliest");
