@@ -19,6 +19,8 @@ mod keda;
 mod live_dashboard;
 #[path = "cluster/migrate.rs"]
 mod migrate;
+#[path = "cluster/oracle.rs"]
+mod oracle;
 #[path = "cluster/playground.rs"]
 mod playground;
 #[path = "cluster/prometheus.rs"]

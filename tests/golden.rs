@@ -16,6 +16,8 @@ mod hpa;
 mod instants;
 #[path = "golden/module_graph.rs"]
 mod module_graph;
+#[path = "golden/oracle.rs"]
+mod oracle;
 #[path = "golden/proto.rs"]
 mod proto;
 #[path = "golden/quantity.rs"]

@@ -23,6 +23,7 @@
 //! | [`namespace`] | a namespace for one test, and builders for its objects |
 //! | [`external`] | external scalers as separate processes, and triggers for them |
 //! | [`faulty_scaler`] | an external scaler that fails in the ways that a test sets |
+//! | [`oracle`] | cases that KEDA's own scalers were asked about, built and read by Kedge |
 //! | [`programs`] | the programs of this checkout |
 
 pub mod browser;
@@ -40,6 +41,7 @@ pub mod helm;
 pub mod history;
 pub mod leak;
 pub mod namespace;
+pub mod oracle;
 pub mod page;
 pub mod pattern;
 pub mod programs;

@@ -29,6 +29,7 @@
 //! | [`nats`] | real NATS servers with JetStream: alone, or a cluster |
 //! | [`postgresql`] | a real PostgreSQL server |
 //! | [`rabbitmq`] | a real RabbitMQ broker, with its management API |
+//! | [`oracle`] | KEDA's own scalers, and what they are asked |
 //! | [`redis`] | real Redis servers: alone, in a cluster, or behind a sentinel |
 //! | `options` | the options of a cluster |
 //! | `kube_client` | a client made from a kubeconfig |
@@ -71,6 +72,7 @@ pub mod moto;
 pub mod mysql;
 pub mod nats;
 pub mod operator;
+pub mod oracle;
 pub mod ports;
 pub mod postgresql;
 pub mod process;

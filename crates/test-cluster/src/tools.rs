@@ -28,6 +28,7 @@ pub enum Tool {
     KedaOperator,
     KedaAdapter,
     KedaWebhooks,
+    KedaOracle,
 }
 
 /// How a program is built: the folder of its module below `go/`, its package, and flags for `go build`.
@@ -36,6 +37,22 @@ struct Recipe {
     package: &'static str,
     ldflags: &'static str,
     tags: &'static str,
+}
+
+impl Recipe {
+    /// The files that the program depends on: those that pin its module, and its source where that is ours.
+    fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let folder = module_folder(self.module);
+        let mut files = ["go.mod", "go.sum"].map(|file| folder.join(file)).to_vec();
+        if let Some(package) = self.package.strip_prefix("./") {
+            let package = folder.join(package);
+            let entries = fs::read_dir(&package).with_context(|| format!("cannot list {}", package.display()))?;
+            let mut sources = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+            sources.sort();
+            files.extend(sources);
+        }
+        Ok(files)
+    }
 }
 
 /// Without these the API server calls itself a development version, and clients that check versions complain.
@@ -78,6 +95,7 @@ impl Tool {
             Tool::KedaOperator => "keda-operator",
             Tool::KedaAdapter => "keda-adapter",
             Tool::KedaWebhooks => "keda-webhooks",
+            Tool::KedaOracle => "keda-oracle",
         }
     }
 
@@ -101,6 +119,7 @@ impl Tool {
             Tool::KedaOperator => plain("keda", "github.com/kedacore/keda/v2/cmd/operator"),
             Tool::KedaAdapter => plain("keda", "github.com/kedacore/keda/v2/cmd/adapter"),
             Tool::KedaWebhooks => plain("keda", "github.com/kedacore/keda/v2/cmd/webhooks"),
+            Tool::KedaOracle => plain("keda", "./oracle"),
         }
     }
 
@@ -108,8 +127,7 @@ impl Tool {
     fn cached_path(self) -> anyhow::Result<PathBuf> {
         let recipe = self.recipe();
         let mut digest = Sha256::new();
-        for file in ["go.mod", "go.sum"] {
-            let path = module_folder(recipe.module).join(file);
+        for path in recipe.files()? {
             digest.update(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
         }
         for part in [recipe.package, recipe.ldflags, recipe.tags, std::env::consts::OS, std::env::consts::ARCH] {

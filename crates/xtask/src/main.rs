@@ -7,6 +7,7 @@ mod faults;
 mod generate;
 mod generated_file;
 mod image;
+mod oracle;
 mod sbom;
 mod test;
 
@@ -44,6 +45,9 @@ enum Task {
     Generate(generate::Args),
     /// List the packages in the shipped program, with licences and checksums, as CycloneDX JSON
     Sbom(sbom::Args),
+    /// Ask KEDA's own scalers about single triggers, for the tests that compare Kedge's; they are built the first time
+    #[command(subcommand)]
+    Oracle(oracle::Command),
     /// Measure Kedge beside the real KEDA, which is built the first time; the build takes a quarter of an hour
     #[command(disable_help_flag = true)]
     Peer {
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Task::Cluster(command) => cluster::run(command),
         Task::Tools => tools::build(&Tool::ALL),
         Task::Generate(args) => generate::run(&args),
+        Task::Oracle(command) => oracle::run(&command),
         Task::Sbom(args) => sbom::run(&args),
         Task::Peer { arguments } => run_peer(&arguments),
     };

@@ -1,0 +1,6 @@
+//! The servers of each family, with the states that readings are taken of.
+
+pub(super) mod aws;
+pub(super) mod kafka;
+pub(super) mod nats;
+pub(super) mod redis;
