@@ -19,10 +19,297 @@ pub enum Kind {
 pub struct Difference {
     pub family: Family,
     pub kind: Kind,
-    /// Names of cases, in which `*` is any text.
+    /// Names of cases, in which `*` is any text. Each of them differs.
     pub cases: &'static [&'static str],
     /// Words of `docs/differences-from-keda.md` that give the reason.
     pub reason: &'static str,
 }
 
-pub const DIFFERENCES: &[Difference] = &[];
+const fn difference(family: Family, kind: Kind, reason: &'static str, cases: &'static [&'static str]) -> Difference {
+    Difference { family, kind, cases, reason }
+}
+
+const NO_TARGET: &str = "A target of 0 or less is an error of any trigger.";
+const NO_TARGET_FOR_FORMULA: &str = "A trigger that only a formula reads needs no target of its own.";
+const ONE_WORD: &str = "Where one of several words is allowed, it is exactly one.";
+const NOWHERE: &str = "An address that leads nowhere is an error of the trigger";
+const REDIS_CONNECTS: &str = "KEDA connects to Redis while it builds a trigger";
+const REDIS_DATABASE: &str = "`redis-cluster` does not read `databaseIndex`, and reads a server that is in no cluster";
+const KAFKA_CONNECTS: &str = "KEDA connects to Kafka while it builds a trigger, too.";
+const KAFKA_MISSING: &str = "topics and partitions about which brokers say nothing, or an error, are an error.";
+const KAFKA_PERSISTENT: &str = "`excludePersistentLag` compares with 10 seconds ago, and not with the reading before";
+const KAFKA_PARTITIONS: &str = "Partitions are numbers of 32 bits in ranges that are not reversed";
+const QUEUE_URL: &str = "the path of a `queueURL` is what is behind the host, as it is written.";
+const NOT_FINITE: &str = "A value that is infinite or `NaN` is an error, and not 0.";
+const NOTATION: &str = "a text that begins with a number in another notation of Go (`1_000`, `5p1`) is an error";
+const BEHIND_NUMBER: &str = "A path that goes on behind a number leads nowhere";
+const BEHIND_DOCUMENT: &str = "A document with something behind it, or that is not closed properly, is an error";
+const YAML_TYPES: &str = "A date in YAML begins with its year, and integers of 64 bits without a sign are numbers";
+
+use Family::{AwsCloudwatch, AwsSqsQueue, Kafka, KubernetesResource, NatsJetstream, Redis};
+use Kind::{KedgeBuilds, KedgeRefuses, Metric, Reading};
+
+pub const DIFFERENCES: &[Difference] = &[
+    difference(
+        Redis,
+        KedgeRefuses,
+        NO_TARGET,
+        &[
+            "redis* listLength=\"-*\"",
+            "redis* listLength=\"0\"",
+            "redis*-streams streamLength=\"-*\"",
+            "redis*-streams streamLength=\"0\"",
+            "redis-streams streamLength=\"-*\"",
+            "redis-streams streamLength=\"0\"",
+            "redis*group pendingEntriesCount=\"-*\"",
+            "redis*group pendingEntriesCount=\"0\"",
+            "redis*group lagCount=\"-1\"",
+            "redis*group lagCount=\"-9*\"",
+            "redis*group all targets, lag \"-3\"",
+        ],
+    ),
+    difference(
+        Redis,
+        KedgeRefuses,
+        NOWHERE,
+        &["redis address=\"${redis},\"", "redis address=\"${redis},other\"", "redis host=\"${redis.host},\" *"],
+    ),
+    difference(
+        Redis,
+        KedgeBuilds,
+        REDIS_CONNECTS,
+        &["redis refused: *", "redis-cluster refused: *", "redis-sentinel refused: *"],
+    ),
+    difference(Redis, KedgeBuilds, REDIS_DATABASE, &["redis-cluster databaseIndex=\"x\""]),
+    difference(
+        Redis,
+        Reading,
+        REDIS_DATABASE,
+        &["redis databaseIndex=\"-1\"", "redis-cluster refused: address=\"${redis}\""],
+    ),
+    difference(
+        NatsJetstream,
+        KedgeRefuses,
+        NO_TARGET,
+        &["nats-jetstream lagThreshold=\"-*\"", "nats-jetstream lagThreshold=\"0\""],
+    ),
+    difference(
+        NatsJetstream,
+        KedgeRefuses,
+        NOWHERE,
+        &[
+            "nats-jetstream*Endpoint=\"*://*",
+            "nats-jetstream*Endpoint=\"${nats}/*",
+            "nats-jetstream*Endpoint=\"${nats}?x=y\"",
+            "nats-jetstream*Endpoint=\"${nats}#x\"",
+            "nats-jetstream*Endpoint=\"127.0.0.1:0\"",
+            "nats-jetstream*Endpoint=\"127.0.0.1:x\"",
+            "nats-jetstream*Endpoint=\"127.0.0.1:99999\"",
+            "nats-jetstream*Endpoint=\":8222\"",
+            "nats-jetstream*Endpoint=\"::1\"",
+            "nats-jetstream*Endpoint=\"host name:1\"",
+            "nats-jetstream*Endpoint=\"user:pass@${nats}\"",
+        ],
+    ),
+    difference(
+        AwsSqsQueue,
+        KedgeRefuses,
+        NO_TARGET,
+        &["aws-sqs-queue queueLength=\"-*\"", "aws-sqs-queue queueLength=\"0\""],
+    ),
+    difference(AwsSqsQueue, KedgeRefuses, NOWHERE, AWS_NOWHERE),
+    difference(AwsSqsQueue, KedgeRefuses, QUEUE_URL, &["aws-sqs-queue queueURL=\"*orders?x=/y\""]),
+    difference(
+        AwsSqsQueue,
+        KedgeBuilds,
+        QUEUE_URL,
+        &[
+            "aws-sqs-queue queueURL=\"arn:*",
+            "aws-sqs-queue queueURL=\"*or%2Fders\"",
+            "aws-sqs-queue queueURL=\"https:orders\"",
+            "aws-sqs-queue queueURL=\"orders:eu\"",
+            "aws-sqs-queue queueURL=\"urn:*",
+        ],
+    ),
+    difference(
+        AwsSqsQueue,
+        Metric,
+        QUEUE_URL,
+        &[
+            "aws-sqs-queue queueURL=\"http://host:port/1/orders\"",
+            "aws-sqs-queue queueURL=\"*or%64ers\"",
+            "aws-sqs-queue queueURL=\"*or%zzders\"",
+        ],
+    ),
+    difference(
+        AwsCloudwatch,
+        KedgeRefuses,
+        "A `metricCollectionTime` or a target of 0 is an error of the trigger.",
+        &[
+            "aws-cloudwatch metricCollectionTime=\"0\"",
+            "aws-cloudwatch metricCollectionTime=\"-0\"",
+            "aws-cloudwatch period 60 collection 0",
+        ],
+    ),
+    difference(
+        AwsCloudwatch,
+        KedgeRefuses,
+        NO_TARGET,
+        &[
+            "aws-cloudwatch targetMetricValue=\"-*\"",
+            "aws-cloudwatch targetMetricValue=\"0\"",
+            "aws-cloudwatch targetMetricValue=\"0.0\"",
+        ],
+    ),
+    difference(AwsCloudwatch, KedgeRefuses, NOWHERE, AWS_NOWHERE),
+    difference(
+        AwsCloudwatch,
+        KedgeBuilds,
+        NO_TARGET_FOR_FORMULA,
+        &["aws-cloudwatch for a formula without targetMetricValue"],
+    ),
+    difference(
+        Kafka,
+        KedgeRefuses,
+        NOWHERE,
+        &[
+            "apache-kafka odd bootstrapServers=*",
+            "kafka odd bootstrapServers=\"${kafka},\"",
+            "kafka odd bootstrapServers=\",$*",
+        ],
+    ),
+    difference(
+        Kafka,
+        KedgeRefuses,
+        ONE_WORD,
+        &[
+            "*kafka offsetResetPolicy=\"latest,earliest\"",
+            "kafka sasl=\"plaintext,none\"",
+            "kafka auth sasl=\"plaintext,none\"",
+        ],
+    ),
+    difference(
+        Kafka,
+        KedgeRefuses,
+        "`apache-kafka` refuses SCRAM without a user and a password",
+        &["apache-kafka scram_* without *"],
+    ),
+    difference(
+        Kafka,
+        KedgeRefuses,
+        KAFKA_PARTITIONS,
+        &[
+            "*kafka partitionLimitation=\"2-1\"",
+            "apache-kafka partitionLimitation=\"2147483648\"",
+            "apache-kafka partitionLimitation=\"3000000000-3000000001\"",
+        ],
+    ),
+    difference(
+        Kafka,
+        KedgeBuilds,
+        KAFKA_PARTITIONS,
+        &["apache-kafka partitionLimitation=\"01\"", "apache-kafka partitionLimitation=\"+1\""],
+    ),
+    difference(Kafka, KedgeBuilds, KAFKA_CONNECTS, &["kafka refused: *", "kafka tls enable refused: *"]),
+    difference(
+        Kafka,
+        KedgeBuilds,
+        "`kafka` checks of `version` only that it can be one",
+        &["kafka version=\"0.8.2.0\""],
+    ),
+    difference(
+        Kafka,
+        Reading,
+        KAFKA_MISSING,
+        &[
+            "apache-kafka reads a topic that there is not",
+            "apache-kafka reads partitions 7",
+            "apache-kafka reads two topics, one absent",
+        ],
+    ),
+    difference(Kafka, Reading, KAFKA_PERSISTENT, &["*kafka reads with persistent lag twice"]),
+    difference(
+        Kafka,
+        Reading,
+        "without `topic`, a group that has committed nothing is an error",
+        &["kafka reads without topic none"],
+    ),
+    difference(
+        KubernetesResource,
+        KedgeBuilds,
+        NO_TARGET_FOR_FORMULA,
+        &["kubernetes-resource for a formula without targetValue"],
+    ),
+    difference(
+        KubernetesResource,
+        KedgeRefuses,
+        ONE_WORD,
+        &["kubernetes-resource format=\"number,json\"", "kubernetes-resource resourceKind=\"ConfigMap,Secret\""],
+    ),
+    difference(
+        KubernetesResource,
+        KedgeRefuses,
+        "In `valueLocation`, new documents are not supported.",
+        &["kubernetes-resource json valueLocation=\"{orders}:x\""],
+    ),
+    difference(
+        KubernetesResource,
+        Reading,
+        NOT_FINITE,
+        &[
+            "kubernetes-resource reads \"-Inf\" as float64",
+            "kubernetes-resource reads \"inf\" as float64",
+            "kubernetes-resource reads \"NaN\" as float64",
+            "kubernetes-resource reads \"nan\" as float64",
+            "kubernetes-resource reads \"1e999\" as quantity",
+            "kubernetes-resource reads json huge as *",
+            "kubernetes-resource reads yaml inf as *",
+            "kubernetes-resource reads yaml nan as *",
+        ],
+    ),
+    difference(
+        KubernetesResource,
+        Reading,
+        NOTATION,
+        &["kubernetes-resource reads \"1_000\" as float64", "kubernetes-resource reads \"5p1\" as float64"],
+    ),
+    difference(
+        KubernetesResource,
+        Reading,
+        BEHIND_NUMBER,
+        &["kubernetes-resource reads yaml n.x as *", "kubernetes-resource reads yaml o.a.b. as *"],
+    ),
+    difference(
+        KubernetesResource,
+        Reading,
+        BEHIND_DOCUMENT,
+        &[
+            "kubernetes-resource reads n of * \"{\\\"n\\\": 1} x\"",
+            "kubernetes-resource reads n of json \"{\\\"n\\\":4,}\"",
+            "kubernetes-resource reads n of yaml \"---*",
+        ],
+    ),
+    difference(
+        KubernetesResource,
+        Reading,
+        YAML_TYPES,
+        &[
+            "kubernetes-resource reads yaml big as *",
+            "kubernetes-resource reads yaml date as float64",
+            "kubernetes-resource reads yaml date as int64",
+        ],
+    ),
+];
+
+const AWS_NOWHERE: &[&str] = &[
+    "aws-* awsEndpoint=\"/x\"",
+    "aws-* awsEndpoint=\"127.0.0.1:1\"",
+    "aws-* awsEndpoint=\"://x\"",
+    "aws-* awsEndpoint=\"ftp://host\"",
+    "aws-* awsEndpoint=\"http://\"",
+    "aws-* awsEndpoint=\"http://a b\"",
+    "aws-* awsEndpoint=\"moto\"",
+    "aws-* awsRegion=\"EU-WEST-1\"",
+    "aws-* awsRegion=\"a/b\"",
+    "aws-* awsRegion=\"us gov\"",
+];

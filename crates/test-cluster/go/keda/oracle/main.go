@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/redis/go-redis/v9"
 	v2 "k8s.io/api/autoscaling/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -63,11 +64,16 @@ type reading struct {
 
 func main() {
 	ctrl.SetLogger(logr.Discard())
+	redis.SetLogger(silentLogger{})
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
+
+type silentLogger struct{}
+
+func (silentLogger) Printf(context.Context, string, ...any) {}
 
 func run() error {
 	cases, err := readCases()
@@ -134,6 +140,11 @@ func answerInTime(asked testCase) answer {
 }
 
 func answerTo(ctx context.Context, asked testCase) answer {
+	if asked.Type == "aws-cloudwatch" && asked.Reads > 0 {
+		translator := translate(asked.Metadata["awsEndpoint"])
+		defer translator.Close()
+		asked.Metadata["awsEndpoint"] = translator.URL
+	}
 	scaler, err := build(ctx, asked)
 	if err != nil {
 		return answer{Name: asked.Name, BuildError: err.Error()}

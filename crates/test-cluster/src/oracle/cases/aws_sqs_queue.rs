@@ -51,7 +51,6 @@ pub(in crate::oracle) fn cases() -> Vec<Case> {
         "urn:sqs:orders",
         "https:orders",
         "arn:aws:sqs:eu-west-1:1:orders",
-        "*",
         "?",
     ];
     cases.extend(sweep_in(&base, "queueURL", Place::Metadata, &urls));
