@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kedge_core::trigger_class::TriggerClass;
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::aws_json::{self, AwsClient, Service};
@@ -104,7 +105,7 @@ fn queue_name(text: &str) -> Converted<String> {
         },
     };
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    match path.split('/').collect::<Vec<_>>().as_slice() {
+    match percent_decode_str(path).decode_utf8_lossy().split('/').collect::<Vec<_>>().as_slice() {
         [_, name] if !name.is_empty() => Ok((*name).to_owned()),
         _ => Err(ConversionError::new(
             "has no path of an account and a queue",

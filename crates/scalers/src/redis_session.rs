@@ -79,7 +79,8 @@ impl Protocol for RedisProtocol {
             };
             connection.expect_ok(auth).await?.map_err(refused)?;
         }
-        if *database != 0 {
+        // go-redis: no other number chooses a database.
+        if *database > 0 {
             let refused = |message: String| match is_denial(&message) {
                 true => ExchangeError::Denied(cut(&message)),
                 false => ExchangeError::Refused(cut(&message)),

@@ -34,17 +34,18 @@ const NO_TARGET_FOR_FORMULA: &str = "A trigger that only a formula reads needs n
 const ONE_WORD: &str = "Where one of several words is allowed, it is exactly one.";
 const NOWHERE: &str = "An address that leads nowhere is an error of the trigger";
 const REDIS_CONNECTS: &str = "KEDA connects to Redis while it builds a trigger";
-const REDIS_DATABASE: &str = "`redis-cluster` does not read `databaseIndex`, and reads a server that is in no cluster";
-const KAFKA_CONNECTS: &str = "KEDA connects to Kafka while it builds a trigger, too.";
-const KAFKA_MISSING: &str = "topics and partitions about which brokers say nothing, or an error, are an error.";
+const REDIS_DATABASE: &str = "A `databaseIndex` is not read for clusters";
+const KAFKA_CONNECTS: &str = "`kafka`: KEDA connects while it builds the trigger, too.";
+const KAFKA_MISSING: &str =
+    "a named topic that does not exist, or a `partitionLimitation` that no topic has a partition of, is an error";
 const KAFKA_PERSISTENT: &str = "`excludePersistentLag` compares with 10 seconds ago, and not with the reading before";
 const KAFKA_PARTITIONS: &str = "Partitions are numbers of 32 bits in ranges that are not reversed";
-const QUEUE_URL: &str = "the path of a `queueURL` is what is behind the host, as it is written.";
+const QUEUE_URL: &str = "a `queueURL` with an invalid port or escape is read all the same";
 const NOT_FINITE: &str = "A value that is infinite or `NaN` is an error, and not 0.";
 const NOTATION: &str = "a text that begins with a number in another notation of Go (`1_000`, `5p1`) is an error";
 const BEHIND_NUMBER: &str = "A path that goes on behind a number leads nowhere";
 const BEHIND_DOCUMENT: &str = "A document with something behind it, or that is not closed properly, is an error";
-const YAML_TYPES: &str = "A date in YAML begins with its year, and integers of 64 bits without a sign are numbers";
+const YAML_TYPES: &str = "Integers of 64 bits without a sign are numbers in YAML";
 
 use Family::{AwsCloudwatch, AwsSqsQueue, Kafka, KubernetesResource, NatsJetstream, Redis};
 use Kind::{KedgeBuilds, KedgeRefuses, Metric, Reading};
@@ -82,12 +83,6 @@ pub const DIFFERENCES: &[Difference] = &[
     ),
     difference(Redis, KedgeBuilds, REDIS_DATABASE, &["redis-cluster databaseIndex=\"x\""]),
     difference(
-        Redis,
-        Reading,
-        REDIS_DATABASE,
-        &["redis databaseIndex=\"-1\"", "redis-cluster refused: address=\"${redis}\""],
-    ),
-    difference(
         NatsJetstream,
         KedgeRefuses,
         NO_TARGET,
@@ -118,28 +113,11 @@ pub const DIFFERENCES: &[Difference] = &[
         &["aws-sqs-queue queueLength=\"-*\"", "aws-sqs-queue queueLength=\"0\""],
     ),
     difference(AwsSqsQueue, KedgeRefuses, NOWHERE, AWS_NOWHERE),
-    difference(AwsSqsQueue, KedgeRefuses, QUEUE_URL, &["aws-sqs-queue queueURL=\"*orders?x=/y\""]),
-    difference(
-        AwsSqsQueue,
-        KedgeBuilds,
-        QUEUE_URL,
-        &[
-            "aws-sqs-queue queueURL=\"arn:*",
-            "aws-sqs-queue queueURL=\"*or%2Fders\"",
-            "aws-sqs-queue queueURL=\"https:orders\"",
-            "aws-sqs-queue queueURL=\"orders:eu\"",
-            "aws-sqs-queue queueURL=\"urn:*",
-        ],
-    ),
     difference(
         AwsSqsQueue,
         Metric,
         QUEUE_URL,
-        &[
-            "aws-sqs-queue queueURL=\"http://host:port/1/orders\"",
-            "aws-sqs-queue queueURL=\"*or%64ers\"",
-            "aws-sqs-queue queueURL=\"*or%zzders\"",
-        ],
+        &["aws-sqs-queue queueURL=\"http://host:port/1/orders\"", "aws-sqs-queue queueURL=\"*or%zzders\""],
     ),
     difference(
         AwsCloudwatch,
@@ -231,7 +209,7 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(
         Kafka,
         Reading,
-        "without `topic`, a group that has committed nothing is an error",
+        "Without `topic`, a group that has committed nothing is an error",
         &["kafka reads without topic none"],
     ),
     difference(
@@ -289,16 +267,7 @@ pub const DIFFERENCES: &[Difference] = &[
             "kubernetes-resource reads n of yaml \"---*",
         ],
     ),
-    difference(
-        KubernetesResource,
-        Reading,
-        YAML_TYPES,
-        &[
-            "kubernetes-resource reads yaml big as *",
-            "kubernetes-resource reads yaml date as float64",
-            "kubernetes-resource reads yaml date as int64",
-        ],
-    ),
+    difference(KubernetesResource, Reading, YAML_TYPES, &["kubernetes-resource reads yaml big as *"]),
 ];
 
 const AWS_NOWHERE: &[&str] = &[

@@ -89,11 +89,20 @@ fn number_of_json(found: Found, value_type: ValueType) -> Result<f64, Unusable> 
 // KEDA: a number is taken as it is, also where integers are wanted; a text begins with a number, or is a quantity.
 fn number_of_yaml(found: Found, value_type: ValueType) -> Result<f64, Unusable> {
     match (found, value_type) {
+        // KEDA: a date is no text.
+        (Found::Text(text), _) if is_date(&text) => Err(Unusable::leads_to("a date")),
         (Found::Text(text), ValueType::Float | ValueType::Integer) => {
             leading_float(&text).ok_or_else(|| Unusable::leads_to("a text that does not begin with a number"))
         }
         (found, _) => found.number_or_quantity(),
     }
+}
+
+/// Whether a text begins as `2026-01-31` does.
+fn is_date(text: &str) -> bool {
+    let is_digit_or_dash =
+        |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
+    text.len() >= 10 && text.bytes().take(10).enumerate().all(is_digit_or_dash)
 }
 
 /// The number that a text begins with.
@@ -105,7 +114,7 @@ fn leading_float(text: &str) -> Option<f64> {
     if let Some(fraction) = rest.strip_prefix('.') {
         rest = skip_digits(fraction);
     }
-    // Go would read on in another notation, and then refuse it: no number with something behind it.
+    // Go reads these notations, and KEDA with it; who writes them here means something else.
     if is_hexadecimal || rest.starts_with(['p', 'P']) {
         return None;
     }
@@ -182,7 +191,7 @@ mod tests {
     #[test]
     fn numbers_in_documents_are_read_by_their_type() {
         let json = r#"{"n": 12.7, "t": "1k", "w": "12 of 40", "l": [1, 2], "x": null}"#;
-        let yaml = "n: 12.7\nt: 1k\nw: 12 of 40\nl: [1, 2]\nx: ~\n";
+        let yaml = "n: 12.7\nt: 1k\nw: 12 of 40\nl: [1, 2]\nx: ~\nd: 2026-01-31\n";
         let rows = [
             // path   json: float int quantity                      yaml: float int quantity
             ("n", [Some(12.7), Some(12.0), Some(12.7)], [Some(12.7), Some(12.7), Some(12.7)]),
@@ -192,6 +201,7 @@ mod tests {
             ("l", [None; 3], [None; 3]),
             ("x", [None; 3], [None; 3]),
             ("y", [None; 3], [None; 3]),
+            ("d", [None; 3], [None; 3]),
         ];
         for (path, of_json, of_yaml) in rows {
             for (index, value_type) in [Float, Integer, Quantity].into_iter().enumerate() {
