@@ -107,6 +107,8 @@ impl KafkaServer {
             "inter.broker.listener.name=PLAIN".to_owned(),
             format!("log.dirs={folder}/data"),
             "auto.create.topics.enable=false".to_owned(),
+            // Messages of `client` are from 1970: the broker would delete them half a minute after its start.
+            "log.retention.ms=-1".to_owned(),
             "offsets.topic.replication.factor=1".to_owned(),
             "offsets.topic.num.partitions=1".to_owned(),
             "transaction.state.log.replication.factor=1".to_owned(),
