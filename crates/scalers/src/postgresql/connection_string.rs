@@ -164,8 +164,8 @@ fn decode(text: &str) -> Result<String, &'static str> {
     if text.contains(' ') {
         return Err("has a space inside a part; write %20");
     }
-    let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
-    let is_whole = |tail: &str| is_digit(tail.bytes().next()) && is_digit(tail.bytes().nth(1));
+    let is_whole =
+        |tail: &str| tail.as_bytes().first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     if !text.split('%').skip(1).all(is_whole) {
         return Err("has a `%` that two hexadecimal digits do not follow; write %25 for the sign itself");
     }
