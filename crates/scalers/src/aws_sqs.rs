@@ -100,11 +100,11 @@ fn queue_name(text: &str) -> Converted<String> {
         None => match text.strip_prefix('/') {
             Some(path) => path,
             // An ARN has a scheme, too.
-            None if text.contains(':') => "",
+            None if text.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) => "",
             None => return Ok(text.to_owned()),
         },
     };
-    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default();
     match percent_decode_str(path).decode_utf8_lossy().split('/').collect::<Vec<_>>().as_slice() {
         [_, name] if !name.is_empty() => Ok((*name).to_owned()),
         _ => Err(ConversionError::new(
@@ -112,6 +112,11 @@ fn queue_name(text: &str) -> Converted<String> {
             "give it as in https://sqs.eu-west-1.amazonaws.com/123456789012/orders, or give the name alone",
         )),
     }
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
 impl NumberSource for SqsQueue {

@@ -67,7 +67,7 @@ struct RabbitScaler {
 /// Where the numbers come from.
 #[derive(Debug)]
 enum Source {
-    Management(ManagementSource),
+    Management(Box<ManagementSource>),
     Broker(BrokerSource),
 }
 

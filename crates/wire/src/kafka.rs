@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn frames_are_whole_and_of_a_sensible_length() {
-        let rows: [(&[u8], Result<Option<&[u8]>, KafkaError>); 6] = [
+        type Row<'a> = (&'a [u8], Result<Option<&'a [u8]>, KafkaError>);
+        let rows: [Row<'_>; 6] = [
             (b"", Ok(None)),
             (b"\0\0\0\x02a", Ok(None)),
             (b"\0\0\0\x02ab", Ok(Some(b"ab"))),

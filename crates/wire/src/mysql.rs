@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn errors_of_servers_are_read() {
         let error = |bytes: &[u8]| ServerError::decode(bytes).map(|error| error.map(|error| error.to_string()));
-        let rows: [(&str, &[u8], Result<Option<&str>, MysqlError>); 6] = [
+        type Row<'a> = (&'a str, &'a [u8], Result<Option<&'a str>, MysqlError>);
+        let rows: [Row<'_>; 6] = [
             ("with a state", b"\xff\x15\x04#28000denied", Ok(Some("1045 (28000): denied"))),
             ("before signing in", b"\xff\x10\x04too many", Ok(Some("1040: too many"))),
             ("without words", b"\xff\x10\x04", Ok(Some("1040: "))),

@@ -149,16 +149,6 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(
         Kafka,
         KedgeRefuses,
-        NOWHERE,
-        &[
-            "apache-kafka odd bootstrapServers=*",
-            "kafka odd bootstrapServers=\"${kafka},\"",
-            "kafka odd bootstrapServers=\",$*",
-        ],
-    ),
-    difference(
-        Kafka,
-        KedgeRefuses,
         ONE_WORD,
         &[
             "*kafka offsetResetPolicy=\"latest,earliest\"",
@@ -244,6 +234,12 @@ pub const DIFFERENCES: &[Difference] = &[
             "kubernetes-resource reads yaml inf as *",
             "kubernetes-resource reads yaml nan as *",
         ],
+    ),
+    difference(
+        KubernetesResource,
+        Reading,
+        "A sign or a point alone is no quantity, and not 0.",
+        &["kubernetes-resource reads \"-\" as quantity", "kubernetes-resource reads \".\" as quantity"],
     ),
     difference(
         KubernetesResource,

@@ -195,7 +195,8 @@ mod tests {
             |status: &str, values: Value| json!({ "MetricDataResults": [{ "StatusCode": status, "Values": values }] });
         let forbidden =
             json!({ "StatusCode": "Forbidden", "Values": [], "Messages": [{ "Code": "x", "Value": "not yours" }] });
-        let rows: [(&str, Value, Result<f64, &str>, Result<f64, &str>); 12] = [
+        type Row<'a> = (&'a str, Value, Result<f64, &'a str>, Result<f64, &'a str>);
+        let rows: [Row<'_>; 12] = [
             // name, answer, ignoreNullValues true, false
             ("the newest value", result("Complete", json!([7.5, 9])), Ok(7.5), Ok(7.5)),
             ("whole numbers", result("Complete", json!([0])), Ok(0.0), Ok(0.0)),

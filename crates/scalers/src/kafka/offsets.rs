@@ -133,7 +133,9 @@ impl OffsetSource {
         loop {
             let mut names = Vec::new();
             match (self.attempt(&mut names, until).await, pauses.next()) {
-                (Err(Failure::Passing(error)), Some(pause)) if Instant::now() + *pause < until => {
+                (Err(Failure::Passing(error)), Some(pause))
+                    if *pause < until.saturating_duration_since(Instant::now()) =>
+                {
                     tracing::debug!(%error, "the view of the kafka cluster may be old; asking again");
                     self.cluster.forget(&names, &self.group);
                     tokio::time::sleep(*pause).await;

@@ -178,7 +178,7 @@ impl FakeServer {
 
 impl State {
     fn greeting(&self) -> Vec<u8> {
-        let capabilities = if self.has_tls { u32::MAX } else { u32::MAX & !HAS_TLS }.to_le_bytes();
+        let capabilities = if self.has_tls { u32::MAX } else { !HAS_TLS }.to_le_bytes();
         let (low, high) = capabilities.split_at(2);
         let parts: [&[u8]; 9] = [
             b"\x0a8.4.6\0\x07\0\0\0",

@@ -52,7 +52,8 @@ async fn a_connection_is_kept_and_shared_by_what_sets_it_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn passwords_are_shown_only_as_the_connection_allows() {
-    let rows: [(&str, &str, &str, bool, &str, &[&str]); 9] = [
+    type Row<'a> = (&'a str, &'a str, &'a str, bool, &'a str, &'a [&'a str]);
+    let rows: [Row<'_>; 9] = [
         ("cached", CACHING_SHA2, CACHING_SHA2, true, "", &[]),
         ("full, without TLS", CACHING_SHA2, CACHING_SHA2, false, "", &["by RSA"]),
         ("full, over TLS", CACHING_SHA2, CACHING_SHA2, false, "?tls=skip-verify", &["over TLS"]),

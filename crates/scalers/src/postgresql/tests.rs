@@ -213,7 +213,8 @@ async fn encryption_is_what_sslmode_says() {
     let other_ca = file(&Secret::new(other_pem));
     let [ca, other_ca] = [&ca, &other_ca].map(|file| file.path().display().to_string());
     // The mode; the host; whether the server has TLS; what pg_hba.conf wants; whether the session has TLS, or the error.
-    let rows: Vec<(String, &str, bool, Option<bool>, Result<bool, &str>)> = vec![
+    type Row<'a> = (String, &'a str, bool, Option<bool>, Result<bool, &'a str>);
+    let rows: Vec<Row<'_>> = vec![
         ("disable".into(), "db", true, None, Ok(false)),
         ("disable".into(), "db", true, Some(true), Err("28000: no pg_hba.conf entry")),
         ("allow".into(), "db", true, None, Ok(false)),

@@ -58,7 +58,7 @@ pub(super) fn build(trigger: &TriggerConfig<'_>, shared: &Shared) -> Result<Rabb
         (Some(Spoken::Http), Some(host), Some(queues)) => {
             let limit = shared.http.settings().limit(timeout);
             let asked = Asked { host, vhost: vhost.as_deref(), queues, counted, limit };
-            make_management_source(&mut read, trigger, shared, asked, given).map(Source::Management)
+            make_management_source(&mut read, trigger, shared, asked, given).map(Box::new).map(Source::Management)
         }
         _ => None,
     };

@@ -109,7 +109,8 @@ fn hostile_messages_cost_nothing() {
     for (kind, body, expected) in rows {
         assert_eq!(decode(kind, body), Err(expected), "{kind} {body:?}");
     }
-    let lengths: [(&[u8], Result<Option<Message<'_>>, PostgresError>); 6] = [
+    type Length<'a> = (&'a [u8], Result<Option<Message<'a>>, PostgresError>);
+    let lengths: [Length<'_>; 6] = [
         (b"", Ok(None)),
         (b"Z\0\0\0\x05", Ok(None)),
         (b"Z\0\0\0\x05I", Ok(Some(Message { kind: b'Z', body: b"I" }))),

@@ -15,8 +15,11 @@ pub(in crate::oracle) const TOPICS: [(&str, &[(i32, i64)]); 5] = [
     ("eight", &[(5, 0), (5, 0), (5, 0), (5, 0), (0, 0), (0, 0), (0, 0), (0, 0)]),
 ];
 
+/// What a group has committed: topic, partition, offset.
+type Commits = &'static [(&'static str, i32, i64)];
+
 /// What groups committed: topic, partition, offset.
-pub(in crate::oracle) const COMMITS: [(&str, &[(&str, i32, i64)]); 8] = [
+pub(in crate::oracle) const COMMITS: [(&str, Commits); 8] = [
     ("done", &[("orders", 0, 100), ("orders", 1, 20), ("orders", 2, 0), ("payments", 0, 7)]),
     ("behind", &[("orders", 0, 90), ("orders", 1, 15), ("orders", 2, 0), ("payments", 0, 5)]),
     ("partly", &[("orders", 0, 50)]),

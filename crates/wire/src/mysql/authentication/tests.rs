@@ -100,7 +100,8 @@ fn a_server_may_switch_once() {
 fn what_would_show_the_password_is_refused() {
     let clear = switch(CLEAR);
     let not_allowed = Permissions { clear_password: false, ..TLS };
-    let rows: [(&str, Permissions, &[u8], Result<Step, AuthError>); 5] = [
+    type Row<'a> = (&'a str, Permissions, &'a [u8], Result<Step, AuthError>);
+    let rows: [Row<'_>; 5] = [
         ("in clear", OPEN, &clear, Err(AuthError::ClearWithoutEncryption)),
         ("not allowed", not_allowed, &clear, Err(AuthError::ClearNotAllowed)),
         ("over TLS", TLS, &clear, Ok(Step::Send(b"hunter2\0".to_vec()))),

@@ -47,11 +47,13 @@ impl Files {
         let (path, stored) = match (group, kind.as_str()) {
             (names::GROUP, "ScaledObject") => {
                 let scaled = Box::new(decoder.decode(located)?);
-                return Ok(self.check(located, namespace, name, Scalable::Object(scaled)));
+                self.check(located, namespace, name, Scalable::Object(scaled));
+                return Ok(());
             }
             (names::GROUP, "ScaledJob") => {
                 let scaled = Box::new(decoder.decode(located)?);
-                return Ok(self.check(located, namespace, name, Scalable::Job(scaled)));
+                self.check(located, namespace, name, Scalable::Job(scaled));
+                return Ok(());
             }
             (names::GROUP, "TriggerAuthentication") => {
                 (in_namespace(&own, "triggerauthentications"), decoder.decode(located)?)
