@@ -298,7 +298,7 @@ impl ClusterCache {
             ListWatchEvent::Applied(one) => [(one.key(), Some(one.replicas()))].into_iter().filter(is_named).collect(),
             ListWatchEvent::Deleted(one) => [(one.key(), None)].into_iter().filter(is_named).collect(),
         };
-        let mut concerned = Vec::new();
+        let (mut concerned, mut noted) = (Vec::new(), Vec::new());
         for (key, watched) in changes {
             let target = ScaleTarget { kind: kind.clone(), key };
             let replicas = match (watched, shown) {
@@ -308,8 +308,8 @@ impl ClusterCache {
             };
             let before = targets.record(&target, replicas);
             targets.record_ready(&target, watched.filter(|_| shown == ReplicasIn::Spec).map(|watched| watched.ready));
-            if let (Some(observer), Some(watched), ReplicasIn::Spec) = (&self.observer, watched, shown) {
-                scaled_objects.keys_with_target(&target.key).for_each(|key| observer.note_replicas(key, watched));
+            if let (Some(_), Some(watched), ReplicasIn::Spec) = (&self.observer, watched, shown) {
+                noted.extend(scaled_objects.keys_with_target(&target.key).map(|key| (key.clone(), watched)));
             }
             let appears = (before == CachedReplicas::Missing) != (replicas == CachedReplicas::Missing);
             if appears || replicas == CachedReplicas::Stale {
@@ -317,6 +317,10 @@ impl ClusterCache {
             }
         }
         drop(cached);
+        // Observers have locks of their own, so that they are called without ours.
+        if let Some(observer) = &self.observer {
+            noted.iter().for_each(|(key, watched)| observer.note_replicas(key, *watched));
+        }
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
 

@@ -63,6 +63,8 @@ async fn the_ready_messages_of_a_queue_are_read_over_amqp() {
     let gone = read(&*scaler).await.unwrap_err();
     assert!(["SourceUnreachable", "SourceMalformed"].contains(&gone.reason()), "{gone}");
     broker.start_again().await.unwrap();
+    // It was killed, perhaps before it wrote the queue to disk.
+    broker.create_queue("orders").await.unwrap();
     assert!(!until(&*scaler, 0.0).await, "back, without its messages");
     broker.delete_queue("orders").await.unwrap();
     assert_eq!(read(&*scaler).await.unwrap_err().reason(), "SourceWithoutValue", "a queue that is gone has no number");
@@ -104,6 +106,8 @@ async fn statistics_are_read_over_the_management_api() {
     let gone = read(&*all).await.unwrap_err();
     assert!(["SourceUnreachable", "SourceMalformed"].contains(&gone.reason()), "{gone}");
     broker.start_again().await.unwrap();
+    // It was killed, perhaps before it wrote the queue to disk.
+    broker.create_queue("orders").await.unwrap();
     assert!(!until(&*all, 0.0).await, "back, without its messages");
 }
 

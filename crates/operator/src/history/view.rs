@@ -46,20 +46,23 @@ impl DashboardSource for OperatorView {
     fn objects(&self) -> Vec<ObjectSummary> {
         let mut objects = self.cluster.objects();
         objects.sort_by(|one, other| one.key.cmp(&other.key));
+        // Asked before: one lock at a time.
+        let stabilized: Vec<bool> = objects.iter().map(|object| self.cluster.is_stabilized(&object.key)).collect();
         let histories = self.histories.lock();
-        let summary = |object: LazyObject| {
-            summarize(&object, histories.get(&object.cached.key), self.cluster.is_stabilized(&object.cached.key))
+        let summary = |(object, is_stabilized): (LazyObject, bool)| {
+            summarize(&object, histories.get(&object.cached.key), is_stabilized)
         };
-        objects.into_iter().map(|object| summary(LazyObject::from(object))).collect()
+        objects.into_iter().map(LazyObject::from).zip(stabilized).map(summary).collect()
     }
 
     fn object(&self, namespace: &str, name: &str) -> Option<ObjectDetail> {
         let key = ObjectKey::scaled_object(namespace, name);
         let object = self.cluster.object(&key)?;
+        let is_stabilized = self.cluster.is_stabilized(&key);
         let histories = self.histories.lock();
         let history = histories.get(&key);
         Some(ObjectDetail {
-            summary: summarize(&object, history, self.cluster.is_stabilized(&key)),
+            summary: summarize(&object, history, is_stabilized),
             samples: history.map(samples).unwrap_or_default(),
             steps: history.map(steps).unwrap_or_default(),
             timers: history.map(timers).unwrap_or_default(),
