@@ -446,4 +446,33 @@ mod tests {
         cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Listed(vec![]));
         assert!(enqueued().await, "it is gone");
     }
+
+    /// Asks the cache in return.
+    #[derive(Debug, Default)]
+    struct Asking(std::sync::OnceLock<Arc<ClusterCache>>, Mutex<Vec<i32>>);
+
+    impl ScalingObserver for Asking {
+        fn note_replicas(&self, object: &ObjectKey, replicas: WatchedReplicas) {
+            assert!(!self.0.get().unwrap().is_stabilized(object));
+            self.1.lock().unwrap().push(replicas.ready);
+        }
+
+        fn note_stabilized(&self, _: &ObjectKey, _: Option<Stabilized>) {}
+    }
+
+    #[test]
+    fn an_observer_may_ask_the_cache() {
+        let observer = Arc::new(Asking::default());
+        let cache = Arc::new(ClusterCache::new(Arc::new(WorkQueue::new())).with_observer(Some(observer.clone())));
+        observer.0.set(cache.clone()).unwrap();
+        let target = crate::test_cluster::deployment("shop", "web");
+        cache.apply_object_event(&Scope::Cluster, ListWatchEvent::Listed(vec![object(1, 1)]));
+        let workload = json!({
+            "metadata": { "name": "web", "namespace": "shop" }, "spec": { "replicas": 3 }, "status": { "readyReplicas": 2 },
+        });
+        let listed = ListWatchEvent::Listed(vec![serde_json::from_value(workload).unwrap()]);
+        cache.apply_workload_event(&Scope::Cluster, &target.kind, ReplicasIn::Spec, listed);
+        assert_eq!(*observer.1.lock().unwrap(), [2]);
+        assert_eq!(cache.ready_replicas(&target), Some(2));
+    }
 }

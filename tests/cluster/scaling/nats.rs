@@ -49,7 +49,8 @@ async fn messages_count_until_they_are_acknowledged_and_what_is_missing_is_named
 
     servers.kill_and_restart(&server).await.unwrap();
     let back = async || read(&*orders).await.map(|known| known.values).map_err(|error| error.to_string());
-    assert_eq!(wait_for("nats is back", DEADLINE, back).await.unwrap(), [70.0], "with its data");
+    let [back] = wait_for("nats is back", DEADLINE, back).await.unwrap()[..] else { panic!("one value") };
+    assert!((70.0..=100.0).contains(&back), "with its data, but for the last acknowledgements: {back}");
     let mut client = server.connect(json!({})).unwrap();
     client.ask("STREAM.PURGE.orders", &json!({})).unwrap();
     let drained = async || match value(&*orders).await {

@@ -149,6 +149,12 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(
         Kafka,
         KedgeRefuses,
+        NOWHERE,
+        &["apache-kafka odd bootstrapServers=\",\"", "apache-kafka odd bootstrapServers=\"http://*"],
+    ),
+    difference(
+        Kafka,
+        KedgeRefuses,
         ONE_WORD,
         &[
             "*kafka offsetResetPolicy=\"latest,earliest\"",
