@@ -109,6 +109,10 @@ fn every_verb_prints_what_it_prints_with_a_real_api_server() {
         ("create configmap settings --from-literal=a=b".to_owned(), ""),
         ("get configmap settings -o jsonpath={.data}".to_owned(), ""),
         ("create secret generic key --from-literal=a=b".to_owned(), ""),
+        ("describe configmap settings".to_owned(), ""),
+        ("describe secret key".to_owned(), ""),
+        ("events --for configmap/settings".to_owned(), ""),
+        ("get configmap settings -o name -w --request-timeout=2s".to_owned(), ""),
         ("create deployment api --image=api --replicas=2 --port=80".to_owned(), ""),
         ("get deployment api -o jsonpath={.spec.template.spec}".to_owned(), ""),
         ("set image deployment/api api=api:2".to_owned(), ""),
@@ -133,6 +137,14 @@ fn every_verb_prints_what_it_prints_with_a_real_api_server() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
+    // The editor is the shell command that kubectl is given.
+    let editor = [("KUBE_EDITOR", "sed -i s/^..a:.b/\\ \\ a:\\ c/")];
+    let edited = clusters.each_ref().map(|kubectl| {
+        let edited = kubectl.run_with("edit configmap settings", &editor);
+        (edited, kubectl.run("get configmap settings -o jsonpath={.data}"))
+    });
+    assert_eq!(edited[0], edited[1]);
+    assert_eq!(edited[0].1.1, "{\"a\":\"c\"}");
 }
 
 #[test]
