@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`format`] | how values are written and read, and `kafka_messages!`, which defines messages by their fields |
+//! | [`mod@format`] | how values are written and read, and `kafka_messages!`, which defines messages by their fields |
 //! | [`messages`] | the requests, with their responses |
 //! | [`error_code`] | the errors of brokers, by name |
 //!
