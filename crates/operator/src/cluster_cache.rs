@@ -128,8 +128,7 @@ impl ClusterCache {
     /// Whether an HPA of the object scales its target.
     pub fn is_hpa_scaling(&self, key: &ObjectKey) -> bool {
         let cached = self.lock();
-        let mut own = cached.hpas.owned_by(key).filter_map(|name| cached.hpas.get(name));
-        own.any(|found| found.hpa.scales_for(key))
+        cached.hpas.of(key).any(|found| found.hpa.scales_for(key))
     }
 
     /// Caches an object as a write returned it, without waiting for the watch.
@@ -147,7 +146,7 @@ impl ClusterCache {
     /// Whether an object owns this HPA, as it is cached, and no other.
     pub fn is_only_hpa(&self, owner: &ObjectKey, hpa: &Arc<ReducedHpa>) -> bool {
         let cached = self.lock();
-        let mut own = cached.hpas.owned_by(owner).filter_map(|key| cached.hpas.get(key));
+        let mut own = cached.hpas.of(owner);
         own.next().is_some_and(|own| Arc::ptr_eq(&own.hpa, hpa)) && own.next().is_none()
     }
 
@@ -268,8 +267,7 @@ impl ClusterCache {
     /// Whether the HPA controller waits before it scales the target of an object.
     pub(crate) fn is_stabilized(&self, key: &ObjectKey) -> bool {
         let cached = self.lock();
-        let mut own = cached.hpas.owned_by(key).filter_map(|name| cached.hpas.get(name));
-        own.any(|found| found.stabilized.is_some())
+        cached.hpas.of(key).any(|found| found.stabilized.is_some())
     }
 
     /// Notes that a kind of targets may not be watched in this scope. The next list ends that.

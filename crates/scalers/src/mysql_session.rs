@@ -180,7 +180,7 @@ impl MysqlConnection {
             let read = self.stream.read(&mut self.received[before..]).await?;
             self.received.truncate(before + read);
             if read == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection").into());
+                return Err(ExchangeError::closed());
             }
         }
     }

@@ -1,7 +1,5 @@
 //! Shared connections to Redis servers and to sentinels.
 
-use std::io;
-
 use kedge_core::secret::Secret;
 use kedge_wire::resp::{self, Reply};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -129,7 +127,7 @@ impl RespConnection {
             let read = self.stream.read(&mut self.received[before..]).await?;
             self.received.truncate(before + read);
             if read == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection").into());
+                return Err(ExchangeError::closed());
             }
         }
     }

@@ -55,6 +55,13 @@ pub(crate) enum ExchangeError {
     Other(ReadError),
 }
 
+impl ExchangeError {
+    /// The server ended the connection before it answered.
+    pub(crate) fn closed() -> Self {
+        Self::Ended(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"))
+    }
+}
+
 impl From<io::Error> for ExchangeError {
     fn from(error: io::Error) -> Self {
         Self::Ended(error)
@@ -112,9 +119,7 @@ where
 {
     let mut failed = None;
     for (position, server) in servers.iter().enumerate() {
-        let left = u32::try_from(servers.len() - position).unwrap_or(u32::MAX);
-        let now = Instant::now();
-        match ask(server.clone(), now + until.saturating_duration_since(now) / left).await {
+        match ask(server.clone(), share(until, servers.len() - position)).await {
             Err(error) if !is_final(&error) => {
                 if !is_silent(&error) || failed.as_ref().is_none_or(is_silent) {
                     failed = Some(error);
@@ -124,6 +129,12 @@ where
         }
     }
     Err(failed.expect("a trigger has a server"))
+}
+
+/// The end of the share that the next of so many servers has of the time that is left.
+pub(crate) fn share(until: Instant, servers_left: usize) -> Instant {
+    let (now, left) = (Instant::now(), u32::try_from(servers_left).unwrap_or(u32::MAX));
+    now + until.saturating_duration_since(now) / left
 }
 
 /// Whether the server said nothing that can be understood.

@@ -99,7 +99,12 @@ impl Hpas {
         self.by_name.get(key)
     }
 
-    /// The HPAs that an object owns.
+    /// The HPAs of an object.
+    pub(super) fn of(&self, owner: &ObjectKey) -> impl Iterator<Item = &CachedHpa> {
+        self.owned_by(owner).filter_map(|name| self.get(name))
+    }
+
+    /// The names of the HPAs that an object owns.
     pub(super) fn owned_by(&self, owner: &ObjectKey) -> impl Iterator<Item = &NamespacedName> {
         self.by_owner.get(owner).into_iter().flatten()
     }

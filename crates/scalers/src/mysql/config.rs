@@ -4,7 +4,7 @@ use super::MysqlQuery;
 use super::dsn::Dsn;
 use crate::dial::Dial;
 use crate::field::{Field, Source};
-use crate::host_port::HostPort;
+use crate::host_port::{HostPort, bracketed};
 use crate::http::TlsProfile;
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
@@ -121,8 +121,7 @@ fn parse_host_and_port(read: &mut Reader<'_>) -> Option<HostPort> {
         }
         return None;
     };
-    let is_bare_ipv6 = host.contains(':') && !host.starts_with('[');
-    let parsed = if is_bare_ipv6 { HostPort::new(&format!("[{host}]"), port) } else { HostPort::new(host, port) };
+    let parsed = HostPort::new(&bracketed(host), port);
     let remedy = "give a host name or an IP address, and a number";
     read.take(parsed.map_err(|problem| FieldError::new(HOST.name, format!("and `port` together {problem}"), remedy)))
 }

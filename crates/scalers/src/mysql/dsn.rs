@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-use crate::host_port::HostPort;
+use crate::host_port::{HostPort, bracketed};
 use crate::http::Verification;
 use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::mysql_session::{MysqlOptions, MysqlPeer, MysqlTls};
@@ -71,8 +71,7 @@ fn parse_address(text: &str) -> Converted<HostPort> {
     }
     let (host, port) = split_port(address);
     let host = if host.is_empty() { "127.0.0.1" } else { host };
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    HostPort::new(&host, port).map_err(|problem| error(&format!("has an address that {problem}")))
+    HostPort::new(&bracketed(host), port).map_err(|problem| error(&format!("has an address that {problem}")))
 }
 
 /// The host without brackets, and the port, which is the usual one where it is absent.

@@ -10,7 +10,7 @@ use crate::error::{Endpoint, ReadError};
 use crate::host_port::HostPort;
 use crate::postgres_session::failure::is_final;
 use crate::postgres_session::{PostgresProtocol, QueryOutcome};
-use crate::sessions::Session;
+use crate::sessions::{Session, share};
 
 /// One server, with a session for each encryption that is tried.
 #[derive(Debug)]
@@ -50,10 +50,7 @@ impl Servers {
         let order = std::iter::once(last).chain((0..count).filter(|index| *index != last));
         let mut failed = None;
         for (position, index) in order.enumerate() {
-            let left = u32::try_from(count - position).unwrap_or(u32::MAX);
-            let begun_at = Instant::now();
-            let share = begun_at + until.saturating_duration_since(begun_at) / left;
-            match self.candidates[index].ask(query, now, share).await {
+            match self.candidates[index].ask(query, now, share(until, count - position)).await {
                 Ok(answered) => {
                     self.last.store(index, Ordering::Relaxed);
                     return Ok(answered);

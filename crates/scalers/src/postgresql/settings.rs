@@ -6,7 +6,7 @@ use std::time::Duration;
 use kedge_core::secret::Secret;
 
 use super::connection_string::Keywords;
-use crate::host_port::HostPort;
+use crate::host_port::{HostPort, bracketed};
 use crate::http::Verification;
 use crate::postgres_session::{Encryption, TlsRules, WantedServer};
 
@@ -160,9 +160,7 @@ fn read_host(host: &str, port: &str) -> Result<HostPort, HostProblem> {
     if port.parse::<u16>().ok().filter(|port| *port > 0).is_none() {
         return Err(("port", "is not a port", "give a number from 1 to 65535"));
     }
-    let is_bare_v6 = host.contains(':') && !host.starts_with('[');
-    let host = if is_bare_v6 { format!("[{host}]") } else { host.to_owned() };
-    HostPort::new(&host, port).map_err(|_| ("host", "is not a host", give_host))
+    HostPort::new(&bracketed(host), port).map_err(|_| ("host", "is not a host", give_host))
 }
 
 type Problem = (&'static str, &'static str);
