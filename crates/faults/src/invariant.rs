@@ -160,6 +160,8 @@ impl RunRecord {
         let triggers = object["spec"]["triggers"].as_array().into_iter().flatten();
         let query = |trigger: &Value| match trigger["type"].as_str() {
             Some("prometheus") => trigger["metadata"]["query"].as_str().map(str::to_owned),
+            Some("redis") => trigger["metadata"]["listName"].as_str().map(str::to_owned),
+            Some("kafka") => trigger["metadata"]["topic"].as_str().map(str::to_owned),
             Some("external-push") => Some("jobs".to_owned()),
             _ => None,
         };

@@ -1,8 +1,11 @@
-//! The metric sources of a run, reached through an in-memory network: a Prometheus server, an external scaler, and a Vault with a credential.
+//! The metric sources of a run, reached through an in-memory network: a Prometheus server, an external scaler, a Redis server, a Kafka
+//! broker, and a Vault with a credential.
 
 mod external;
 mod freezable;
+mod kafka;
 mod prometheus;
+mod redis;
 mod vault;
 
 use std::collections::BTreeMap;
@@ -166,12 +169,26 @@ impl Sources {
             match uri.host() {
                 Some("vault") => drop(tokio::spawn(serve_http(sources.clone(), theirs, vault::respond))),
                 Some("scaler") => drop(tokio::spawn(external::serve(sources.clone(), theirs))),
+                Some("redis") => drop(tokio::spawn(redis::serve(sources.clone(), theirs))),
+                Some(kafka::HOST) => drop(tokio::spawn(kafka::serve(sources.clone(), theirs))),
                 _ => drop(tokio::spawn(serve_http(sources.clone(), theirs, prometheus::respond))),
             }
             Box::pin(async move { Ok(Box::new(ours) as BoxStream) })
         })
     }
 
+    /// Whether a new connection may sign in with this token.
+    fn accepts(&self, query: &str, token: &str) -> bool {
+        self.lock().tokens.get(query).is_none_or(|needed| needed == token)
+    }
+
+    /// The response on a connection that signs in once, or never.
+    fn respond_to_connection(&self, query: &str, is_signed_in: bool) -> SourceResponse {
+        let token = is_signed_in.then(|| self.lock().tokens.get(query).cloned()).flatten();
+        self.respond(query, token.as_deref())
+    }
+
+    /// The response to a query with a token of its own.
     fn respond(&self, query: &str, token: Option<&str>) -> SourceResponse {
         if query == HUNG_QUERY {
             return SourceResponse::Faulty(SourceFault::Hangs);

@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::objects::{
-    cron, deployment, external_push, foreign_hpa, guarded, named, neighbour, prometheus, scaled_object, secret,
-    trigger_authentication, vault_authentication,
+    cron, deployment, external_push, foreign_hpa, guarded, kafka, named, neighbour, prometheus, redis, scaled_object,
+    secret, trigger_authentication, vault_authentication,
 };
 use super::{Action, Expectations, HUNG_QUERY, NAME, Scenario, Step};
 
@@ -54,6 +54,8 @@ pub fn all() -> Vec<Scenario> {
         recreated(),
         end_of_daylight_saving(),
         rotated_certificates(),
+        redis_list(),
+        kafka_lag(),
     ]
 }
 
@@ -306,7 +308,7 @@ fn rotated() -> Scenario {
         at(0, Action::SetValue("load", 50.0)),
         at(0, Action::RequireToken("load", Some("canary-first"))),
         at(0, Action::Apply(secret("canary-first"))),
-        at(0, Action::Apply(trigger_authentication())),
+        at(0, Action::Apply(trigger_authentication("bearerToken"))),
         at(0, Action::Apply(deployment(1))),
         at(1, Action::Apply(scaled_object(json!([guarded("load")]), json!({})))),
         at(90, Action::RequireToken("load", Some("canary-second"))),
@@ -452,4 +454,31 @@ fn scheduled(name: &'static str, begins_at: DateTime<Utc>, start: &str) -> Scena
     ];
     let (waits, settles) = (Duration::from_secs(2700), Duration::from_secs(3300));
     Scenario { begins_at, waits, settles, ..scenario(name, steps) }
+}
+
+/// A list of Redis, over shared connections that sign in once.
+fn redis_list() -> Scenario {
+    from_and_to_zero("redis-list", "queue", redis("queue"))
+}
+
+/// The lag of a topic of Kafka, over one connection for each broker.
+fn kafka_lag() -> Scenario {
+    from_and_to_zero("kafka-lag", "orders", kafka("orders"))
+}
+
+/// A source with a password that is rotated while the target has replicas; before and after it there is nothing to do.
+fn from_and_to_zero(name: &'static str, query: &'static str, trigger: Value) -> Scenario {
+    let steps = vec![
+        at(0, Action::RequireToken(query, Some("canary-first"))),
+        at(0, Action::Apply(secret("canary-first"))),
+        at(0, Action::Apply(trigger_authentication("password"))),
+        at(0, Action::Apply(deployment(0))),
+        at(1, Action::Apply(scaled_object(json!([trigger]), json!({})))),
+        at(60, Action::SetValue(query, 45.0)),
+        at(120, Action::RequireToken(query, Some("canary-second"))),
+        at(121, Action::Apply(secret("canary-second"))),
+        at(150, Action::SetValue(query, 25.0)),
+        at(260, Action::SetValue(query, 0.0)),
+    ];
+    with_cooldown(scenario(name, steps), 60)
 }

@@ -76,6 +76,22 @@ pub(super) fn guarded(query: &str) -> Value {
     trigger
 }
 
+/// A trigger on a Redis list, with a password.
+pub(super) fn redis(list: &str) -> Value {
+    let metadata = json!({ "address": "redis:6379", "listName": list, "listLength": "10" });
+    json!({ "type": "redis", "metadata": metadata, "authenticationRef": { "name": NAME } })
+}
+
+/// A trigger on the lag of a Kafka topic, with a user.
+pub(super) fn kafka(topic: &str) -> Value {
+    let metadata = json!({
+        "bootstrapServers": "kafka:9092", "topic": topic, "consumerGroup": "workers", "lagThreshold": "10",
+        // One partition is no bound for the replicas.
+        "allowIdleConsumers": "true", "sasl": "plaintext",
+    });
+    json!({ "type": "kafka", "metadata": metadata, "authenticationRef": { "name": NAME } })
+}
+
 pub(super) fn external_push() -> Value {
     json!({ "type": "external-push", "metadata": { "scalerAddress": "scaler:9090" } })
 }
@@ -87,11 +103,13 @@ pub(super) fn cron(start: &str, end: &str, replicas: i64) -> Value {
     json!({ "type": "cron", "metadata": metadata })
 }
 
-pub(super) fn trigger_authentication() -> Value {
+/// A TriggerAuthentication that reads a user, and a parameter with the token, from the Secret.
+pub(super) fn trigger_authentication(parameter: &str) -> Value {
+    let key = |parameter: &str, key: &str| json!({ "parameter": parameter, "name": "token", "key": key });
     json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication",
         "metadata": { "name": NAME, "namespace": NAMESPACE },
-        "spec": { "secretTargetRef": [{ "parameter": "bearerToken", "name": "token", "key": "token" }] },
+        "spec": { "secretTargetRef": [key(parameter, "token"), key("username", "user")] },
     })
 }
 
@@ -110,7 +128,7 @@ pub(super) fn vault_authentication() -> Value {
 pub(super) fn secret(token: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "token", "namespace": NAMESPACE },
-        "type": "Opaque", "stringData": { "token": token },
+        "type": "Opaque", "stringData": { "token": token, "user": "kedge" },
     })
 }
 
