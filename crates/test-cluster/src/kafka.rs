@@ -34,6 +34,8 @@ pub struct KafkaServer {
     group: Group,
     java: JavaProgram,
     plain: Port,
+    /// Where clients of `plain` are sent to, unless that is its own port.
+    relay: Option<u16>,
     sasl: Port,
     tls: Port,
     _controller: Port,
@@ -47,6 +49,15 @@ pub struct KafkaServer {
 impl KafkaServer {
     /// Starts a broker without topics, and returns when it answers. The name is as a cluster's: two that run at once need two.
     pub async fn start(name: &str) -> anyhow::Result<Self> {
+        Self::start_advertised(name, None).await
+    }
+
+    /// Starts a broker that sends its clients to this port of this machine, where a relay is to listen.
+    pub async fn start_behind(name: &str, relay: u16) -> anyhow::Result<Self> {
+        Self::start_advertised(name, Some(relay)).await
+    }
+
+    async fn start_advertised(name: &str, relay: Option<u16>) -> anyhow::Result<Self> {
         let java = tokio::task::spawn_blocking(|| JavaProgram::find(COORDINATES)).await??;
         let state = StateFolder::for_cluster(name)?;
         let lock = state.take()?;
@@ -57,6 +68,7 @@ impl KafkaServer {
             group: Group::start(state.path())?,
             java,
             plain,
+            relay,
             sasl,
             tls,
             _controller: controller,
@@ -93,14 +105,16 @@ impl KafkaServer {
     }
 
     fn properties(&self, folder: &str) -> String {
-        let at = |name: &str, port: &Port| format!("{name}://127.0.0.1:{}", port.number);
-        let advertised = [at("PLAIN", &self.plain), at("SASL", &self.sasl), at("TLS", &self.tls)].join(",");
+        let at = |name: &str, port: u16| format!("{name}://127.0.0.1:{port}");
+        let others = [at("SASL", self.sasl.number), at("TLS", self.tls.number)].join(",");
+        let advertised = format!("{},{others}", at("PLAIN", self.relay.unwrap_or(self.plain.number)));
+        let listeners = [at("PLAIN", self.plain.number), others, at("CONTROLLER", self._controller.number)].join(",");
         let security = "org.apache.kafka.common.security";
         [
             "process.roles=broker,controller".to_owned(),
             "node.id=1".to_owned(),
             format!("controller.quorum.voters=1@127.0.0.1:{}", self._controller.number),
-            format!("listeners={advertised},{}", at("CONTROLLER", &self._controller)),
+            format!("listeners={listeners}"),
             format!("advertised.listeners={advertised}"),
             "listener.security.protocol.map=PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT".to_owned(),
             "controller.listener.names=CONTROLLER".to_owned(),
@@ -145,7 +159,12 @@ impl KafkaServer {
 
     /// Where anyone may do everything.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.plain.number)
+        format!("127.0.0.1:{}", self.port())
+    }
+
+    /// The port of `address`, without a relay.
+    pub fn port(&self) -> u16 {
+        self.plain.number
     }
 
     /// Where users sign in.

@@ -73,6 +73,11 @@ impl Moto {
         Ok(serde_json::from_str(body).unwrap_or_default())
     }
 
+    /// How many requests of services it has answered since its first start.
+    pub fn requests(&self) -> anyhow::Result<usize> {
+        Ok(self.group.read_log("moto")?.matches("\"POST /").count())
+    }
+
     fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port.number))
     }

@@ -59,6 +59,12 @@ impl Group {
         Ok(Self { guardian, lifeline, members: Vec::new(), folder: folder.to_owned() })
     }
 
+    /// What a member has printed.
+    pub(crate) fn read_log(&self, name: &str) -> anyhow::Result<String> {
+        let log = log_path(&self.folder, name);
+        fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))
+    }
+
     /// Starts a program as a member; what it prints goes to `logs/NAME.log`.
     pub fn spawn(
         &mut self,

@@ -8,6 +8,7 @@ mod full_operator;
 mod growth;
 mod handover;
 mod hung;
+mod kafka_relay;
 mod objects;
 mod polls;
 mod replicas;

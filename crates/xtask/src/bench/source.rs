@@ -1,7 +1,7 @@
 //! What the triggers of a fleet ask: one server for all objects.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
 use kedge_test_cluster::cargo;
@@ -12,6 +12,8 @@ use kedge_test_cluster::moto::Moto;
 use kedge_test_cluster::redis::{RedisServer, RedisServers};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
+
+use super::kafka_relay::{KafkaRelay, Unconnected};
 
 /// Half of the target: one replica.
 const LOAD: usize = 5;
@@ -48,14 +50,19 @@ pub(super) enum Source {
         _servers: RedisServers,
         server: RedisServer,
         /// How many commands it had executed when they were counted last.
-        counted: AtomicU64,
+        counted: AtomicUsize,
     },
     Kafka {
-        server: KafkaServer,
+        _server: KafkaServer,
+        relay: KafkaRelay,
         client: Mutex<KafkaClient>,
         groups: Groups,
     },
-    Sqs(Moto),
+    Sqs {
+        moto: Moto,
+        /// How many requests it had answered when they were counted last.
+        counted: AtomicUsize,
+    },
 }
 
 /// Which groups the triggers of a fleet have.
@@ -83,11 +90,13 @@ impl Source {
             TriggerType::Redis => {
                 let mut servers = RedisServers::prepare("bench-redis").await?;
                 let server = servers.start("redis", &[]).await?;
-                Self::Redis { _servers: servers, server, counted: AtomicU64::new(0) }
+                Self::Redis { _servers: servers, server, counted: AtomicUsize::new(0) }
             }
             TriggerType::Kafka => start_kafka(Groups::OneForEach).await?,
             TriggerType::KafkaOneGroup => start_kafka(Groups::OneForAll).await?,
-            TriggerType::AwsSqsQueue => Self::Sqs(Moto::start("bench-moto").await?),
+            TriggerType::AwsSqsQueue => {
+                Self::Sqs { moto: Moto::start("bench-moto").await?, counted: AtomicUsize::new(0) }
+            }
         })
     }
 
@@ -99,8 +108,8 @@ impl Source {
             Self::Nothing => None,
             Self::External(scaler) => port_of(&scaler.address()),
             Self::Redis { server, .. } => Some(server.port()),
-            Self::Kafka { server, .. } => port_of(&server.address()),
-            Self::Sqs(moto) => port_of(&moto.url()),
+            Self::Kafka { relay, .. } => Some(relay.port()),
+            Self::Sqs { moto, .. } => port_of(&moto.url()),
         }
     }
 
@@ -129,7 +138,7 @@ impl Source {
                     client.commit(group, TOPIC, 0, committed).await?;
                 }
             }
-            Self::Sqs(moto) => {
+            Self::Sqs { moto, .. } => {
                 for name in names {
                     // One that exists is not created again.
                     moto.ask("sqs", "AmazonSQS.CreateQueue", &json!({ "QueueName": name })).await?;
@@ -152,10 +161,14 @@ impl Source {
             Self::Http(source) => Ok(Some(source.take_received().len())),
             Self::Redis { server, counted, .. } => {
                 let now = executed_commands(server)?;
-                let before = counted.swap(now, Ordering::Relaxed);
-                Ok(Some(usize::try_from(now - before)?))
+                Ok(Some(now - counted.swap(now, Ordering::Relaxed)))
             }
-            Self::Nothing | Self::External(_) | Self::Kafka { .. } | Self::Sqs(_) => Ok(None),
+            Self::Kafka { relay, .. } => Ok(Some(relay.take_requests())),
+            Self::Sqs { moto, counted } => {
+                let now = moto.requests()?;
+                Ok(Some(now - counted.swap(now, Ordering::Relaxed)))
+            }
+            Self::Nothing | Self::External(_) => Ok(None),
         }
     }
 
@@ -180,15 +193,15 @@ impl Source {
                 let metadata = json!({ "address": server.address(), "listName": name, "listLength": target });
                 json!({ "type": "redis", "metadata": metadata })
             }
-            Self::Kafka { server, groups, .. } => {
+            Self::Kafka { relay, groups, .. } => {
                 let metadata = json!({
-                    "bootstrapServers": server.address(), "topic": TOPIC, "consumerGroup": groups.of(name), "lagThreshold": target,
+                    "bootstrapServers": format!("127.0.0.1:{}", relay.port()), "topic": TOPIC, "consumerGroup": groups.of(name), "lagThreshold": target,
                     // Groups that have no load yet have committed nothing.
                     "scaleToZeroOnInvalidOffset": "true",
                 });
                 json!({ "type": "kafka", "metadata": metadata })
             }
-            Self::Sqs(moto) => {
+            Self::Sqs { moto, .. } => {
                 let metadata = json!({
                     "queueURL": name, "awsRegion": "eu-west-1", "awsEndpoint": moto.url(), "queueLength": target,
                 });
@@ -199,7 +212,7 @@ impl Source {
 
     /// What a namespace needs for the triggers in it: objects, each with the path of its resource.
     pub(super) fn credentials(&self, namespace: &str) -> Vec<(String, Value)> {
-        let Self::Sqs(_) = self else { return Vec::new() };
+        let Self::Sqs { .. } = self else { return Vec::new() };
         let metadata = json!({ "name": CREDENTIALS });
         let keys = ["awsAccessKeyID", "awsSecretAccessKey"];
         let references: Vec<Value> =
@@ -226,26 +239,28 @@ impl Source {
             Self::Http(_) => Ok("s0-prometheus".to_owned()),
             Self::Redis { .. } => Ok(format!("s0-redis-{name}")),
             Self::Kafka { .. } => Ok(format!("s0-kafka-{TOPIC}")),
-            Self::Sqs(_) => Ok(format!("s0-aws-sqs-{name}")),
+            Self::Sqs { .. } => Ok(format!("s0-aws-sqs-{name}")),
             Self::Nothing | Self::External(_) => None.context("the metrics of this trigger type are not read"),
         }
     }
 }
 
-fn executed_commands(server: &RedisServer) -> anyhow::Result<u64> {
+fn executed_commands(server: &RedisServer) -> anyhow::Result<usize> {
     let reply = server.ask(&["INFO", "stats"])?;
     let text = reply.as_text().context("INFO has no text")?;
     let count = text.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
     Ok(count.context("INFO has no count of commands")?.trim().parse()?)
 }
 
-/// Starts a broker with one topic, which has the load of one trigger.
+/// Starts a broker with one topic, which has the load of one trigger, behind a relay.
 async fn start_kafka(groups: Groups) -> anyhow::Result<Source> {
-    let server = KafkaServer::start("bench-kafka").await?;
+    let relay = Unconnected::bind().await?;
+    let server = KafkaServer::start_behind("bench-kafka", relay.port).await?;
+    let relay = relay.connect(server.port());
     let mut client = server.client()?;
     client.create_topic(TOPIC, 1).await?;
     client.produce(TOPIC, 0, i32::try_from(LOAD)?).await?;
-    Ok(Source::Kafka { server, client: Mutex::new(client), groups })
+    Ok(Source::Kafka { _server: server, relay, client: Mutex::new(client), groups })
 }
 
 /// Starts the example of an external scaler in Rust.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use kedge_test_cluster::running_keda::ClientLimits;
 use kedge_test_cluster::usage::Usage;
 use kedge_test_cluster::{Cluster, RunningKeda, operator};
@@ -57,11 +57,16 @@ impl Processes {
         }
     }
 
-    /// What its processes have used so far. Of KEDA those of operator and adapter: its webhooks are a third process.
+    /// What its processes have used so far.
     pub(super) fn usage(&self) -> anyhow::Result<Usage> {
+        self.ids()?.into_iter().map(Usage::of).sum()
+    }
+
+    /// Its processes. Of KEDA operator and adapter: its webhooks are a third process.
+    pub(super) fn ids(&self) -> anyhow::Result<Vec<u32>> {
         match self {
-            Self::Keda(keda) => keda.process_ids().into_iter().map(Usage::of).sum(),
-            Self::Kedge(kedge) => kedge.usage(),
+            Self::Keda(keda) => Ok(keda.process_ids()),
+            Self::Kedge(kedge) => Ok(vec![kedge.operator.process_id().context("it does not run")?]),
         }
     }
 

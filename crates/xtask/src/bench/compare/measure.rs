@@ -11,6 +11,8 @@ pub(super) enum Measure {
     IdleCpu,
     Cpu,
     Writes,
+    Queries,
+    Connections,
     ApplyToHpas,
     ReadMedian,
     ReadSlowest,
@@ -32,13 +34,15 @@ pub(super) struct Bar {
 }
 
 impl Measure {
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::IdleMemory,
         Self::Memory,
         Self::PeakMemory,
         Self::IdleCpu,
         Self::Cpu,
         Self::Writes,
+        Self::Queries,
+        Self::Connections,
         Self::ApplyToHpas,
         Self::ReadMedian,
         Self::ReadSlowest,
@@ -61,6 +65,8 @@ impl Measure {
             Self::IdleCpu => ("CPU, no objects", "cores"),
             Self::Cpu => ("CPU, steady state", "cores"),
             Self::Writes => ("writes to the API server, steady state", "per minute"),
+            Self::Queries => ("queries of the source, steady state", "per second"),
+            Self::Connections => ("connections to the source, steady state", "connections"),
             Self::ApplyToHpas => ("from the first ScaledObject to the last HPA", "s"),
             Self::ReadMedian => ("read through the API server, one at a time, median", "ms"),
             Self::ReadSlowest => ("read through the API server, one at a time, 99th percentile", "ms"),

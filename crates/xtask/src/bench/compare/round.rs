@@ -14,6 +14,7 @@ use super::measure::Measure;
 use super::reads::{self, Served};
 use super::responder::StaticResponder;
 use super::results::Values;
+use crate::bench::connections::count_connections;
 use crate::bench::fleet::Fleet;
 use crate::bench::settle::settle;
 use crate::bench::times::Times;
@@ -58,10 +59,17 @@ pub(super) async fn measure(stage: &Stage<'_>, contender: Contender, number: usi
     println!("  waiting until nothing is written any more");
     settle(stage.cluster, processes.user()).await?;
     println!("  measuring the steady state");
+    fleet.source().take_queries()?;
     let log = LogPosition::end(stage.cluster)?;
     let steady = used_during(&processes, stage.steady_for).await?;
     let writes = log.count_writes_of(stage.cluster, processes.user())?;
-    fleet.source().take_queries()?;
+    let queries = fleet.source().take_queries()?;
+    values.extend(queries.map(|count| (Measure::Queries, count as f64 / stage.steady_for.as_secs_f64())));
+    if let Some(port) = fleet.source().port() {
+        let counts: Vec<usize> =
+            processes.ids()?.into_iter().map(|id| count_connections(id, port)).collect::<anyhow::Result<_>>()?;
+        values.insert(Measure::Connections, counts.into_iter().sum::<usize>() as f64);
+    }
     let background = steady.cpu.as_secs_f64() / stage.steady_for.as_secs_f64();
     values.insert(Measure::Cpu, background);
     values.insert(Measure::Memory, steady.resident_mib());
