@@ -30,7 +30,7 @@ use kedge_test_cluster::{Cluster, ControlPlane, keda, result_document};
 
 use self::contender::Contender;
 use self::results::Results;
-use self::round::Stage;
+use self::round::{Extent, Stage};
 use super::fleet::{Fleet, Shape};
 use super::source::TriggerType;
 use crate::image;
@@ -61,6 +61,10 @@ pub(crate) struct Args {
     #[arg(long)]
     keda_defaults: bool,
 
+    /// Measure only what each operator weighs and uses: no reads, no restart, no targets from zero, no floor
+    #[arg(long)]
+    steady_only: bool,
+
     /// Store every round in this file, and leave out those that it has
     #[arg(long, default_value = "target/bench/compare.json")]
     results: PathBuf,
@@ -86,9 +90,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let (objects, namespaces, trigger_type) = (args.objects, args.namespaces, args.trigger_type);
     let shape = Shape { objects, namespaces, trigger_type, triggers: 1, polling_seconds: 10 };
     let fleet = Fleet::create(&cluster, shape).await?;
-    let stage = Stage { cluster: &cluster, fleet: &fleet, kedge, steady_for: Duration::from_secs(args.minutes * 60) };
+    let extent = if args.steady_only { Extent::SteadyState } else { Extent::Everything };
+    let steady_for = Duration::from_secs(args.minutes * 60);
+    let stage = Stage { cluster: &cluster, fleet: &fleet, kedge, steady_for, extent };
     for number in 0..args.rounds {
-        for contender in contenders(args.keda_defaults) {
+        for contender in contenders(args) {
             if results.has(contender, number) {
                 continue;
             }
@@ -110,7 +116,12 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     result_document::write(path, "bench compare", &format!("![KEDA and Kedge side by side]({name})\n\n{report}"))
 }
 
-fn contenders(keda_defaults: bool) -> impl Iterator<Item = Contender> {
-    let all = [Contender::KedaDefaults, Contender::Keda, Contender::Kedge, Contender::Floor];
-    all.into_iter().filter(move |contender| keda_defaults || *contender != Contender::KedaDefaults)
+fn contenders(args: &Args) -> impl Iterator<Item = Contender> {
+    let chosen = [
+        (Contender::KedaDefaults, args.keda_defaults),
+        (Contender::Keda, true),
+        (Contender::Kedge, true),
+        (Contender::Floor, !args.steady_only),
+    ];
+    chosen.into_iter().filter_map(|(contender, is_chosen)| is_chosen.then_some(contender))
 }

@@ -17,6 +17,9 @@ pub(super) fn render(results: &Results) -> String {
         let (what, unit) = measure.describe();
         let cell = |contender: &Contender| spread(&results.values(*contender, measure));
         let cells: Vec<String> = contenders.iter().map(cell).collect();
+        if cells.iter().all(String::is_empty) {
+            continue;
+        }
         let ratio = ratio(results, measure);
         let shown = ratio.map_or_else(|| "–".to_owned(), |ratio| format!("**{ratio:.1}×**"));
         let kedge = results.median(Contender::Kedge, measure);
