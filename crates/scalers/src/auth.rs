@@ -44,7 +44,7 @@ pub(crate) const OAUTH_FIELDS: &[Field] =
     &[AUTH_MODES_WITH_OAUTH, OAUTH_TOKEN_URI, CLIENT_ID, CLIENT_SECRET, SCOPES, ENDPOINT_PARAMS];
 
 const AUTH_MODES_WITH_OAUTH: Field = AUTH_MODES.help(
-    "A list of `basic`, `oauth`, `tls`; `basic` and `tls` have no effect. Without it, any of `oauthTokenURI`, `clientID`, `clientSecret` turns OAuth on",
+    "A list of `basic`, `oauth`, `tls`; `basic` needs `username`, `tls` needs `cert` and `key`, and both turn nothing on. Without it, any of `oauthTokenURI`, `clientID`, `clientSecret` turns OAuth on",
 );
 
 /// The modes of authentication. Without one, the other parameters of the block have no effect.
@@ -163,8 +163,16 @@ pub(crate) fn parse(read: &mut Reader<'_>, taken: &[&str]) -> Option<Auth> {
 pub(crate) fn parse_oauth_client(read: &mut Reader<'_>) -> Option<OAuthClient> {
     let modes = read.optional(AUTH_MODES, |value| parse_modes(value, &["oauth", "basic", "tls"]));
     let is_given = [OAUTH_TOKEN_URI, CLIENT_ID, CLIENT_SECRET].map(|field| read.text(field).is_some()).contains(&true);
-    let is_on = modes.map_or(is_given, |modes| modes.contains(&"oauth"));
-    if !is_on {
+    let has = |mode| modes.as_ref().is_some_and(|modes| modes.contains(&mode));
+    // KEDA: modes that turn nothing on need their parameters, too.
+    if has("basic") {
+        need(read, USERNAME, "basic");
+    }
+    if has("tls") {
+        need(read, CERT, "tls");
+        need(read, KEY, "tls");
+    }
+    if !has("oauth") && (modes.is_some() || !is_given) {
         return None;
     }
     let secret = need(read, CLIENT_SECRET, "oauth");

@@ -19,6 +19,7 @@
 //! | `dial`, `sessions`, `amqp_session`, `kafka_cluster`, `mysql_session`, `postgres_session`, `redis_session` | connections that triggers share, for protocols of `kedge-wire` |
 //! | `document` | numbers in JSON and YAML, by paths |
 //! | `host_port` | the address of a server |
+//! | `percent` | percent escapes in addresses |
 //! | `sql` | the one number that a query gives |
 //! | `auth` | the authentication parameters that HTTP triggers share |
 //! | `oauth` | the tokens of OAuth 2.0 clients |
@@ -74,6 +75,7 @@ mod nats_jetstream;
 mod oauth;
 pub mod observer;
 mod one_metric;
+mod percent;
 mod postgres_session;
 mod postgresql;
 mod prometheus;

@@ -8,6 +8,7 @@ use crate::host_port::{HostPort, bracketed};
 use crate::http::Verification;
 use crate::metadata::convert::{self, ConversionError, Converted};
 use crate::mysql_session::{MysqlOptions, MysqlPeer, MysqlTls};
+use crate::percent::has_whole_escapes;
 use crate::trigger::Secret;
 
 const REMEDY: &str = "write it as user:password@tcp(host:port)/database?tls=true";
@@ -104,21 +105,12 @@ fn parse_options(text: &str) -> Converted<(MysqlOptions, Duration)> {
             "serverPubKey" | "strict" => {
                 return Err(ConversionError::new(format!("has `{name}`, which is not supported"), "leave it out"));
             }
-            // No effect on a number, or none that the server sees.
-            "allowAllFiles"
-            | "allowOldPasswords"
-            | "checkConnLiveness"
-            | "clientFoundRows"
-            | "columnsWithAlias"
-            | "compress"
-            | "connectionAttributes"
-            | "interpolateParams"
-            | "loc"
-            | "maxAllowedPacket"
-            | "parseTime"
-            | "rejectReadOnly"
-            | "timeTruncate"
-            | "writeTimeout" => {}
+            // No effect on a number, or none that the server sees; the driver refuses invalid values all the same.
+            "allowAllFiles" | "allowOldPasswords" | "checkConnLiveness" | "clientFoundRows" | "columnsWithAlias"
+            | "compress" | "interpolateParams" | "parseTime" | "rejectReadOnly" => drop(switch(name, value)?),
+            "timeTruncate" | "writeTimeout" => drop(duration(name, value)?),
+            "maxAllowedPacket" => drop(bytes(name, value)?),
+            "connectionAttributes" | "loc" => {}
             _ => {
                 let value = unescape(&value.replace('+', " "));
                 let value = value.ok_or_else(|| error("has an option with a `%` that begins no %XX"))?;
@@ -169,6 +161,11 @@ fn duration(name: &str, value: &str) -> Converted<Duration> {
     convert::duration(value).map_err(|_| ConversionError::new(problem(), "write it as 5s or 500ms"))
 }
 
+fn bytes(name: &str, value: &str) -> Converted<i64> {
+    let problem = || format!("has an option `{name}` that is no number of bytes");
+    value.parse().map_err(|_| ConversionError::new(problem(), "write a whole number"))
+}
+
 /// A name that can be part of a statement.
 fn identifier(option: &str, value: &str) -> Converted<String> {
     let is_name = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -178,10 +175,8 @@ fn identifier(option: &str, value: &str) -> Converted<String> {
 
 /// Percent-decodes a text whose escapes are whole.
 fn unescape(text: &str) -> Option<String> {
-    let is_whole = |after: &str| after.len() >= 2 && after.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
-    let are_whole = text.split('%').skip(1).all(is_whole);
     let decoded = percent_decode_str(text).decode_utf8().ok()?;
-    are_whole.then(|| decoded.into_owned())
+    has_whole_escapes(text).then(|| decoded.into_owned())
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 
+use crate::percent::has_whole_escapes;
+
 /// Keywords and values. The name of the database is `dbname`.
 pub(super) type Keywords = BTreeMap<String, String>;
 
@@ -164,9 +166,7 @@ fn decode(text: &str) -> Result<String, &'static str> {
     if text.contains(' ') {
         return Err("has a space inside a part; write %20");
     }
-    let is_whole =
-        |tail: &str| tail.as_bytes().first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-    if !text.split('%').skip(1).all(is_whole) {
+    if !has_whole_escapes(text) {
         return Err("has a `%` that two hexadecimal digits do not follow; write %25 for the sign itself");
     }
     let decoded = percent_decode_str(text).decode_utf8().map_err(|_| "is not UTF-8")?;

@@ -54,11 +54,14 @@ fn escape_path(text: &str) -> String {
 pub(super) fn address(host: &str, vhost_name: Option<&str>, queues: &Queues) -> Result<Address, &'static str> {
     let (scheme, rest) = host.split_once("://").ok_or("is not a URL")?;
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    if tail.contains('?') {
-        return Err("has a query");
+    // The path of the question goes to the end of `host`.
+    if tail.contains(['?', '#']) {
+        return Err("has a query or a fragment");
     }
-    let path = tail.split('#').next().unwrap_or_default();
-    let (base, written) = path.rsplit_once('/').unwrap_or(("", ""));
+    if !has_usable_port(authority) {
+        return Err("has no usable port");
+    }
+    let (base, written) = tail.rsplit_once('/').unwrap_or(("", ""));
     let vhost = match vhost_name {
         Some(name) => escape_path(name),
         None if written.is_empty() => ROOT_VHOST.to_owned(),
@@ -72,6 +75,14 @@ pub(super) fn address(host: &str, vhost_name: Option<&str>, queues: &Queues) -> 
         }
     };
     Address::parse(&format!("{scheme}://{authority}{}/api/queues/{vhost}{queue}", clean(base)))
+}
+
+/// Whether what is behind the last colon of the server is a number, or nothing.
+fn has_usable_port(authority: &str) -> bool {
+    let server = authority.rsplit_once('@').map_or(authority, |(_, server)| server);
+    // A colon in brackets is of the host.
+    let port = server.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.contains(']'));
+    port.is_none_or(|port| port.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// The path without empty segments and dots.
@@ -236,9 +247,13 @@ mod tests {
         let regex = address("http://r/shop", None, &matching(Operation::Sum)).unwrap().uri.to_string();
         let query = "page=1&use_regex=true&pagination=false&name=%5Eorders-.%2B%24&page_size=100";
         assert_eq!(regex, format!("http://r/api/queues/shop?{query}"));
-        for (host, problem) in
-            [("r:15672", "is not a URL"), ("http:///x", "has no usable host"), ("http://r/?x", "has a query")]
-        {
+        for (host, problem) in [
+            ("r:15672", "is not a URL"),
+            ("http:///x", "has no usable host"),
+            ("http://r/?x", "has a query or a fragment"),
+            ("http://r/#x", "has a query or a fragment"),
+            ("http://u:p@r:x/", "has no usable port"),
+        ] {
             assert_eq!(address(host, None, &named("q")).unwrap_err(), problem);
         }
         assert_eq!(escape_form("a b*c~d/e%"), "a+b%2Ac~d%2Fe%25");

@@ -3,6 +3,7 @@
 use super::fields::{HOST, PROTOCOL};
 use crate::field::Field;
 use crate::metadata::{Reader, convert};
+use crate::percent::has_whole_escapes;
 use crate::trigger::FieldError;
 
 pub(super) const HOST_REMEDY: &str =
@@ -33,6 +34,12 @@ pub(super) fn parse_spoken(read: &mut Reader<'_>, host: Option<&str>) -> Option<
             return None;
         }
     };
+    // KEDA: Go's parser of URLs does not look into queries.
+    if !has_whole_escapes(host.split('?').next().unwrap_or_default()) {
+        let problem = "has a `%` that two hexadecimal digits do not follow";
+        read.error(FieldError::new(HOST.name, problem, "write %25 for the sign itself"));
+        return None;
+    }
     if named.is_some_and(|named| named != of_host) {
         let problem = format!("does not fit `host`, which begins with {scheme}://");
         read.error(FieldError::new(PROTOCOL.name, problem, "remove it, or correct `host`"));
