@@ -46,3 +46,18 @@ async fn cloudwatch_is_read_as_by_keda() {
 async fn kafka_is_read_as_by_keda() {
     read_all(Family::Kafka).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rabbitmq_is_read_as_by_keda() {
+    read_all(Family::RabbitMq).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgresql_is_read_as_by_keda() {
+    read_all(Family::PostgreSql).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mysql_is_read_as_by_keda() {
+    read_all(Family::MySql).await;
+}

@@ -16,7 +16,7 @@ pub(crate) enum Command {
 
 #[derive(clap::Args)]
 pub(crate) struct Record {
-    /// Choose families; all that have a server unless given
+    /// Choose families; all unless given
     families: Vec<String>,
 }
 
@@ -48,10 +48,9 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Family>> {
     if names.is_empty() {
         return Ok(Family::RECORDED.to_vec());
     }
-    let all = || Family::RECORDED.into_iter().chain(Family::PREPARED);
-    let find = |name: &String| match all().find(|family| family.name() == name) {
+    let find = |name: &String| match Family::RECORDED.into_iter().find(|family| family.name() == name) {
         Some(family) => Ok(family),
-        None => bail!("there is no family {name}; use {}", all().map(Family::name).collect::<Vec<_>>().join(", ")),
+        None => bail!("there is no family {name}; use {}", Family::RECORDED.map(Family::name).join(", ")),
     };
     names.iter().map(find).collect()
 }

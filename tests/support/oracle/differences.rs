@@ -47,7 +47,14 @@ const BEHIND_NUMBER: &str = "A path that goes on behind a number leads nowhere";
 const BEHIND_DOCUMENT: &str = "A document with something behind it, or that is not closed properly, is an error";
 const YAML_TYPES: &str = "Integers of 64 bits without a sign are numbers in YAML";
 
-use Family::{AwsCloudwatch, AwsSqsQueue, Kafka, KubernetesResource, NatsJetstream, Redis};
+const RABBITMQ_CONNECTS: &str = "`rabbitmq`: KEDA connects over AMQP while it builds a trigger, too.";
+const POSTGRESQL_CONNECTS: &str = "KEDA connects to PostgreSQL while it builds a trigger, too";
+const MYSQL_CONNECTS: &str = "KEDA connects to MySQL while it builds a trigger, too.";
+const BLANKS: &str = "a number in a text may have blanks around it";
+
+use Family::{
+    AwsCloudwatch, AwsSqsQueue, Kafka, KubernetesResource, MySql, NatsJetstream, PostgreSql, RabbitMq, Redis,
+};
 use Kind::{KedgeBuilds, KedgeRefuses, Metric, Reading};
 
 pub const DIFFERENCES: &[Difference] = &[
@@ -270,6 +277,119 @@ pub const DIFFERENCES: &[Difference] = &[
         ],
     ),
     difference(KubernetesResource, Reading, YAML_TYPES, &["kubernetes-resource reads yaml big as *"]),
+    difference(
+        RabbitMq,
+        KedgeRefuses,
+        NO_TARGET,
+        &["rabbitmq http value=\"-*\"", "rabbitmq http old queueLength=\"-*\""],
+    ),
+    difference(
+        RabbitMq,
+        KedgeRefuses,
+        NOWHERE,
+        &["rabbitmq http host=\"http://\"", "rabbitmq http reads at \"/?x=y\"", "rabbitmq http reads at \"/#x\""],
+    ),
+    difference(
+        RabbitMq,
+        KedgeRefuses,
+        "A `host` that does not fit its `protocol`",
+        &["rabbitmq amqp protocol=\"http\""],
+    ),
+    difference(
+        RabbitMq,
+        KedgeRefuses,
+        "A `workloadIdentityResource` is an error of the trigger where the operator has no identity of Azure.",
+        &["rabbitmq http workloadIdentityResource=x"],
+    ),
+    difference(
+        RabbitMq,
+        KedgeBuilds,
+        RABBITMQ_CONNECTS,
+        &[
+            "rabbitmq amqp refused: at \"/absent\"",
+            "rabbitmq amqp refused: at \"/shop/\"",
+            "rabbitmq amqp refused: host *",
+            "rabbitmq amqp refused: wrong password",
+        ],
+    ),
+    difference(PostgreSql, KedgeRefuses, NO_TARGET, &["postgresql targetQueryValue=\"-*\""]),
+    difference(
+        PostgreSql,
+        KedgeBuilds,
+        POSTGRESQL_CONNECTS,
+        &[
+            "postgresql auth password=\"\" alone",
+            "postgresql env password absent",
+            "postgresql env password=\"\" alone",
+            "postgresql password=\"w0rker\" alone",
+            "postgresql without password anywhere",
+            "postgresql refused: auth password=*",
+            "postgresql refused: dbName=*",
+            "postgresql refused: port=\"1\"",
+            "postgresql refused: sslmode=\"verify-*\"",
+            "postgresql refused: userName=*",
+            "postgresql refused: connection \"postgresql://*disable\"",
+            "postgresql refused: connection \"postgresql://*verify-full\"",
+        ],
+    ),
+    difference(PostgreSql, Reading, BLANKS, &["postgresql reads SELECT ' 7'"]),
+    difference(
+        PostgreSql,
+        Reading,
+        "`NaN` and infinity are errors, and not 0.",
+        &["postgresql reads SELECT 'NaN'", "postgresql reads SELECT 'Infinity'"],
+    ),
+    difference(
+        MySql,
+        KedgeRefuses,
+        NO_TARGET,
+        &["mysql queryValue=\"-*\"", "mysql queryValue=\"0\"", "mysql queryValue=\"0.0\""],
+    ),
+    difference(
+        MySql,
+        KedgeRefuses,
+        "a missing `host` or `port` is an error of the trigger",
+        &["mysql auth host=\"\" alone", "mysql env host*", "mysql without host anywhere"],
+    ),
+    difference(
+        MySql,
+        KedgeBuilds,
+        MYSQL_CONNECTS,
+        &[
+            "mysql auth password=\"\" alone",
+            "mysql auth username=\"\" alone",
+            "mysql env password absent",
+            "mysql env password=\"\" alone",
+            "mysql env username absent",
+            "mysql env username=\"\" alone",
+            "mysql password=\"w0rker\" alone",
+            "mysql without password anywhere",
+            "mysql without username anywhere",
+            "mysql refused: auth password=*",
+            "mysql refused: dbName=*",
+            "mysql refused: port=\"1\"",
+            "mysql refused: username=*",
+            "mysql refused: connection \"/\"",
+            "mysql refused: connection \"@/\"",
+            "mysql refused: connection \"worker:wr0ng@*",
+            "mysql refused: connection \"*/absent\"",
+            "mysql refused: connection \"*?tls=true\"",
+            "mysql refused: connection \"worker:w0rker@tcp(127.0.0.1:1)/shop\"",
+        ],
+    ),
+    difference(
+        MySql,
+        KedgeBuilds,
+        "The `host` of `mysql` may be an IPv6 address in brackets",
+        &["mysql refused: host=\"[::1]\""],
+    ),
+    difference(MySql, Reading, BLANKS, &["mysql reads SELECT ' 7'"]),
+    difference(
+        MySql,
+        Reading,
+        "NaN and infinity are an error.",
+        &["mysql reads SELECT 'NaN'", "mysql reads SELECT 'Infinity'"],
+    ),
 ];
 
 const AWS_NOWHERE: &[&str] = &[

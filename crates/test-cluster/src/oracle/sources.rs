@@ -93,7 +93,7 @@ const ERROR_MAX: usize = 240;
 
 /// What is before a text that differs from run to run, and where that ends.
 const NOT_STEADY: &[(&str, &[char])] =
-    &[("RequestID: ", &[',', ' ']), ("tcp 127.0.0.1:", &['-', ' ']), ("goroutine ", &['\u{0}'])];
+    &[("RequestID: ", &[',', ' ']), ("tcp 127.0.0.1:", &['-', ' ']), (" port=", &[' ']), ("goroutine ", &['\u{0}'])];
 
 /// The text without what follows each `start`, up to one of `ends`.
 fn cut_after(text: &str, start: &str, ends: &[char]) -> String {

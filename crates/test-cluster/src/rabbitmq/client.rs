@@ -25,6 +25,11 @@ pub struct RabbitClient {
 impl RabbitClient {
     /// Connects to a broker, and opens the vhost `/`.
     pub fn connect(broker: SocketAddr) -> anyhow::Result<Self> {
+        Self::connect_to(broker, "/")
+    }
+
+    /// Connects to a broker, and opens a vhost.
+    pub fn connect_to(broker: SocketAddr, vhost: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(broker)?;
         stream.set_read_timeout(Some(LIMIT))?;
         let mut client = Self { stream };
@@ -36,7 +41,7 @@ impl RabbitClient {
         client.until([0, 10, 0, 30])?;
         let tuning = Tuning { channel_max: 1, frame_bytes_max: 131_072, heartbeat_seconds: 0 };
         client.send(0, &Method::TuneOk(tuning))?;
-        client.send(0, &Method::Open { vhost: text("/")? })?;
+        client.send(0, &Method::Open { vhost: text(vhost)? })?;
         client.until([0, 10, 0, 41])?;
         client.send(1, &Method::ChannelOpen)?;
         client.until([0, 20, 0, 11])?;

@@ -1,18 +1,13 @@
-//! Cases of `postgresql`. KEDA connects while it builds. A server without TLS is needed to record them, with user `worker`, password
-//! `w0rker` and the database `shop`. A case `refused: …` is one that it refuses.
+//! Cases of `postgresql`. KEDA connects while it builds. A case `refused: …` is one that it refuses.
 
 use super::sql::readings;
 use crate::oracle::case::Case;
 use crate::oracle::edges::{FLOATS, Place, common, places, sweep, sweep_in};
-use crate::oracle::sources::Placeholder;
-
-pub(in crate::oracle) const PLACEHOLDERS: &[Placeholder] =
-    &[("postgresql", "127.0.0.1:5432"), ("postgresql.host", "127.0.0.1"), ("postgresql.port", "5432")];
 
 const PARTS: [(&str, &str); 5] = [
     ("host", "${postgresql.host}"),
     ("port", "${postgresql.port}"),
-    ("userName", "worker"),
+    ("userName", "scram_worker"),
     ("dbName", "shop"),
     ("sslmode", "disable"),
 ];
@@ -31,9 +26,9 @@ pub(in crate::oracle) fn cases() -> Vec<Case> {
         cases.extend(places(&base, part, value, value));
     }
     cases.extend(places(&base, "password", "w0rker", "w0rker"));
-    cases.extend(sweep_in(&base, "sslmode", Place::Metadata, &["disable", "allow", "prefer"]));
+    cases.extend(sweep_in(&base, "sslmode", Place::Metadata, &["disable", "allow", "prefer", "require"]));
     let refused = base.clone().named("refused:").read(1);
-    cases.extend(sweep_in(&refused, "sslmode", Place::Metadata, &["require", "verify-ca", "verify-full"]));
+    cases.extend(sweep_in(&refused, "sslmode", Place::Metadata, &["verify-ca", "verify-full"]));
     cases.extend(sweep_in(&refused, "sslmode", Place::Metadata, &["Disable", "none", "on"]));
     cases.extend(sweep_in(&refused, "port", Place::Metadata, &["1", "0", "x", "70000", "-1"]));
     cases.extend(sweep_in(&refused, "userName", Place::Metadata, &["other"]));
@@ -48,28 +43,33 @@ pub(in crate::oracle) fn cases() -> Vec<Case> {
 /// Connection strings, in both forms.
 fn connections() -> Vec<Case> {
     let good = [
-        "postgresql://worker:w0rker@${postgresql}/shop?sslmode=disable",
-        "postgres://worker:w0rker@${postgresql}/shop?sslmode=disable",
-        "postgresql://worker:w0%72ker@${postgresql}/shop?sslmode=disable",
-        "postgresql://${postgresql}/shop?sslmode=disable&user=worker&password=w0rker",
-        "postgresql://worker:w0rker@127.0.0.1:1,${postgresql}/shop?sslmode=disable",
-        "postgresql://worker:w0rker@${postgresql}/shop?sslmode=disable&application_name=x&connect_timeout=3",
-        "postgresql://worker:w0rker@${postgresql}/shop",
-        "host=${postgresql.host} port=${postgresql.port} user=worker password=w0rker dbname=shop sslmode=disable",
-        "host='${postgresql.host}' port = ${postgresql.port} user=worker password='w0rker' dbname=shop sslmode=disable",
-        "  host=${postgresql.host}   port=${postgresql.port} user=worker password=w0rker dbname=shop  sslmode=disable ",
+        "postgresql://scram_worker:w0rker@${postgresql}/shop?sslmode=disable",
+        "postgres://scram_worker:w0rker@${postgresql}/shop?sslmode=disable",
+        "postgresql://scram_worker:w0%72ker@${postgresql}/shop?sslmode=disable",
+        "postgresql://${postgresql}/shop?sslmode=disable&user=scram_worker&password=w0rker",
+        "postgresql://scram_worker:w0rker@127.0.0.1:1,${postgresql}/shop?sslmode=disable",
+        "postgresql://scram_worker:w0rker@${postgresql}/shop?sslmode=disable&application_name=x&connect_timeout=3",
+        "postgresql://scram_worker:w0rker@${postgresql}/shop",
+        "postgresql://scram_worker:w0rker@${postgresql}/shop?sslmode=require",
+        "postgresql://tls_worker:w0rker@${postgresql}/shop?sslmode=require",
+        "postgresql://tls_worker:w0rker@${postgresql}/shop",
+        "postgresql://md5_worker:w0rker@${postgresql}/shop?sslmode=disable",
+        "postgresql://cleartext_worker:w0rker@${postgresql}/shop?sslmode=disable",
+        "host=${postgresql.host} port=${postgresql.port} user=scram_worker password=w0rker dbname=shop sslmode=disable",
+        "host='${postgresql.host}' port = ${postgresql.port} user=scram_worker password='w0rker' dbname=shop sslmode=disable",
+        "  host=${postgresql.host}   port=${postgresql.port} user=scram_worker password=w0rker dbname=shop  sslmode=disable ",
     ];
     let bad = [
-        "postgresql://worker:wr0ng@${postgresql}/shop?sslmode=disable",
-        "postgresql://worker:w0rker@${postgresql}/absent?sslmode=disable",
-        "postgresql://worker:w0rker@${postgresql}/shop?sslmode=maybe",
-        "postgresql://worker:w0rker@${postgresql}/shop?sslmode=require",
-        "postgresql://worker:w0rker@127.0.0.1:1/shop?sslmode=disable",
-        "postgresql://worker:w0%zz@${postgresql}/shop",
-        "postgresql://worker:w0rker@host:port/shop",
-        "mysql://worker:w0rker@${postgresql}/shop",
+        "postgresql://tls_worker:w0rker@${postgresql}/shop?sslmode=disable",
+        "postgresql://scram_worker:w0rker@${postgresql}/shop?sslmode=verify-full",
+        "postgresql://scram_worker:wr0ng@${postgresql}/shop?sslmode=disable",
+        "postgresql://scram_worker:w0rker@${postgresql}/absent?sslmode=disable",
+        "postgresql://scram_worker:w0rker@${postgresql}/shop?sslmode=maybe",
+        "postgresql://scram_worker:w0rker@127.0.0.1:1/shop?sslmode=disable",
+        "postgresql://scram_worker:w0%zz@${postgresql}/shop",
+        "postgresql://scram_worker:w0rker@host:port/shop",
+        "mysql://scram_worker:w0rker@${postgresql}/shop",
         "host",
-        "host=",
         "host='open",
         "host=a port",
         "=x",

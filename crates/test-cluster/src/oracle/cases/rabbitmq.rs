@@ -1,13 +1,17 @@
-//! Cases of `rabbitmq`. KEDA connects while it builds a trigger for AMQP, and only to read with HTTP. Servers with these states are
-//! needed to record them: queues `queue-0`, `queue-3` (three ready), `queue-busy` (seven, two of them not acknowledged), `orders-1` (five),
-//! `orders-2` (two), in the virtual hosts `/` and `shop`; user `worker`, password `w0rker`.
+//! Cases of `rabbitmq`. KEDA connects while it builds a trigger for AMQP, and only to read with HTTP.
 
 use crate::oracle::case::Case;
 use crate::oracle::edges::{BOOLEANS, FLOATS, INTEGERS, NAMES, Place, common, places, sweep, sweep_in};
-use crate::oracle::sources::Placeholder;
 
-pub(in crate::oracle) const PLACEHOLDERS: &[Placeholder] =
-    &[("rabbitmq-http", "127.0.0.1:15672"), ("rabbitmq-amqp", "127.0.0.1:5672")];
+pub(in crate::oracle) const USER: &str = "worker";
+pub(in crate::oracle) const PASSWORD: &str = "w0rker";
+
+/// Each has the same queues.
+pub(in crate::oracle) const VHOSTS: [&str; 2] = ["/", "shop"];
+
+/// The queues, how many messages each has, and how many of these a consumer has not acknowledged.
+pub(in crate::oracle) const QUEUES: &[(&str, usize, usize)] =
+    &[("queue-0", 0, 0), ("queue-3", 3, 0), ("queue-busy", 7, 2), ("orders-1", 5, 0), ("orders-2", 2, 0)];
 
 const HTTP: &str = "http://worker:w0rker@${rabbitmq-http}/";
 const AMQP: &str = "amqp://worker:w0rker@${rabbitmq-amqp}/";
@@ -129,5 +133,43 @@ fn readings(http: &Case, amqp: &Case) -> Vec<Case> {
     }
     let none = http.clone().with_all(&[("useRegex", "true"), ("queueName", "^absent")]);
     cases.push(none.named("reads a regex without a match").read(1));
+    let broken = http.clone().with_all(&[("useRegex", "true"), ("queueName", "(")]);
+    cases.push(broken.named("reads a regex that is none").read(1));
+    let busy = [("useRegex", "true"), ("queueName", "^queue-"), ("excludeUnacknowledged", "true")];
+    cases.push(http.clone().with_all(&busy).named("reads a regex only what is ready").read(1));
+    // Rates are of the moment, except that of a queue without any message.
+    for mode in MODES {
+        let quiet = http.clone().with_all(&[("queueName", "queue-0"), ("mode", mode)]);
+        cases.push(quiet.named(format!("reads {mode} of queue-0")).read(1));
+    }
+    cases.extend(hosts_with_state(http, amqp));
+    cases
+}
+
+/// Hosts whose users and virtual hosts count.
+fn hosts_with_state(http: &Case, amqp: &Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let of_http = ["/", "", "/%2F", "/%2f", "//", "/shop", "/shop/", "/absent", "/?x=y", "/#x"];
+    let of_amqp = ["/", "", "/%2F", "/%2f", "//", "/shop", "/?heartbeat=7", "/#x"];
+    let refused = ["/shop/", "/absent", "/%zz"];
+    for (base, server, paths) in [(http, "${rabbitmq-http}", &of_http[..]), (amqp, "${rabbitmq-amqp}", &of_amqp)] {
+        let scheme = if server.contains("http") { "http" } else { "amqp" };
+        for path in paths {
+            let host = format!("{scheme}://worker:w0rker@{server}{path}");
+            cases.push(base.clone().with("host", &host).named(format!("reads at {path:?}")).read(1));
+        }
+        let other = base.clone().with("host", &format!("{scheme}://other:wr0ng@{server}/"));
+        let user = other.clone().auth_all(&[("username", USER), ("password", PASSWORD)]);
+        cases.push(user.named("reads with a user besides that of the host").read(1));
+        let name = if scheme == "http" { "reads with a wrong password" } else { "refused: wrong password" };
+        cases.push(other.named(name).read(1));
+    }
+    for path in refused {
+        let host = format!("amqp://worker:w0rker@${{rabbitmq-amqp}}{path}");
+        cases.push(amqp.clone().with("host", &host).named(format!("refused: at {path:?}")).read(1));
+    }
+    for host in ["amqps://worker:w0rker@${rabbitmq-amqp}/", "amqp://${rabbitmq-amqp}/", "amqp://127.0.0.1:1/"] {
+        cases.push(amqp.clone().with("host", host).named(format!("refused: host {host:?}")).read(1));
+    }
     cases
 }

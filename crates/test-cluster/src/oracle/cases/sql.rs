@@ -32,7 +32,7 @@ const QUERIES: &[&str] = &[
     "SELECT 7;",
     "SELECT 7; SELECT 8",
     "-- nothing",
-    "SELECT CURRENT_TIMESTAMP",
+    "SELECT TIMESTAMP '2026-01-02 03:04:05'",
 ];
 
 /// A reading of each query, and of one at activation values.
