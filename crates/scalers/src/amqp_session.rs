@@ -9,11 +9,10 @@ use kedge_wire::amqp::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::error::cut;
 use crate::host_port::HostPort;
 use crate::http::TlsProfile;
 use crate::http::connector::BoxStream;
-use crate::sessions::{ExchangeError, Protocol, Sessions};
+use crate::sessions::{ExchangeError, Protocol, Sessions, shown_words};
 
 /// The name under which brokers show connections.
 const CONNECTION_NAME: &str = "kedge";
@@ -70,11 +69,10 @@ impl Credentials {
         }
     }
 
-    /// The words of a broker, without the password.
-    fn hide(&self, words: &str) -> String {
+    fn password(&self) -> Option<&Secret> {
         match self {
-            Self::Plain { password, .. } if !password.reveal().is_empty() => words.replace(password.reveal(), "***"),
-            _ => words.to_owned(),
+            Self::Plain { password, .. } => Some(password),
+            Self::Certificate => None,
         }
     }
 }
@@ -172,7 +170,7 @@ impl BrokerProtocol {
         match connection.receive(CONNECTION).await? {
             Method::Tune(tuning) => Ok(tuning),
             Method::Close(closing) => {
-                let words = self.credentials.hide(&words(&closing));
+                let words = words(&closing, self.credentials.password());
                 let remedy = match mechanism {
                     Mechanism::Plain => "check the user and the password in `host`, or `username` and `password`",
                     Mechanism::External => "check that the broker knows the user of the client certificate",
@@ -202,7 +200,8 @@ impl BrokerProtocol {
         match connection.receive(CONNECTION).await? {
             Method::OpenOk => Ok(()),
             Method::Close(closing) => {
-                let message = format!("{}; check the vhost: `vhostName`, or the path of `host`", words(&closing));
+                let words = words(&closing, self.credentials.password());
+                let message = format!("{words}; check the vhost: `vhostName`, or the path of `host`");
                 let is_unknown = closing.code == NOT_ALLOWED && closing.text.to_string().contains("not found");
                 Err(match closing.code {
                     ACCESS_REFUSED | NOT_ALLOWED if !is_unknown => ExchangeError::Denied(message),
@@ -230,11 +229,11 @@ fn literal(text: &'static str) -> ShortText {
     ShortText::new(text).expect("a literal is short")
 }
 
-/// The reason of a close in the broker's words, which begin with the name of the code.
-pub(crate) fn words(closing: &Closing) -> String {
+/// The reason of a close in the broker's words, which begin with the name of the code. They may repeat the password.
+pub(crate) fn words(closing: &Closing, password: Option<&Secret>) -> String {
     match closing.text.to_string().trim_end_matches('.') {
         "" => format!("code {}", closing.code),
-        text => cut(text),
+        text => shown_words(text, password.as_slice()),
     }
 }
 
@@ -246,9 +245,9 @@ fn unexpected(method: &Method) -> ExchangeError {
     match method {
         // As when the broker shuts down.
         Method::Close(closing) if closing.code == CONNECTION_FORCED => {
-            io::Error::new(io::ErrorKind::ConnectionAborted, words(closing)).into()
+            io::Error::new(io::ErrorKind::ConnectionAborted, words(closing, None)).into()
         }
-        Method::Close(closing) => ExchangeError::Refused(words(closing)),
+        Method::Close(closing) => ExchangeError::Refused(words(closing, None)),
         _ => ExchangeError::Malformed("it is not what was asked for".to_owned()),
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct AwsClient {
     address: Address,
     client: Arc<HttpClient>,
     signer: Arc<Signer>,
+    /// The region whose endpoint is asked; none where `awsEndpoint` is given.
+    region: Option<String>,
     limit: Duration,
 }
 
@@ -69,6 +71,7 @@ impl AwsClient {
             read.error(FieldError::new("awsAccessKeyID", "is missing, and so is every other identity", remedy));
         }
         let identity = identity.filter(|_| !is_invalid)?;
+        let region = given.is_none().then(|| identity.region().to_owned());
         let address = match given {
             Some(address) => address,
             None => Address::parse(&endpoint(service.name, identity.region())).ok()?,
@@ -78,7 +81,7 @@ impl AwsClient {
         let identity = read.take(permitted)?;
         let signer = read.take(shared.signers.signer(&identity, &shared.http))?;
         let client = read.take(shared.http.client(&TlsProfile::default()))?;
-        Some(Self { service, address, client, signer, limit: settings.limit(None) })
+        Some(Self { service, address, client, signer, region, limit: settings.limit(None) })
     }
 
     /// The host that is asked.
@@ -101,7 +104,7 @@ impl AwsClient {
         let mut call = Call::new(Method::POST, self.address.clone(), headers, body, self.limit);
         let endpoint = call.endpoint();
         self.signer.sign(&mut call, now).await?;
-        let (status, body) = self.client.fetch_any(&call).await?;
+        let (status, body) = self.client.fetch_any(&call).await.map_err(|error| self.explain(error))?;
         if body.len() > ANSWER_BYTES_MAX {
             return Err(ReadError::Malformed {
                 endpoint,
@@ -113,6 +116,18 @@ impl AwsClient {
             (StatusCode::OK, Some(answer)) => Ok((endpoint, answer)),
             (StatusCode::OK, None) => Err(ReadError::Malformed { endpoint, problem: "it is not JSON".to_owned() }),
             (status, answer) => Err(refusal(endpoint, status, answer.as_ref())),
+        }
+    }
+}
+
+impl AwsClient {
+    /// An endpoint that is not there may be that of a region that is not there.
+    fn explain(&self, error: ReadError) -> ReadError {
+        match (error, &self.region) {
+            (ReadError::Connect { endpoint, problem }, Some(region)) => {
+                ReadError::Connect { endpoint, problem: format!("{problem}; check `awsRegion`, which is {region:?}") }
+            }
+            (error, _) => error,
         }
     }
 }
@@ -133,7 +148,8 @@ fn refusal(endpoint: Endpoint, status: StatusCode, answer: Option<&Value>) -> Re
         return ReadError::Status { endpoint, code };
     };
     let words = answer.and_then(|answer| answer["message"].as_str().or(answer["Message"].as_str())).unwrap_or_default();
-    let message = cut(format!("{name}: {}", words.lines().next().unwrap_or_default()).trim_end_matches(": "));
+    let words = cut(format!("{name}: {}", words.lines().next().unwrap_or_default()).trim_end_matches([':', ' ', '.']));
+    let message = remedy(name).map_or_else(|| words.clone(), |remedy| format!("{words}; {remedy}"));
     let is_denied = matches!(code, 401 | 403)
         || [
             "AccessDenied",
@@ -153,6 +169,21 @@ fn refusal(endpoint: Endpoint, status: StatusCode, answer: Option<&Value>) -> Re
     }
 }
 
+fn remedy(error: &str) -> Option<&'static str> {
+    let is = |names: &[&str]| names.iter().any(|name| error.starts_with(name));
+    if is(&["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"]) {
+        Some("check `queueURL` and `awsRegion`")
+    } else if is(&["ExpiredToken"]) {
+        Some("give a new `awsSessionToken`, or another identity")
+    } else if is(&["AccessDenied"]) {
+        Some("allow the identity the action, and check `awsRegion`")
+    } else if is(&["InvalidClientTokenId", "UnrecognizedClient", "SignatureDoesNotMatch", "InvalidSignature"]) {
+        Some("check `awsAccessKeyID` and `awsSecretAccessKey`, or the identity, and `awsRegion`")
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -166,13 +197,13 @@ mod tests {
             (
                 400,
                 Some(json!({ "__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no such queue" })),
-                "sqs answered: QueueDoesNotExist: no such queue",
+                "sqs answered: QueueDoesNotExist: no such queue; check `queueURL` and `awsRegion`",
                 false,
             ),
             (
                 403,
                 Some(json!({ "__type": "InvalidClientTokenId", "Message": "The token is invalid." })),
-                "sqs denied access: InvalidClientTokenId: The token is invalid.",
+                "sqs denied access: InvalidClientTokenId: The token is invalid; check `awsAccessKeyID` and `awsSecretAccessKey`, or the identity, and `awsRegion`",
                 true,
             ),
             (
@@ -180,7 +211,7 @@ mod tests {
                 Some(
                     json!({ "__type": "SignatureDoesNotMatch", "message": "It does not match.\n\nx-amz-security-token:hunter2" }),
                 ),
-                "sqs denied access: SignatureDoesNotMatch: It does not match.",
+                "sqs denied access: SignatureDoesNotMatch: It does not match; check `awsAccessKeyID` and `awsSecretAccessKey`, or the identity, and `awsRegion`",
                 true,
             ),
             (400, Some(json!({ "__type": "Throttled" })), "sqs answered: Throttled", false),

@@ -143,9 +143,10 @@ fn sum(endpoint: &Endpoint, found: &Value, wanted: &[&str]) -> Result<i64, ReadE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::damaged::{Damage, read_once};
     use crate::http::Settings;
     use crate::http::connector::Connector;
-    use crate::recorded_server::{Damage, Recording, http_answer};
+    use crate::recorded_server::{Recording, http_answer};
     use crate::sample::Sample;
     use crate::{NoCluster, Registry};
     use kedge_api::authentication::PodIdentityProvider;
@@ -195,6 +196,16 @@ mod tests {
             let refused = Recording::new([http_answer(status, "{}")]).read(&queue, Damage::None).await;
             assert!(refused.is_err(), "{status}: {refused:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_region_that_is_not_there_is_named() {
+        let sample = Sample::new("aws-sqs-queue").with("queueURL", "orders").with("awsRegion", "eu-west-99");
+        let sample = sample.auth("awsAccessKeyID", "A").auth("awsSecretAccessKey", "hunter2");
+        let error = read_once(Recording::network(&[]), &sample).await.unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.reason(), "SourceUnreachable");
+        assert!(text.ends_with("; check `awsRegion`, which is \"eu-west-99\"") && !text.contains("hunter2"), "{text}");
     }
 
     #[test]

@@ -7,8 +7,6 @@ use http::Uri;
 use crate::error::Endpoint;
 use crate::metadata::convert::{ConversionError, Converted};
 
-const REMEDY: &str = "write host:port, as in redis.queues:6379";
-
 /// A host, which is looked up for each new connection, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HostPort {
@@ -18,9 +16,9 @@ pub(crate) struct HostPort {
 }
 
 impl HostPort {
-    /// Parses `host:port`.
-    pub(crate) fn parse(text: &str) -> Converted<Self> {
-        let error = |problem: &str| ConversionError::new(problem, REMEDY);
+    /// Parses `host:port`. The remedy has an example.
+    pub(crate) fn parse(text: &str, remedy: &'static str) -> Converted<Self> {
+        let error = |problem: &str| ConversionError::new(problem, remedy);
         if text.contains("://") {
             return Err(error("is a URL"));
         }
@@ -90,7 +88,7 @@ mod tests {
             ("redis://redis:6379", Err("is a URL")),
         ];
         for (text, expected) in rows {
-            let read = HostPort::parse(text).map(|read| read.to_string());
+            let read = HostPort::parse(text, "write host:port").map(|read| read.to_string());
             assert_eq!(read.as_deref().map_err(|error| error.problem.as_str()), expected, "{text}");
         }
     }

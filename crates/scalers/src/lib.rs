@@ -106,6 +106,10 @@ pub use trigger::{AuthParams, BuildError, Environment, FieldError, Owner, Resolu
 pub use trigger_type::TriggerType;
 
 #[cfg(test)]
+mod damaged;
+#[cfg(test)]
 mod recorded_server;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod scram_server;

@@ -17,7 +17,7 @@ pub(crate) use self::peer::{MysqlOptions, MysqlPeer, MysqlTls};
 use crate::dial::Dial;
 use crate::error::cut;
 use crate::http::connector::BoxStream;
-use crate::sessions::{ExchangeError, Protocol, Sessions};
+use crate::sessions::{ExchangeError, Protocol, Sessions, shown_words};
 use crate::sql::QueryResult;
 
 /// How much is read at a time.
@@ -186,13 +186,8 @@ impl MysqlConnection {
     }
 
     fn explain(&self, error: &ServerError) -> ExchangeError {
-        let text = error.to_string();
-        // A message may repeat what was sent.
-        let text = match self.password.reveal() {
-            "" => text,
-            password => text.replace(password, "***"),
-        };
-        let text = cut(&text);
+        let words = shown_words(&error.to_string(), &[&self.password]);
+        let text = remedy(error.code).map_or_else(|| words.clone(), |remedy| format!("{words}; {remedy}"));
         match error {
             _ if error.ends_connection() => io::Error::new(io::ErrorKind::ConnectionReset, text).into(),
             _ if error.is_denial() => ExchangeError::Denied(text),
@@ -211,6 +206,20 @@ impl MysqlConnection {
             AuthError::Key => "add tls=true to `connectionString`, so that none is needed",
         };
         ExchangeError::Refused(cut(&format!("{error}; {remedy}")))
+    }
+}
+
+fn remedy(code: u16) -> Option<&'static str> {
+    match code {
+        1045 | 1698 => Some("check the user and the password in `connectionString`, or `username` and `password`"),
+        1044 => Some("grant the user the database, or check its name in `connectionString`, or `dbName`"),
+        1049 => Some("check the name of the database in `connectionString`, or `dbName`"),
+        1142 | 1143 | 1227 | 1370 => Some("grant the user what the query needs"),
+        1820 | 1862 => Some("change the password, which has expired"),
+        1054 | 1064 | 1146 => Some("correct `query`"),
+        1193 => Some("correct the variables in `connectionString`"),
+        1040 | 1203 | 1226 => Some("raise the number of connections that the server allows"),
+        _ => None,
     }
 }
 

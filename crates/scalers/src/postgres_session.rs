@@ -51,9 +51,9 @@ impl PostgresProtocol {
         Self { peer, http, signer, now_ms: AtomicI64::new(0) }
     }
 
-    /// Sets the time of a reading.
+    /// Sets the time to that of a reading, also back: a clock that was ahead must not leave tokens in the future.
     pub(crate) fn set_now(&self, now: DateTime<Utc>) {
-        self.now_ms.fetch_max(now.timestamp_millis(), Ordering::Relaxed);
+        self.now_ms.store(now.timestamp_millis(), Ordering::Relaxed);
     }
 
     async fn password(&self) -> Result<Option<Secret>, ReadError> {
@@ -143,7 +143,7 @@ async fn check_server(connection: &mut PostgresConnection, wanted: WantedServer)
             ("SELECT pg_catalog.pg_is_in_recovery()", "t", "the server is no standby")
         }
     };
-    let result = connection.query(query).await?.map_err(|error| failure::refusal(&error))?;
+    let result = connection.query(query).await?.map_err(|error| failure::refusal(&error, None))?;
     match result.first_row.as_deref() {
         Some([Some(value)]) if value == expected => Ok(()),
         Some([Some(_)]) => {

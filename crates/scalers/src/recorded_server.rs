@@ -1,4 +1,4 @@
-//! For tests: servers in memory that send what a real server once sent, whole or damaged.
+//! For tests: servers in memory that send what a real server once sent.
 
 use std::io;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use chrono::DateTime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
+use crate::damaged::{Damage, MASKS, damaged, is_of_value};
 use crate::error::ReadError;
 use crate::http::Settings;
 use crate::http::connector::{BoxStream, Connector};
@@ -28,18 +29,6 @@ pub(crate) struct Recording {
     exchange: Vec<Vec<u8>>,
     /// Bytes that give another value when they are changed.
     value_bytes: Vec<Vec<u8>>,
-}
-
-/// What happens to all that a server sends on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Damage {
-    None,
-    /// The connection is closed after so many bytes.
-    Cut(usize),
-    /// Nothing comes after so many bytes.
-    Hang(usize),
-    /// One byte is combined with a mask by exclusive or.
-    Change(usize, u8),
 }
 
 impl Recording {
@@ -85,26 +74,33 @@ impl Recording {
         [self.greeting.clone(), self.sign_in.concat(), self.exchange.concat()].concat()
     }
 
-    /// Whether the byte there is part of the value.
-    fn is_of_value(&self, position: usize) -> bool {
-        let bytes = self.bytes();
-        self.value_bytes.iter().any(|value| {
-            let mut starts = (0..bytes.len()).filter(|start| bytes[*start..].starts_with(value));
-            starts.any(|start| (start..start + value.len()).contains(&position))
-        })
-    }
-
     /// A registry for which every host is this server, and the number of connections that were opened.
     pub(crate) fn registry(&self, damage: Damage) -> (Registry, Arc<AtomicUsize>) {
         let opened = Arc::new(AtomicUsize::new(0));
         let (counted, recording) = (Arc::clone(&opened), self.clone());
         let connector = Connector::new(move |_: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
             counted.fetch_add(1, Ordering::Relaxed);
-            let (ours, theirs) = tokio::io::duplex(1 << 16);
-            tokio::spawn(serve(theirs, recording.clone(), damage));
-            Box::pin(async { Ok(Box::new(ours) as BoxStream) })
+            let stream = damaged(recording.open(), damage);
+            Box::pin(async { Ok(stream) })
         });
         (Registry::new(Settings::default(), connector, Arc::new(NoCluster)), opened)
+    }
+
+    /// A network with these servers. Other hosts refuse connections.
+    pub(crate) fn network(servers: &[(&'static str, Self)]) -> Connector {
+        let servers = servers.to_vec();
+        Connector::new(move |uri: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
+            let found = servers.iter().find(|(host, _)| uri.authority().is_some_and(|authority| authority == host));
+            let opened = found.map(|(_, recording)| recording.open());
+            Box::pin(async { opened.ok_or_else(|| io::ErrorKind::ConnectionRefused.into()) })
+        })
+    }
+
+    /// A connection to the server.
+    fn open(&self) -> BoxStream {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve(theirs, self.clone()));
+        Box::new(ours)
     }
 
     /// One reading of a trigger whose server is this one.
@@ -114,26 +110,22 @@ impl Recording {
         scaler.read("", DateTime::UNIX_EPOCH).await
     }
 
-    /// Reads the recording whole, cut and hung after every byte, and with every byte changed: only the whole is a reading. A
-    /// changed byte that is not of the value may also leave the value as it is.
+    /// Reads the recording whole, and damaged from every byte on: only the whole is a reading. A changed byte that is not of the value
+    /// may also leave the value as it is.
     pub(crate) async fn assert_no_outage_is_a_number(&self, sample: &Sample, value: f64) {
         let whole = self.read(sample, Damage::None).await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(whole.values, [value]);
         let bytes = self.bytes();
-        for at in 0..bytes.len() {
-            let cut = self.read(sample, Damage::Cut(at)).await;
-            assert!(cut.is_err(), "cut after {at} bytes, {:?}: {cut:?}", String::from_utf8_lossy(&bytes[..at]));
-            let hung = self.read(sample, Damage::Hang(at)).await.map_err(|error| error.reason());
-            assert_eq!(hung, Err("SourceTimeout"), "hung after {at} bytes");
-            for mask in [0x01, 0x02, 0x10, 0x20, 0x80, 0xff] {
-                let changed = self.read(sample, Damage::Change(at, mask)).await.map(|known| known.values);
-                let is_harmless = changed.as_ref().map_or(true, |values| *values == [value] || self.is_of_value(at));
-                assert!(
-                    is_harmless,
-                    "byte {at} of {:?} changed by {mask:#x}: {changed:?}",
-                    String::from_utf8_lossy(&bytes)
-                );
-            }
+        for damage in (0..bytes.len()).flat_map(|at| Damage::all(at, &MASKS)) {
+            let outcome = self.read(sample, damage).await;
+            let is_harmless = match (damage, &outcome) {
+                (Damage::Hang(_), outcome) => outcome.as_ref().is_err_and(|error| error.reason() == "SourceTimeout"),
+                (Damage::Change(at, _), Ok(known)) => {
+                    known.values == [value] || is_of_value(&bytes, &self.value_bytes, at)
+                }
+                (_, outcome) => outcome.is_err(),
+            };
+            assert!(is_harmless, "{damage:?} in {:?}: {outcome:?}", String::from_utf8_lossy(&bytes));
         }
     }
 }
@@ -153,43 +145,26 @@ fn http_request_length(bytes: &[u8]) -> Option<usize> {
     Some(head + length.unwrap_or(0_usize)).filter(|whole| bytes.len() >= *whole)
 }
 
-async fn serve(mut stream: DuplexStream, recording: Recording, damage: Damage) {
-    let mut sent = 0;
-    if send(&mut stream, &recording.greeting, damage, &mut sent).await.is_err() {
-        return;
-    }
-    let (mut received, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+/// Serves until the connection ends.
+async fn serve(mut stream: DuplexStream, recording: Recording) {
     let mut answers = recording.sign_in.iter().chain(recording.exchange.iter().cycle());
-    loop {
-        while let Some(length) =
-            Some(&received).filter(|bytes| !bytes.is_empty()).and_then(|bytes| (recording.request_length)(bytes))
-        {
-            received.drain(..length);
-            let Some(answer) = answers.next() else { return };
-            if send(&mut stream, answer, damage, &mut sent).await.is_err() {
-                return;
+    let (mut received, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    let mut answer = Some(&recording.greeting);
+    while let Some(bytes) = answer {
+        if stream.write_all(bytes).await.is_err() {
+            return;
+        }
+        while !has_request(&received, recording.request_length) {
+            match stream.read(&mut buffer).await {
+                Ok(read @ 1..) => received.extend_from_slice(&buffer[..read]),
+                _ => return,
             }
         }
-        match stream.read(&mut buffer).await {
-            Ok(read @ 1..) => received.extend_from_slice(&buffer[..read]),
-            _ => return,
-        }
+        received.drain(..(recording.request_length)(&received).unwrap_or(received.len()));
+        answer = answers.next();
     }
 }
 
-/// Sends an answer as the damage lets it. An error ends the connection.
-async fn send(stream: &mut DuplexStream, answer: &[u8], damage: Damage, sent: &mut usize) -> io::Result<()> {
-    let (start, end) = (*sent, *sent + answer.len());
-    *sent = end;
-    let mut bytes = answer.to_vec();
-    match damage {
-        Damage::Cut(at) if at < end => {
-            stream.write_all(&bytes[..at.saturating_sub(start)]).await?;
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Damage::Hang(at) if at < end => bytes.truncate(at.saturating_sub(start)),
-        Damage::Change(at, mask) if (start..end).contains(&at) => bytes[at - start] ^= mask,
-        _ => {}
-    }
-    stream.write_all(&bytes).await
+fn has_request(received: &[u8], request_length: RequestLength) -> bool {
+    !received.is_empty() && request_length(received).is_some()
 }

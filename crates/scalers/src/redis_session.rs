@@ -8,7 +8,7 @@ use crate::error::cut;
 use crate::host_port::HostPort;
 use crate::http::TlsProfile;
 use crate::http::connector::BoxStream;
-use crate::sessions::{ExchangeError, Protocol, Sessions};
+use crate::sessions::{ExchangeError, Protocol, Sessions, shown_words};
 
 /// The most that is received without being a whole reply: hundreds of groups of a stream take less.
 const RECEIVED_BYTES_MAX: usize = 1 << 20;
@@ -30,6 +30,35 @@ pub(crate) struct Credentials {
     pub(crate) username: Option<String>,
     pub(crate) password: Option<Secret>,
     pub(crate) database: i64,
+    pub(crate) role: ServerRole,
+}
+
+/// What is asked of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum ServerRole {
+    /// For keys.
+    #[default]
+    Data,
+    /// For the address of a master.
+    Sentinel,
+}
+
+impl ServerRole {
+    /// What to do where credentials are not accepted.
+    fn check(self) -> &'static str {
+        match self {
+            Self::Data => "check `username` and `password`",
+            Self::Sentinel => "check `sentinelUsername` and `sentinelPassword`",
+        }
+    }
+
+    /// What to do where there are none.
+    fn give(self) -> &'static str {
+        match self {
+            Self::Data => "give `password`",
+            Self::Sentinel => "give `sentinelPassword`",
+        }
+    }
 }
 
 /// The sessions of this process.
@@ -61,18 +90,18 @@ impl Protocol for RedisProtocol {
 
     async fn sign_in(&self, stream: BoxStream) -> Result<RespConnection, ExchangeError> {
         let mut connection = RespConnection { stream, received: Vec::new() };
-        let Credentials { username, password, database } = &self.credentials;
+        let Credentials { username, password, database, .. } = &self.credentials;
         if let Some(password) = password {
             let auth = match username {
                 Some(username) => command(["AUTH", username, password.reveal()]),
                 None => command(["AUTH", password.reveal()]),
             };
             let refused = |message: String| {
-                let words = without_arguments(&message).replace(password.reveal(), "***");
+                let words = shown_words(without_arguments(&message), &[password]);
                 if is_unrelated(&message) {
-                    ExchangeError::Refused(cut(&words))
+                    ExchangeError::Refused(words)
                 } else {
-                    ExchangeError::Denied(cut(&words))
+                    ExchangeError::Denied(words).or_if_denied(self.credentials.role.check())
                 }
             };
             connection.expect_ok(auth).await?.map_err(refused)?;
@@ -80,8 +109,8 @@ impl Protocol for RedisProtocol {
         // go-redis: no other number chooses a database.
         if *database > 0 {
             let refused = |message: String| match is_denial(&message) {
-                true => ExchangeError::Denied(cut(&message)),
-                false => ExchangeError::Refused(cut(&message)),
+                true => ExchangeError::Denied(explain(&message, self.credentials.role)),
+                false => ExchangeError::Refused(format!("{}; check `databaseIndex`", cut(&message))),
             };
             connection.expect_ok(command(["SELECT", &database.to_string()])).await?.map_err(refused)?;
         }
@@ -160,6 +189,30 @@ pub(crate) fn kind_of(reply: Option<&Reply>) -> &'static str {
         Some(Reply::Integer(_)) => "a number",
         Some(Reply::List(_)) => "a list",
         Some(Reply::Nil) | None => "nothing",
+    }
+}
+
+/// What a server refuses, in its own words, and what to do where that is known.
+pub(crate) fn explain(message: &str, role: ServerRole) -> String {
+    let words = cut(message);
+    match remedy(message, role) {
+        Some(remedy) => format!("{words}; {remedy}"),
+        None => words,
+    }
+}
+
+fn remedy(message: &str, role: ServerRole) -> Option<&'static str> {
+    match (message.split(' ').next().unwrap_or_default(), role) {
+        ("NOAUTH", _) => Some(role.give()),
+        ("WRONGPASS", _) => Some(role.check()),
+        ("NOPERM", _) => Some("allow the user the command and the key"),
+        ("NOGROUP", _) => Some("check `stream` and `consumerGroup`, or create them"),
+        ("WRONGTYPE", _) => Some("check the name of the key"),
+        ("MOVED" | "ASK", _) => Some("the server is a node of a cluster: use the trigger type for clusters"),
+        ("ERR", ServerRole::Sentinel) if message.contains("unknown command") => {
+            Some("check that `address` names sentinels, often with port 26379")
+        }
+        _ => None,
     }
 }
 

@@ -26,6 +26,11 @@ impl Sample {
         Self { trigger_type, ..Self::default() }
     }
 
+    /// The same with another type.
+    pub(crate) fn named(self, trigger_type: &'static str) -> Self {
+        Self { trigger_type, ..self }
+    }
+
     pub(crate) fn index(mut self, index: usize) -> Self {
         self.index = index;
         self

@@ -10,11 +10,12 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use kedge_core::secret::Secret;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::dial::Dial;
-use crate::error::{Endpoint, ReadError};
+use crate::error::{Endpoint, ReadError, cut};
 use crate::host_port::HostPort;
 use crate::http::connector::BoxStream;
 use crate::http::{find_tls_failure, innermost};
@@ -60,6 +61,30 @@ impl ExchangeError {
     pub(crate) fn closed() -> Self {
         Self::Ended(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"))
     }
+
+    /// The same, with the server's words as they are shown.
+    pub(crate) fn hiding(self, secrets: &[&Secret]) -> Self {
+        match self {
+            Self::Denied(message) => Self::Denied(shown_words(&message, secrets)),
+            Self::Refused(message) => Self::Refused(shown_words(&message, secrets)),
+            other => other,
+        }
+    }
+
+    /// The same, with what to do where the server did not accept the credentials.
+    pub(crate) fn or_if_denied(self, remedy: &str) -> Self {
+        match self {
+            Self::Denied(message) => Self::Denied(format!("{message}; {remedy}")),
+            other => other,
+        }
+    }
+}
+
+/// A server's words as they are shown: without secrets, which it may repeat, on one line, and not much longer. A cut before would
+/// leave a part of a secret.
+pub(crate) fn shown_words(words: &str, secrets: &[&Secret]) -> String {
+    let secrets = secrets.iter().map(|secret| secret.reveal()).filter(|secret| !secret.is_empty());
+    cut(&secrets.fold(words.to_owned(), |words, secret| words.replace(secret, "***")))
 }
 
 impl From<io::Error> for ExchangeError {
@@ -292,6 +317,16 @@ impl<K, P: Protocol> fmt::Debug for Sessions<K, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_hidden_also_where_the_message_is_cut() {
+        let secret = Secret::new("hunter2hunter2");
+        for padding in 0..220 {
+            let message = format!("{}{}", "x".repeat(padding), secret.reveal());
+            let shown = shown_words(&message, &[&Secret::new(""), &secret]);
+            assert!(!shown.contains("hun") && shown.len() < 220, "{shown}");
+        }
+    }
 
     #[test]
     fn a_limit_is_shown_as_it_was_configured() {

@@ -1,9 +1,10 @@
 use super::*;
 use crate::NoCluster;
 use crate::Registry;
+use crate::damaged::Damage;
 use crate::http::Settings;
 use crate::http::connector::Connector;
-use crate::recorded_server::{Damage, Recording, http_answer};
+use crate::recorded_server::{Recording, http_answer};
 use crate::sample::Sample;
 use crate::trigger::Role;
 

@@ -198,8 +198,11 @@ pub(super) fn parse(trigger: &TriggerConfig<'_>, shared: &Shared, dialect: Diale
 /// Parses servers.
 // KEDA: empty elements are no servers, and the library of apache-kafka takes Kafka's usual port where there is none.
 fn parse_servers(text: &str, dialect: Dialect) -> Converted<Vec<HostPort>> {
-    let server = |text: &str| match HostPort::parse(text) {
-        Err(_) if dialect == Dialect::ApacheKafka && !text.contains(':') => HostPort::parse(&format!("{text}:9092")),
+    const REMEDY: &str = "write host:port, as in kafka.queues:9092";
+    let server = |text: &str| match HostPort::parse(text, REMEDY) {
+        Err(_) if dialect == Dialect::ApacheKafka && !text.contains(':') => {
+            HostPort::parse(&format!("{text}:9092"), REMEDY)
+        }
         parsed => parsed,
     };
     let servers: Vec<&str> = text.split(',').map(str::trim).filter(|element| !element.is_empty()).collect();

@@ -13,6 +13,7 @@ use crate::http::Settings;
 use crate::http::connector::{BoxStream, Connector};
 use crate::recorded_server::http_answer;
 use crate::scaler::BoxFuture;
+use crate::scram_server::{BegunSignIn, ScramServer};
 use crate::shared::Shared;
 use crate::{NoCluster, Registry};
 
@@ -44,6 +45,12 @@ pub(super) struct State {
     pub(super) extra_topic: Option<&'static str>,
     /// What the first message of a sign-in gets.
     pub(super) challenge: Option<&'static str>,
+    /// Who knows the password, where users sign in by SCRAM.
+    pub(super) scram: Option<ScramServer>,
+    /// Sign-ins by SCRAM that have begun.
+    pub(super) begun: Vec<BegunSignIn>,
+    /// The only token that is accepted.
+    pub(super) token: Option<&'static str>,
     /// The names of topics that were asked for.
     pub(super) asked_topics: Vec<String>,
     /// How many tokens were requested.
@@ -115,7 +122,7 @@ impl FakeCluster {
         Shared::new(settings, self.connector(), Arc::new(NoCluster))
     }
 
-    fn connector(&self) -> Connector {
+    pub(super) fn connector(&self) -> Connector {
         let fake = self.clone();
         Connector::new(move |uri: http::Uri| -> BoxFuture<'static, io::Result<BoxStream>> {
             let host = uri.authority().map(ToString::to_string).unwrap_or_default();
@@ -194,6 +201,13 @@ impl FakeCluster {
     }
 }
 
+/// The answer to a message of OAUTHBEARER: to another token a challenge, and none to what follows that.
+fn accept_token(message: &str, token: &str) -> Option<String> {
+    let is_right = message.contains(&format!("auth=Bearer {token}\u{1}"));
+    let challenge = if is_right { "" } else { r#"{"status":"invalid_token"}"# };
+    (message != "\u{1}").then(|| challenge.to_owned())
+}
+
 impl State {
     fn error(&mut self, api: &str) -> ErrorCode {
         let position = self.errors.iter().position(|(of, _)| *of == api);
@@ -236,11 +250,31 @@ impl State {
     }
 
     fn authenticate(&mut self, request: SaslAuthenticate) -> SaslAuthenticateResponse {
+        let message = String::from_utf8_lossy(&request.bytes.0).into_owned();
         self.authenticated.push(request.bytes.0);
-        let error_code = self.error("SaslAuthenticate");
+        let mut error_code = self.error("SaslAuthenticate");
+        let answer = match (self.challenge.take(), self.token) {
+            (Some(challenge), _) => Some(challenge.to_owned()),
+            (None, Some(token)) => accept_token(&message, token),
+            (None, None) => self.continue_scram(&message),
+        };
+        if answer.is_none() {
+            error_code = ErrorCode::SASL_AUTHENTICATION_FAILED;
+        }
         let message = error_code.error().map(|_| "Authentication failed: hunter2 is wrong, t0ken too".to_owned());
-        let challenge = self.challenge.take().unwrap_or_default().as_bytes().to_vec();
-        SaslAuthenticateResponse { error_code, message, bytes: Bytes(challenge) }
+        SaslAuthenticateResponse { error_code, message, bytes: Bytes(answer.unwrap_or_default().into_bytes()) }
+    }
+
+    /// The answer to a message of SCRAM; none to one that proves nothing.
+    fn continue_scram(&mut self, message: &str) -> Option<String> {
+        let Some(server) = &self.scram else { return Some(String::new()) };
+        if message.starts_with("n,,") {
+            let begun = BegunSignIn::new(message);
+            let answer = begun.server_first.clone();
+            self.begun.push(begun);
+            return Some(answer);
+        }
+        server.end(self.begun.iter().find(|begun| begun.is_continued_by(message))?, message)
     }
 
     fn metadata(&mut self, request: Metadata) -> MetadataResponse {
@@ -299,9 +333,13 @@ impl State {
     fn list_offsets(&mut self, request: ListOffsets) -> ListOffsetsResponse {
         let error_code = self.error("ListOffsets");
         let topic = |asked: ListOffsetsTopic| {
-            let all = &self.topics[&asked.name];
+            let all = self.topics.get(&asked.name);
             let listed = asked.partitions.iter().filter_map(|partition| {
-                let one = all[usize::try_from(partition.index).unwrap()];
+                let index = usize::try_from(partition.index).ok();
+                let Some(one) = all.zip(index).and_then(|(all, index)| all.get(index)) else {
+                    let error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+                    return Some(ListedOffset { index: partition.index, error_code, timestamp: -1, offset: -1 });
+                };
                 let offset = if partition.timestamp == -1 { one.latest } else { one.first };
                 let listed = ListedOffset { index: partition.index, error_code, timestamp: -1, offset };
                 (offset >= 0 && one.is_listed).then_some(listed)

@@ -1,3 +1,4 @@
+mod damaged;
 mod limits;
 mod outages;
 mod recorded;
@@ -336,7 +337,8 @@ async fn signing_in_sends_what_each_mechanism_wants() {
     assert!(error.is_denied());
     assert_eq!(
         error.to_string(),
-        "bootstrap:9092 denied access: SASL_AUTHENTICATION_FAILED: Authentication failed: *** is wrong, t0ken too"
+        "bootstrap:9092 denied access: SASL_AUTHENTICATION_FAILED: Authentication failed: *** is wrong, t0ken too; \
+         check `username` and `password`"
     );
 
     let error = value(&fake, &user(wide.with("sasl", "scram_sha512"))).await.unwrap_err();
@@ -366,7 +368,7 @@ async fn an_identity_of_aws_signs_for_the_cluster_or_for_each_broker() {
     let shared = fake.shared();
     let sent = async |form| {
         let key = ClusterKey {
-            bootstrap: vec![crate::host_port::HostPort::parse("bootstrap:9092").unwrap()],
+            bootstrap: vec![crate::host_port::HostPort::parse("bootstrap:9092", "").unwrap()],
             security: None,
             credentials: credentials(&settings(orders()), form),
         };

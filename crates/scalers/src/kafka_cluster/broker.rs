@@ -17,7 +17,7 @@ use super::session::KafkaProtocol;
 use crate::dial::Dial;
 use crate::error::{Endpoint, ReadError};
 use crate::host_port::HostPort;
-use crate::sessions::Session;
+use crate::sessions::{Session, shown_limit};
 
 /// How much is sent before answers are received: less than what waits in sockets, so that the two sides never wait for each other.
 const SENT_BYTES_MAX: usize = 16 << 10;
@@ -78,7 +78,7 @@ impl Broker {
             Ok(Ok(outcome)) => outcome,
             // The exchange ended when all of its askers had given up.
             Ok(Err(_)) | Err(_) => {
-                let limit = until.saturating_duration_since(started);
+                let limit = shown_limit(until.saturating_duration_since(started));
                 Err(ReadError::Timeout { endpoint: self.endpoint(), limit })
             }
         }

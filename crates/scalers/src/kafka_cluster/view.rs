@@ -1,6 +1,6 @@
 //! What brokers have said about their cluster: which of them leads a partition, and which has the offsets of a group.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,6 +153,7 @@ impl View {
         }
         let nodes = answer.brokers.iter().map(|broker| Some((broker.node_id, address(&broker.host, broker.port)?)));
         let nodes: BTreeMap<i32, HostPort> = nodes.collect::<Option<_>>().ok_or("a broker in it has no address")?;
+        require_each_once(&answer.topics)?;
         let mut names = Vec::with_capacity(answer.topics.len());
         for topic in answer.topics {
             let name = match asked.map(|asked| asked.get(topic.name.as_str())) {
@@ -182,6 +183,21 @@ fn partitions(topic: TopicMetadata) -> Result<Arc<[Partition]>, ErrorCode> {
         // A partition without a leader has an error, too; it matters only where the partition counts.
         None => Ok(topic.partitions.iter().map(|one| Partition { index: one.index, leader: one.leader }).collect()),
     }
+}
+
+/// Refuses a topic or a partition that comes twice: one of the two is another one, of which nothing would be read.
+fn require_each_once(topics: &[TopicMetadata]) -> Result<(), &'static str> {
+    let mut names = HashSet::with_capacity(topics.len());
+    for topic in topics {
+        let mut indexes = HashSet::with_capacity(topic.partitions.len());
+        if !names.insert(topic.name.as_str()) {
+            return Err("a topic is in it twice");
+        }
+        if !topic.partitions.iter().all(|one| indexes.insert(one.index)) {
+            return Err("a partition is in it twice");
+        }
+    }
+    Ok(())
 }
 
 fn address(host: &str, port: i32) -> Option<HostPort> {

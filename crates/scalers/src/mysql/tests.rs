@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::fake::{FakeServer, result};
 use super::*;
-use crate::recorded_server::{Damage, Recording};
+use crate::damaged::Damage;
+use crate::recorded_server::Recording;
 use crate::registry::Registry;
 use crate::sample::Sample;
 use crate::scaler::{Activity, Known, Scaler};
@@ -155,27 +156,31 @@ async fn a_kept_connection_that_is_of_no_use_is_replaced_without_a_failed_readin
 #[tokio::test(start_paused = true)]
 async fn errors_of_the_server_are_denials_or_refusals() {
     let rows = [
-        (1044, true),
-        (1045, true),
-        (1142, true),
-        (1698, true),
-        (1049, false),
-        (1064, false),
-        (1146, false),
-        (1040, false),
+        (1045, true, "; check the user and the password in `connectionString`, or `username` and `password`"),
+        (1142, true, "; grant the user what the query needs"),
+        (1698, true, "; check the user and the password in `connectionString`, or `username` and `password`"),
+        (1044, true, "; grant the user the database, or check its name in `connectionString`, or `dbName`"),
+        (1049, false, "; check the name of the database in `connectionString`, or `dbName`"),
+        (1064, false, "; correct `query`"),
+        (1146, false, "; correct `query`"),
+        (1040, false, "; raise the number of connections that the server allows"),
+        (1105, false, ""),
     ];
-    for (code, is_denied) in rows {
+    for (code, is_denied, remedy) in rows {
         let fake = FakeServer::new(NATIVE);
         fake.state().errors.push((code, "no, hunter2, no"));
         let scaler = build(&fake.registry(), &with_parts());
         let error = read(&scaler).await.unwrap_err();
         assert_eq!((error.is_denied(), error.reason()), (is_denied, "SourceRefused"), "{code}: {error}");
-        assert!(error.to_string().ends_with(&format!("{code} (28000): no, ***, no")), "{error}");
+        assert!(error.to_string().ends_with(&format!("{code} (28000): no, ***, no{remedy}")), "{error}");
         assert_eq!(number(&scaler).await, 42.0, "the next one works");
     }
     let full = Recording::new([[0_u8; 0]]).greeting(&encode_packet(0, b"\xff\x10\x04Too many connections"));
     let error = full.read(&with_parts(), Damage::None).await.unwrap_err().to_string();
-    assert_eq!(error, "db:3306 answered: 1040: Too many connections");
+    assert_eq!(
+        error,
+        "db:3306 answered: 1040: Too many connections; raise the number of connections that the server allows"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -61,7 +61,7 @@ impl ConsumerReader {
             return Ok(lag);
         }
         let page = self.fetch_page::<JetStreamPage>(&self.endpoint, &self.name.page()).await?;
-        match page.is_of_cluster() {
+        match page.is_of_cluster(&self.name) {
             true => self.find_leader(&page).await,
             false => page.consumer(&self.name).map(Consumer::lag).map_err(|missing| self.without_value(missing)),
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::uri::Authority;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::metadata::convert::{ConversionError, Converted};
@@ -116,6 +117,8 @@ pub(super) struct Consumer {
 #[derive(Clone, Debug, Deserialize)]
 struct ConsumerCluster {
     leader: Option<String>,
+    /// The other servers that have the consumer.
+    replicas: Option<Vec<IgnoredAny>>,
 }
 
 /// Why a server does not have the consumer: how far it can be followed there.
@@ -148,9 +151,18 @@ impl Missing {
 }
 
 impl JetStreamPage {
-    /// Whether the server is one of several, of which only one has the numbers of a consumer.
-    pub(super) fn is_of_cluster(&self) -> bool {
+    /// Whether the server is one of several, of which only one has the numbers of the consumer.
+    pub(super) fn is_of_cluster(&self, wanted: &ConsumerName) -> bool {
+        let has_others = |consumer: &Consumer| {
+            consumer
+                .cluster
+                .as_ref()
+                .and_then(|cluster| cluster.replicas.as_ref())
+                .is_some_and(|others| !others.is_empty())
+        };
         self.meta_cluster.as_ref().is_some_and(|cluster| cluster.cluster_size > 1)
+            // KEDA: only the size counts. A consumer that other servers have too is led by one of them, whatever the size says.
+            || self.consumer(wanted).is_ok_and(has_others)
     }
 
     /// The consumer, as this server sees it.
@@ -338,7 +350,7 @@ mod tests {
         let page = page(
             json!({ "meta_cluster": { "cluster_size": 3 }, "account_details": [account("ACID", "x", "orders", "worker")] }),
         );
-        assert!(page.is_of_cluster());
+        assert!(page.is_of_cluster(&name()));
         assert_eq!(page.led_consumer(&name(), "nats-1").map(Consumer::lag), Ok(42));
         assert_eq!(page.led_consumer(&name(), "nats-2").map(Consumer::lag), Err(Missing::Leader));
         let unknown = ConsumerName { consumer: "other".to_owned(), ..name() };

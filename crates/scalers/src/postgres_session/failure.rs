@@ -1,13 +1,14 @@
 //! What the errors of servers mean, and what can be done about them.
 
+use kedge_core::secret::Secret;
 use kedge_wire::postgres::{ServerError, SqlState};
 
-use crate::error::{Endpoint, ReadError, cut};
-use crate::sessions::ExchangeError;
+use crate::error::{Endpoint, ReadError};
+use crate::sessions::{ExchangeError, shown_words};
 
 /// The server's words, and a remedy where there is one.
-fn explain(error: &ServerError) -> String {
-    let words = cut(&error.to_string());
+fn explain(error: &ServerError, password: Option<&Secret>) -> String {
+    let words = shown_words(&error.to_string(), password.as_slice());
     match remedy(&error.code) {
         Some(remedy) => format!("{words}; {remedy}"),
         None => words,
@@ -16,9 +17,11 @@ fn explain(error: &ServerError) -> String {
 
 fn remedy(code: &SqlState) -> Option<&'static str> {
     match code.0.as_str() {
-        SqlState::INVALID_PASSWORD => Some("check the user and the password"),
+        SqlState::INVALID_PASSWORD => {
+            Some("check the user and the password in `connection`, or `userName` and `password`")
+        }
         SqlState::INVALID_AUTHORIZATION => Some("check the user and `sslmode`, and what pg_hba.conf allows"),
-        SqlState::INVALID_CATALOG_NAME => Some("check the name of the database"),
+        SqlState::INVALID_CATALOG_NAME => Some("check the name of the database in `connection`, or `dbName`"),
         SqlState::INSUFFICIENT_PRIVILEGE => Some("grant the user what the query needs, or CONNECT on the database"),
         "53300" => Some("raise max_connections of the server, or use a pooler"),
         "57014" => Some("use a cheaper query, or raise statement_timeout"),
@@ -39,18 +42,18 @@ fn is_denial(code: &SqlState) -> bool {
 }
 
 /// The server does not let the user in.
-pub(super) fn refusal(error: &ServerError) -> ExchangeError {
+pub(super) fn refusal(error: &ServerError, password: Option<&Secret>) -> ExchangeError {
     match is_denial(&error.code) {
-        true => ExchangeError::Denied(explain(error)),
-        false => ExchangeError::Refused(explain(error)),
+        true => ExchangeError::Denied(explain(error, password)),
+        false => ExchangeError::Refused(explain(error, password)),
     }
 }
 
 /// The query failed.
 pub(crate) fn query_failure(endpoint: Endpoint, error: &ServerError) -> ReadError {
     match is_denial(&error.code) {
-        true => ReadError::Denied { endpoint, message: explain(error) },
-        false => ReadError::Refused { endpoint, message: explain(error) },
+        true => ReadError::Denied { endpoint, message: explain(error, None) },
+        false => ReadError::Refused { endpoint, message: explain(error, None) },
     }
 }
 

@@ -26,19 +26,16 @@ pub(super) async fn sign_in(
     parameters: &[(&str, &str)],
     user: User<'_>,
 ) -> Result<(), ExchangeError> {
-    let signed_in = async {
-        connection.send(Request::Startup(parameters)).await?;
-        authenticate(connection, user).await?;
-        until_ready(connection).await
-    };
-    signed_in.await.map_err(|error| hide(error, user.password))
+    connection.send(Request::Startup(parameters)).await?;
+    authenticate(connection, user).await?;
+    until_ready(connection, user).await
 }
 
 async fn authenticate(connection: &mut PostgresConnection, user: User<'_>) -> Result<(), ExchangeError> {
     let asked = loop {
         match connection.receive().await? {
             Response::Authentication(asked) => break asked,
-            Response::Error(error) => return Err(refusal(&error)),
+            Response::Error(error) => return Err(refusal(&error, user.password)),
             Response::Notice(_) | Response::NegotiateProtocolVersion => {}
             _ => return Err(malformed("the server begins without asking who it is")),
         }
@@ -54,7 +51,7 @@ async fn authenticate(connection: &mut PostgresConnection, user: User<'_>) -> Re
             connection.send(Request::Password(&answer)).await?;
         }
         Authentication::Sasl { mechanisms } => {
-            prove_by_scram(connection, &mechanisms, given(user.password)?).await?;
+            prove_by_scram(connection, &mechanisms, user).await?;
         }
         Authentication::Unsupported(method) => {
             let problem = format!(
@@ -64,7 +61,7 @@ async fn authenticate(connection: &mut PostgresConnection, user: User<'_>) -> Re
         }
         Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => return Err(out_of_order()),
     }
-    match next_authentication(connection).await? {
+    match next_authentication(connection, user).await? {
         Authentication::Ok => Ok(()),
         _ => Err(out_of_order()),
     }
@@ -73,7 +70,7 @@ async fn authenticate(connection: &mut PostgresConnection, user: User<'_>) -> Re
 async fn prove_by_scram(
     connection: &mut PostgresConnection,
     mechanisms: &[String],
-    password: &str,
+    user: User<'_>,
 ) -> Result<(), ExchangeError> {
     let hash = ScramHash::Sha256;
     if !mechanisms.iter().any(|offered| offered == hash.mechanism()) {
@@ -82,36 +79,39 @@ async fn prove_by_scram(
         return Err(ExchangeError::Refused(cut(&problem)));
     }
     // The server takes the user from the first message of all.
-    let scram = ScramClient::new(hash, "", password, &nonce()?);
+    let scram = ScramClient::new(hash, "", given(user.password)?, &nonce()?);
     let first = scram.first();
     connection.send(Request::SaslInitial { mechanism: hash.mechanism(), message: first.as_bytes() }).await?;
-    let Authentication::SaslContinue(server_first) = next_authentication(connection).await? else {
+    let Authentication::SaslContinue(server_first) = next_authentication(connection, user).await? else {
         return Err(out_of_order());
     };
     let (last, proof) = scram.last(&server_first).map_err(explain_scram)?;
     connection.send(Request::SaslResponse(last.as_bytes())).await?;
-    let Authentication::SaslFinal(server_last) = next_authentication(connection).await? else {
+    let Authentication::SaslFinal(server_last) = next_authentication(connection, user).await? else {
         return Err(out_of_order());
     };
     proof.check(&server_last).map_err(explain_scram)
 }
 
-async fn next_authentication(connection: &mut PostgresConnection) -> Result<Authentication, ExchangeError> {
+async fn next_authentication(
+    connection: &mut PostgresConnection,
+    user: User<'_>,
+) -> Result<Authentication, ExchangeError> {
     loop {
         match connection.receive().await? {
             Response::Authentication(asked) => return Ok(asked),
-            Response::Error(error) => return Err(refusal(&error)),
+            Response::Error(error) => return Err(refusal(&error, user.password)),
             Response::Notice(_) => {}
             _ => return Err(out_of_order()),
         }
     }
 }
 
-async fn until_ready(connection: &mut PostgresConnection) -> Result<(), ExchangeError> {
+async fn until_ready(connection: &mut PostgresConnection, user: User<'_>) -> Result<(), ExchangeError> {
     loop {
         match connection.receive().await? {
             Response::ReadyForQuery(_) => return Ok(()),
-            Response::Error(error) => return Err(refusal(&error)),
+            Response::Error(error) => return Err(refusal(&error, user.password)),
             Response::ParameterStatus { .. }
             | Response::BackendKeyData
             | Response::Notice(_)
@@ -122,8 +122,8 @@ async fn until_ready(connection: &mut PostgresConnection) -> Result<(), Exchange
 }
 
 fn given(password: Option<&Secret>) -> Result<&str, ExchangeError> {
-    let missing = || ExchangeError::Denied("the server asks for a password, and none is given".to_owned());
-    password.map(Secret::reveal).ok_or_else(missing)
+    let problem = "the server asks for a password, and none is given; give `password`, or one in `connection`";
+    password.map(Secret::reveal).ok_or_else(|| ExchangeError::Denied(problem.to_owned()))
 }
 
 fn out_of_order() -> ExchangeError {
@@ -144,14 +144,4 @@ fn nonce() -> Result<String, ExchangeError> {
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| malformed("the machine has no random numbers"))?;
     Ok(BASE64.encode(bytes))
-}
-
-/// The error without the password, which a server may repeat.
-fn hide(error: ExchangeError, password: Option<&Secret>) -> ExchangeError {
-    let Some(password) = password.map(Secret::reveal).filter(|password| !password.is_empty()) else { return error };
-    match error {
-        ExchangeError::Denied(message) => ExchangeError::Denied(message.replace(password, "***")),
-        ExchangeError::Refused(message) => ExchangeError::Refused(message.replace(password, "***")),
-        other => other,
-    }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use kedge_core::secret::Secret;
 use kedge_wire::postgres::request::md5_password;
-use ring::{digest, hmac, pbkdf2};
+use kedge_wire::scram::ScramHash;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -19,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::http::connector::{BoxStream, Connector};
 use crate::http::{Settings, provider};
 use crate::scaler::BoxFuture;
+use crate::scram_server::{BegunSignIn, ScramServer};
 use crate::{NoCluster, Registry};
 
 /// Servers with one state, whatever their host.
@@ -218,28 +218,12 @@ impl FakeServers {
         stream.write_all(&framed(b'R', b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0")).await?;
         let (_, body) = receive(stream).await?;
         let first = String::from_utf8_lossy(&body).into_owned();
-        let first_bare = first.split_once("n,,").unwrap().1;
-        let server_first = format!("{}more,s={},i=4096", first_bare.split_once(',').unwrap().1, BASE64.encode("salt"));
-        stream.write_all(&framed(b'R', &[b"\0\0\0\x0b", server_first.as_bytes()].concat())).await?;
+        let begun = BegunSignIn::new(&first);
+        stream.write_all(&framed(b'R', &[b"\0\0\0\x0b", begun.server_first.as_bytes()].concat())).await?;
         let (_, last) = receive(stream).await?;
-        let last = String::from_utf8_lossy(&last).into_owned();
-        let (without_proof, proof) = last.rsplit_once(",p=").unwrap();
-        let signed = format!("{first_bare},{server_first},{without_proof}");
-        let mut salted = [0; digest::SHA256_OUTPUT_LEN];
-        let iterations = NonZeroU32::new(4096).unwrap();
-        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, iterations, b"salt", password.as_bytes(), &mut salted);
-        let mac = |key: &[u8], text: &[u8]| hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text);
-        let client_key = mac(&salted, b"Client Key");
-        let signature = mac(digest::digest(&digest::SHA256, client_key.as_ref()).as_ref(), signed.as_bytes());
-        let expected: Vec<u8> = client_key.as_ref().iter().zip(signature.as_ref()).map(|(a, b)| a ^ b).collect();
-        if BASE64.decode(proof).unwrap() != expected {
-            return Ok(false);
-        }
-        let server_key = match method {
-            Method::FalseScram => mac(b"another", b"Server Key"),
-            _ => mac(&salted, b"Server Key"),
-        };
-        let proof = format!("v={}", BASE64.encode(mac(server_key.as_ref(), signed.as_bytes())));
+        let server = ScramServer::new(ScramHash::Sha256, password);
+        let Some(proof) = server.end(&begun, &String::from_utf8_lossy(&last)) else { return Ok(false) };
+        let proof = if method == Method::FalseScram { format!("v={}", BASE64.encode([0; 32])) } else { proof };
         stream.write_all(&framed(b'R', &[b"\0\0\0\x0c", proof.as_bytes()].concat())).await?;
         Ok(true)
     }

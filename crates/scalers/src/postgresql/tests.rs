@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use super::fake::{FakeServers, Method, error, file, framed, number, ready, rows, server_tls, welcome};
 use super::*;
-use crate::recorded_server::{Damage, Recording};
+use crate::damaged::Damage;
+use crate::recorded_server::Recording;
 use crate::sample::Sample;
 use crate::scaler::{Activity, Known};
 use crate::trigger::{Resolution, Role};
@@ -91,11 +92,14 @@ async fn users_sign_in_as_the_server_asks() {
         }
         let error = read(&fake.registry(), &parts().auth("password", "wr0ng")).await.unwrap_err();
         assert!(error.is_denied(), "{method:?}: {error}");
-        let words = "db:5432 denied access: 28P01: password authentication failed for user \"worker\"; check the user and the password";
+        let words = "db:5432 denied access: 28P01: password authentication failed for user \"worker\"; check the user and the password in `connection`, or `userName` and `password`";
         assert_eq!(error.to_string(), words, "{method:?}");
         let error = read(&fake.registry(), &parts()).await.unwrap_err();
         assert!(error.is_denied(), "{method:?}: {error}");
-        assert_eq!(error.to_string(), "db:5432 denied access: the server asks for a password, and none is given");
+        assert_eq!(
+            error.to_string(),
+            "db:5432 denied access: the server asks for a password, and none is given; give `password`, or one in `connection`"
+        );
     }
     for (method, expected) in [
         (Method::FalseScram, "denied access: the server has not proved that it knows the password"),
@@ -190,12 +194,17 @@ async fn what_a_query_gives_is_one_number_or_an_error() {
 #[tokio::test(start_paused = true)]
 async fn refusals_at_the_start_name_a_remedy() {
     let rows = [
-        ("3D000", "database \"shop\" does not exist", true, "check the name of the database"),
+        (
+            "3D000",
+            "database \"shop\" does not exist",
+            true,
+            "check the name of the database in `connection`, or `dbName`",
+        ),
         ("28000", "role \"worker\" does not exist", true, "check the user and `sslmode`"),
         ("42501", "permission denied for database \"shop\"", true, "or CONNECT on the database"),
         ("53300", "sorry, too many clients already", false, "raise max_connections"),
         ("57P03", "the database system is starting up", false, "57P03"),
-        ("28P01", "no hunter2 here", true, "28P01: no *** here; check the user and the password"),
+        ("28P01", "no hunter2 here", true, "28P01: no *** here; check the user and the password in `connection`"),
     ];
     for (code, message, is_denied, expected) in rows {
         let recording = Recording::new([number("7")]).sign_in([error("FATAL", code, message)]);

@@ -30,7 +30,7 @@ impl BrokerSource {
             }
             Declared::Refused(closing) => closing,
         };
-        let words = words(&closing);
+        let words = words(&closing, None);
         Err(match closing.code {
             NOT_FOUND => {
                 let problem = format!("{words}; check `queueName`, and `vhostName` or the path of `host`");

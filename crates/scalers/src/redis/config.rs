@@ -14,7 +14,7 @@ use crate::host_port::{HostPort, bracketed};
 use crate::http::{TlsProfile, Verification};
 use crate::metadata::{Reader, convert};
 use crate::metric_name;
-use crate::redis_session::Credentials;
+use crate::redis_session::{Credentials, ServerRole};
 use crate::shared::Shared;
 use crate::target::External;
 use crate::trigger::{BuildError, FieldError, TriggerConfig};
@@ -84,6 +84,8 @@ pub(super) const ACTIVATION_LAG_COUNT: Field = Field::optional("activationLagCou
     .default("0")
     .help("The trigger is active while the value is above this, whatever is counted");
 
+const REMEDY: &str = "write host:port, as in redis.queues:6379";
+
 /// How servers work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topology {
@@ -119,9 +121,9 @@ pub(super) fn parse(
         Topology::Cluster => 0,
         Topology::Single | Topology::Sentinel => read.or_default(DATABASE_INDEX, convert::integer),
     };
-    let credentials = Credentials { database, ..parse_credentials(&mut read, USERNAME, PASSWORD) };
+    let credentials = Credentials { database, ..parse_credentials(&mut read, USERNAME, PASSWORD, ServerRole::Data) };
     let sentinel = (topology == Topology::Sentinel).then(|| {
-        let credentials = parse_credentials(&mut read, SENTINEL_USERNAME, SENTINEL_PASSWORD);
+        let credentials = parse_credentials(&mut read, SENTINEL_USERNAME, SENTINEL_PASSWORD, ServerRole::Sentinel);
         (credentials, read.required(SENTINEL_MASTER, convert::text))
     });
     let (measure, metric, activation) = match kind {
@@ -166,7 +168,7 @@ pub(super) fn parse(
 // KEDA: `host` and `port` add to `address`, and one without the other does not count.
 fn parse_addresses(read: &mut Reader<'_>) -> Option<Vec<HostPort>> {
     let given = read.text(ADDRESS).is_some();
-    let addresses = read.optional(ADDRESS, |text| convert::list(text, ',', HostPort::parse));
+    let addresses = read.optional(ADDRESS, |text| convert::list(text, ',', |text| HostPort::parse(text, REMEDY)));
     let texts = |text: &str| convert::list(text, ',', convert::text);
     let (hosts, ports) = (read.optional(HOST, texts), read.optional(PORT, texts));
     if given && addresses.is_none() {
@@ -201,9 +203,9 @@ fn parse_addresses(read: &mut Reader<'_>) -> Option<Vec<HostPort>> {
     Some(all)
 }
 
-fn parse_credentials(read: &mut Reader<'_>, username: Field, password: Field) -> Credentials {
+fn parse_credentials(read: &mut Reader<'_>, username: Field, password: Field, role: ServerRole) -> Credentials {
     let (username, password) = (read.text(username), read.text(password));
-    Credentials { username: username.map(str::to_owned), password: password.map(Secret::new), database: 0 }
+    Credentials { username: username.map(str::to_owned), password: password.map(Secret::new), database: 0, role }
 }
 
 fn parse_security(read: &mut Reader<'_>) -> Option<TlsProfile> {

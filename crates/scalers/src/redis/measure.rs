@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::nodes::{Answered, Nodes, malformed, refusal};
 use crate::error::{Endpoint, ReadError, cut};
-use crate::redis_session::{Command, command};
+use crate::redis_session::{Command, ServerRole, command};
 
 /// Redis computes the lag of a group since this version.
 const LAG_MAJOR_MIN: u32 = 7;
@@ -39,7 +39,10 @@ impl Measure {
                 let (endpoint, reply) = ask(nodes, command(["TYPE", key]), until).await?;
                 let kind = reply.as_text().ok_or_else(|| malformed(endpoint.clone(), &reply))?;
                 let Some(name) = length_command(kind) else {
-                    let problem = format!("{key:?} is a {}, and none of list, hash, set and sorted set", cut(kind));
+                    let problem = format!(
+                        "{key:?} is a {}, and none of list, hash, set and sorted set; check `listName`",
+                        cut(kind)
+                    );
                     return Err(ReadError::NoValue { endpoint, problem });
                 };
                 integer(ask(nodes, command([name, key]), until).await?)
@@ -69,7 +72,7 @@ impl Measure {
 async fn ask(nodes: &Nodes, question: Command, until: Instant) -> Result<(Endpoint, Reply), ReadError> {
     let Answered { endpoint, mut replies } = nodes.ask(&[question], until).await?;
     match replies.pop() {
-        Some(Reply::Error(message)) => Err(refusal(endpoint, &message)),
+        Some(Reply::Error(message)) => Err(refusal(endpoint, &message, ServerRole::Data)),
         Some(reply) => Ok((endpoint, reply)),
         None => Err(malformed(endpoint, &Reply::Nil)),
     }
@@ -92,7 +95,7 @@ fn length_command(kind: &str) -> Option<&'static str> {
 
 fn check_version(endpoint: &Endpoint, info: &Reply) -> Result<(), ReadError> {
     if let Reply::Error(message) = info {
-        return Err(refusal(endpoint.clone(), message));
+        return Err(refusal(endpoint.clone(), message, ServerRole::Data));
     }
     let no_value = |problem: String| ReadError::NoValue { endpoint: endpoint.clone(), problem };
     let version = info.as_text().and_then(|text| text.lines().find_map(|line| line.strip_prefix("redis_version:")));
@@ -111,7 +114,7 @@ fn lag(endpoint: &Endpoint, groups: &Reply, group: &str) -> Result<Option<i64>, 
     let groups = match groups {
         // KEDA: a stream that does not exist has no lag.
         Reply::Error(message) if message.contains("no such key") => return Ok(Some(0)),
-        Reply::Error(message) => return Err(refusal(endpoint.clone(), message)),
+        Reply::Error(message) => return Err(refusal(endpoint.clone(), message, ServerRole::Data)),
         Reply::List(groups) => groups,
         other => return Err(malformed(endpoint.clone(), other)),
     };

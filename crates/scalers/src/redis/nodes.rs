@@ -12,7 +12,7 @@ use crate::error::{Endpoint, ReadError, cut};
 use crate::host_port::{HostPort, bracketed};
 use crate::http::TlsProfile;
 use crate::redis_session::{
-    Command, Credentials, RedisPeer, RedisProtocol, RedisSessions, command, is_denial, kind_of,
+    Command, Credentials, RedisPeer, RedisProtocol, RedisSessions, ServerRole, command, explain, is_denial, kind_of,
 };
 use crate::sessions::{Session, first_answering, first_reachable};
 
@@ -147,7 +147,7 @@ async fn find_master(
                     let problem = format!("the sentinel knows no master {master:?}; check `sentinelMaster`");
                     Err(ReadError::NoValue { endpoint, problem })
                 }
-                Some(Reply::Error(message)) => Err(refusal(endpoint, message)),
+                Some(Reply::Error(message)) => Err(refusal(endpoint, message, ServerRole::Sentinel)),
                 Some(reply) => match reply.as_list() {
                     Some([host, port]) => {
                         let server = address(host.as_text(), port.as_text());
@@ -210,7 +210,9 @@ async fn ask_node(pool: &Pool, server: &HostPort, commands: &[Command], until: I
     let unable = |problem: String| ReadError::Malformed { endpoint: endpoint.clone(), problem };
     match &checked {
         Reply::Error(message) if message.contains("cluster support disabled") => {
-            return Err(unable("it is no node of a cluster".to_owned()));
+            return Err(unable(
+                "it is no node of a cluster; check `addresses`, or use the type for one server".to_owned(),
+            ));
         }
         _ => {}
     }
@@ -252,11 +254,12 @@ impl Redirect {
     }
 }
 
-/// The error for what a server refused, in its own words.
-pub(super) fn refusal(endpoint: Endpoint, message: &str) -> ReadError {
+/// The error for what a server refused.
+pub(super) fn refusal(endpoint: Endpoint, message: &str, role: ServerRole) -> ReadError {
+    let explained = explain(message, role);
     match is_denial(message) {
-        true => ReadError::Denied { endpoint, message: cut(message) },
-        false => ReadError::Refused { endpoint, message: cut(message) },
+        true => ReadError::Denied { endpoint, message: explained },
+        false => ReadError::Refused { endpoint, message: explained },
     }
 }
 
@@ -286,8 +289,8 @@ mod tests {
 
     #[test]
     fn redirects_name_another_node() {
-        let from = HostPort::parse("10.0.0.1:6379").unwrap();
-        let at = |text: &str| HostPort::parse(text).unwrap();
+        let from = HostPort::parse("10.0.0.1:6379", "").unwrap();
+        let at = |text: &str| HostPort::parse(text, "").unwrap();
         let rows = [
             ("MOVED 3999 10.0.0.2:6381", Some(Redirect::Moved(at("10.0.0.2:6381")))),
             ("ASK 3999 redis-1.redis:6381", Some(Redirect::Ask(at("redis-1.redis:6381")))),

@@ -1,3 +1,5 @@
+mod outages;
+
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -5,7 +7,8 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::*;
-use crate::recorded_server::{Damage, Recording};
+use crate::damaged::Damage;
+use crate::recorded_server::Recording;
 use crate::sample::Sample;
 use crate::scaler::{Activity, Known};
 use crate::trigger::Role;
@@ -54,6 +57,59 @@ async fn another_answer_than_the_one_asked_for_is_an_error() {
     let error = loading.read(&stream(), Damage::None).await.unwrap_err();
     assert_eq!(error.to_string(), "redis:6379 answered: LOADING Redis is loading the dataset in memory");
     assert!(!error.is_denied());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_is_named_with_the_field_and_no_secret() {
+    let list = || Sample::new("redis").with("address", "redis:6379").with("listName", "orders");
+    let group = || stream().with("consumerGroup", "workers");
+    let sentinel = || list().named("redis-sentinel").with("sentinelMaster", "main");
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+    let repeated = "-ERR Client sent AUTH hunter2, but no password is set\r\n";
+    let missing = "-NOAUTH Authentication required.\r\n";
+    let permission = "-NOPERM User worker has no permissions to run the 'type' command\r\n";
+    let rows = [
+        (list().auth("password", "hunter2"), wrong, true, "; check `username` and `password`"),
+        (list().auth("password", "hunter2"), repeated, true, "no password is set; check `username` and `password`"),
+        (list(), missing, true, "; give `password`"),
+        (list(), permission, true, "; allow the user the command and the key"),
+        (list().with("databaseIndex", "99"), "-ERR DB index is out of range\r\n", false, "; check `databaseIndex`"),
+        (list(), "+stream\r\n", false, "and none of list, hash, set and sorted set; check `listName`"),
+        (
+            list(),
+            "-MOVED 3999 b:6379\r\n",
+            false,
+            "; the server is a node of a cluster: use the trigger type for clusters",
+        ),
+        (stream(), "-WRONGTYPE Operation against a key\r\n", false, "; check the name of the key"),
+        (group(), "-NOGROUP No such key 'orders'\r\n", false, "; check `stream` and `consumerGroup`, or create them"),
+        (sentinel(), "*-1\r\n", false, "the sentinel knows no master \"main\"; check `sentinelMaster`"),
+        (
+            sentinel().auth("sentinelPassword", "hunter2"),
+            wrong,
+            true,
+            "; check `sentinelUsername` and `sentinelPassword`",
+        ),
+        (sentinel(), missing, true, "; give `sentinelPassword`"),
+        (
+            sentinel(),
+            "-ERR unknown command 'SENTINEL'\r\n",
+            false,
+            "; check that `address` names sentinels, often with port 26379",
+        ),
+        (
+            list().named("redis-cluster"),
+            "-ERR This instance has cluster support disabled\r\n-ERR x\r\n",
+            false,
+            "it is no node of a cluster; check `addresses`, or use the type for one server",
+        ),
+    ];
+    for (sample, answer, is_denied, expected) in rows {
+        let error = Recording::new([answer]).read(&sample, Damage::None).await.unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.is_denied(), is_denied, "{text}");
+        assert!(text.ends_with(expected) && !text.contains("hunter2"), "{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

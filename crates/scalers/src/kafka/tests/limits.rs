@@ -141,7 +141,7 @@ async fn signatures_go_only_to_brokers_that_the_policy_names() {
         let (region, namespace) = (identity.region().to_owned(), Some(namespace.to_owned()));
         let identity = CloudIdentity::Aws(identity);
         let credentials = Credentials::Msk { identity, namespace, region, form: MskForm::Token };
-        let key = ClusterKey { bootstrap: vec![HostPort::parse(server).unwrap()], security: None, credentials };
+        let key = ClusterKey { bootstrap: vec![HostPort::parse(server, "").unwrap()], security: None, credentials };
         let cluster = shared.kafka.cluster(key, &shared.http, &shared.signers).unwrap();
         let topics = cluster.topics(Wanted::All, crate::sessions::deadline(Duration::from_secs(3))).await;
         let error = topics.map(drop).map_err(|failure| failure.error().to_string()).err().unwrap_or_default();

@@ -77,7 +77,7 @@ async fn callers_with_little_time_cut_off_no_others() {
     let fake = FakeCluster::new();
     fake.state().slow = Some(("FindCoordinator", Duration::from_millis(500)));
     let shared = fake.shared();
-    let bootstrap = vec![crate::host_port::HostPort::parse("bootstrap:9092").unwrap()];
+    let bootstrap = vec![crate::host_port::HostPort::parse("bootstrap:9092", "").unwrap()];
     let key = ClusterKey { bootstrap, security: None, credentials: Credentials::None };
     let cluster = shared.kafka.cluster(key, &shared.http, &shared.signers).unwrap();
     let ask = |group: &'static str, limit: u64| {
@@ -119,6 +119,14 @@ async fn first_offsets_that_cannot_be_read_are_no_lag() {
     assert!(error.contains("NOT_LEADER_OR_FOLLOWER"), "{error}");
     fake.state().topics.get_mut("orders").unwrap()[0].first = -1;
     assert_eq!(value(&fake, &sample).await, Ok(45.0), "left out of a good answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_twice_is_no_answer() {
+    let fake = FakeCluster::new();
+    fake.state().extra_topic = Some("orders");
+    let error = value(&fake, &orders()).await.unwrap_err();
+    assert!(error.ends_with("cannot be used: a topic is in it twice"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,8 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::Instant;
 
 use super::*;
+use crate::damaged::Damage;
 use crate::http::connector::BoxStream;
-use crate::recorded_server::{Damage, Recording};
+use crate::recorded_server::Recording;
 use crate::scaler::Activity;
 
 /// What RabbitMQ 3.10.8 sends while a client signs in.

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
+use crate::damaged::Damage;
 use crate::http::connector::BoxStream;
-use crate::recorded_server::{Damage, Recording, http_answer};
+use crate::recorded_server::{Recording, http_answer};
 use crate::scaler::Activity;
 
 /// As RabbitMQ 3.10.8 answers, with fewer fields.
