@@ -48,6 +48,8 @@ mod replicas;
 mod resources;
 #[path = "scaling/restart.rs"]
 mod restart;
+#[path = "scaling/rotation.rs"]
+mod rotation;
 #[path = "scaling/secrets.rs"]
 mod secrets;
 #[path = "scaling/sources.rs"]

@@ -9,6 +9,7 @@ use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::json;
 
 use super::cluster;
+use super::rotation::failures;
 use super::triggers::{build, read, registry, settings, value};
 
 const COUNT: &str = "SELECT COUNT(*) FROM orders WHERE state = 'new'";
@@ -149,15 +150,18 @@ async fn users_passwords_and_tls_count_and_refusals_name_no_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_scales_a_deployment_from_zero_and_back() {
+async fn a_query_scales_a_deployment_from_zero_and_back_and_a_rotated_password_fails_no_reading() {
     let (server, mut client, _) = server("mysql-scaling").await;
     let namespace = TestNamespace::create(cluster().await, "mysql");
     let metadata = json!({ "query": COUNT, "queryValue": "5" });
     let trigger = json!({ "type": "mysql", "metadata": metadata, "authenticationRef": { "name": "mysql" } });
     let secret_reference = json!([{ "parameter": "connectionString", "name": "mysql", "key": "dsn" }]);
-    let dsn = format!("kedge:s3cret@tcp(127.0.0.1:{})/shop?tls=skip-verify", server.port());
+    let secret = |password: &str| {
+        let dsn = format!("kedge:{password}@tcp(127.0.0.1:{})/shop?tls=skip-verify", server.port());
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "mysql" }, "stringData": { "dsn": dsn } })
+    };
     namespace.apply([
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "mysql" }, "stringData": { "dsn": dsn } }),
+        secret("s3cret"),
         json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "mysql" }, "spec": { "secretTargetRef": secret_reference } }),
         deployment("web", 0),
         scaled_object("web", [trigger], json!({})),
@@ -165,6 +169,15 @@ async fn a_query_scales_a_deployment_from_zero_and_back() {
     // The name of the metric has the options in it, which the HPA controller must escape.
     add(&mut client, 14);
     namespace.until_replicas("web", 3).await;
+    let before = failures(&namespace).await;
+    // Sessions stay signed in while the password changes.
+    client.run("ALTER USER kedge@'127.0.0.1' IDENTIFIED BY 'r0tated'").unwrap();
+    namespace.apply([secret("r0tated")]);
+    add(&mut client, 6);
+    namespace.until_replicas("web", 4).await;
+    // From here on, only the new password is of use.
+    client.run("KILL USER kedge@'127.0.0.1'").unwrap();
     client.run("UPDATE orders SET state = 'done'").unwrap();
     namespace.until_replicas("web", 0).await;
+    assert_eq!(failures(&namespace).await, before);
 }

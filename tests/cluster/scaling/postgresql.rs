@@ -11,6 +11,7 @@ use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::json;
 
 use super::cluster;
+use super::rotation::failures;
 use super::triggers::{build, read, registry, value};
 
 const COUNT: &str = "SELECT count(*) FROM orders";
@@ -165,7 +166,7 @@ async fn tls_is_used_and_verified_as_sslmode_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_scales_a_deployment_from_zero_and_back() {
+async fn a_query_scales_a_deployment_from_zero_and_back_and_a_rotated_password_fails_no_reading() {
     let server = PostgresServer::start("postgresql-scaling").await.unwrap();
     create_orders(&server);
     let namespace = TestNamespace::create(cluster().await, "postgresql");
@@ -180,14 +181,25 @@ async fn a_query_scales_a_deployment_from_zero_and_back() {
     });
     let trigger = json!({ "type": "postgresql", "metadata": metadata, "authenticationRef": { "name": "postgresql" } });
     let secret_reference = json!([{ "parameter": "password", "name": "postgresql", "key": "password" }]);
+    let secret = |password: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "postgresql" }, "stringData": { "password": password } });
     namespace.apply([
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "postgresql" }, "stringData": { "password": PASSWORD } }),
+        secret(PASSWORD),
         json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "postgresql" }, "spec": { "secretTargetRef": secret_reference } }),
         deployment("web", 0),
         scaled_object("web", [trigger], json!({})),
     ]);
     server.execute("INSERT INTO orders SELECT generate_series(1, 14)").unwrap();
     namespace.until_replicas("web", 3).await;
+    let before = failures(&namespace).await;
+    // Sessions stay signed in while the password changes.
+    server.execute(&format!("ALTER ROLE {SCRAM_WORKER} PASSWORD 'r0tated'")).unwrap();
+    namespace.apply([secret("r0tated")]);
+    server.execute("INSERT INTO orders SELECT generate_series(15, 20)").unwrap();
+    namespace.until_replicas("web", 4).await;
+    // From here on, only the new password is of use.
+    let end = format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{SCRAM_WORKER}'");
+    server.execute(&end).unwrap();
     server.execute("DELETE FROM orders").unwrap();
     namespace.until_replicas("web", 0).await;
+    assert_eq!(failures(&namespace).await, before);
 }

@@ -9,6 +9,7 @@ use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::json;
 
 use super::cluster;
+use super::rotation::failures;
 use super::triggers::{build, read, registry, value};
 
 fn over_amqp(broker: &RabbitBroker) -> String {
@@ -204,29 +205,77 @@ async fn over_tls_the_certificate_counts() {
     }
 }
 
+/// Creates a user who may read statistics and the queues of `/`, or changes the password of one.
+async fn set_user(broker: &RabbitBroker, name: &str, password: &str) {
+    let user = json!({ "password": password, "tags": "management" });
+    broker.ask("PUT", &format!("/users/{name}"), Some(user)).await.unwrap();
+    let permissions = json!({ "configure": "", "write": "", "read": ".*" });
+    broker.ask("PUT", &format!("/permissions/%2F/{name}"), Some(permissions)).await.unwrap();
+}
+
+/// Closes the connections of a user, as the broker lists them.
+async fn close_connections(broker: &RabbitBroker, user: &str) {
+    let close = async || {
+        let listed = broker.ask("GET", "/connections", None).await.map_err(|error| format!("{error:#}"))?;
+        let own = listed.as_array().into_iter().flatten().filter(|connection| connection["user"] == user);
+        let names: Vec<String> = own.filter_map(|connection| Some(connection["name"].as_str()?.to_owned())).collect();
+        for name in &names {
+            let path = name.replace(' ', "%20").replace('>', "%3E");
+            broker.ask("DELETE", &format!("/connections/{path}"), None).await.map_err(|error| format!("{error:#}"))?;
+        }
+        if names.is_empty() { Err("none is listed".to_owned()) } else { Ok(()) }
+    };
+    wait_for("the connections are closed", DEADLINE, close).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn queues_scale_deployments_from_zero_and_back() {
+async fn queues_scale_deployments_from_zero_and_back_and_rotated_credentials_fail_no_reading() {
     let broker = RabbitBroker::start("rabbitmq-scaling", &[]).await.unwrap();
     let namespace = TestNamespace::create(cluster().await, "rabbitmq");
-    let secret_reference = json!([
-        { "parameter": "username", "name": "rabbitmq", "key": "username" },
-        { "parameter": "password", "name": "rabbitmq", "key": "password" },
-    ]);
-    namespace.apply([
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "rabbitmq" }, "stringData": { "username": USER, "password": PASSWORD } }),
-        json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "rabbitmq" }, "spec": { "secretTargetRef": secret_reference } }),
-    ]);
+    let secret = |name: &str, username: &str, password: &str| {
+        let data = json!({ "username": username, "password": password });
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": data })
+    };
+    let authentication = |name: &str| {
+        let reference = |key: &str| json!({ "parameter": key, "name": name, "key": key });
+        let spec = json!({ "secretTargetRef": [reference("username"), reference("password")] });
+        json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": name }, "spec": spec })
+    };
     let hosts = [("amqp", format!("amqp://{}/", broker.amqp())), ("http", format!("http://{}/", broker.management()))];
     for (name, host) in &hosts {
         broker.create_queue(name).await.unwrap();
+        set_user(&broker, name, "w0rker").await;
         let metadata = json!({ "host": host, "queueName": name, "mode": "QueueLength", "value": "5" });
-        let trigger = json!({ "type": "rabbitmq", "metadata": metadata, "authenticationRef": { "name": "rabbitmq" } });
-        namespace.apply([deployment(name, 0), scaled_object(name, [trigger], json!({}))]);
+        let trigger = json!({ "type": "rabbitmq", "metadata": metadata, "authenticationRef": { "name": name } });
+        namespace.apply([
+            secret(name, name, "w0rker"),
+            authentication(name),
+            deployment(name, 0),
+            scaled_object(name, [trigger], json!({})),
+        ]);
         broker.publish(name, 14).await.unwrap();
     }
     for (name, _) in &hosts {
         namespace.until_replicas(name, 3).await;
+    }
+    let before = failures(&namespace).await;
+    // Connections stay signed in while the password changes. Each request over HTTP has it: there, another user comes first.
+    set_user(&broker, "amqp", "r0tated").await;
+    namespace.apply([secret("amqp", "amqp", "r0tated")]);
+    set_user(&broker, "http-2", "r0tated").await;
+    namespace.apply([secret("http", "http-2", "r0tated")]);
+    for (name, _) in &hosts {
+        broker.publish(name, 6).await.unwrap();
+    }
+    for (name, _) in &hosts {
+        namespace.until_replicas(name, 4).await;
+    }
+    // From here on, only the new credentials are of use.
+    close_connections(&broker, "amqp").await;
+    broker.ask("DELETE", "/users/http", None).await.unwrap();
+    for (name, _) in &hosts {
         broker.purge(name).await.unwrap();
         namespace.until_replicas(name, 0).await;
     }
+    assert_eq!(failures(&namespace).await, before);
 }

@@ -47,6 +47,7 @@ async fn messages_are_counted_as_the_trigger_asks_and_refusals_are_named() {
 
     let missing = read(&*queue("nowhere", &[])).await.unwrap_err().to_string();
     assert!(missing.contains("QueueDoesNotExist"), "{missing}");
+    assert!(missing.ends_with("check `queueURL` and `awsRegion`"), "{missing}");
     // Gone, and back without its queues.
     moto.kill_and_restart().unwrap();
     read(&*all).await.unwrap_err();

@@ -1,6 +1,8 @@
 //! `kedge scaler check -f`, as a user runs it.
 
 mod rig;
+mod server;
+mod source_types;
 
 use std::fs;
 use std::net::TcpListener;

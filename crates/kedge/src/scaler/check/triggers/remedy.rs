@@ -24,7 +24,14 @@ pub(super) fn of_reading(error: &ReadError) -> Problem {
             Problem { field: Some((*field).to_owned()), problem: problem.clone(), remedy: Some((*remedy).to_owned()) }
         }
         ReadError::Cluster { .. } => of_text(&error.to_string()),
-        other => Problem { field: None, problem: other.to_string(), remedy: Some(for_source(other).to_owned()) },
+        other => {
+            let text = other.to_string();
+            match of_text(&text) {
+                // The reading itself says what to do with which field.
+                explained if explained.remedy.as_ref().is_some_and(|remedy| remedy.contains('`')) => explained,
+                _ => Problem { field: None, problem: text, remedy: Some(for_source(other).to_owned()) },
+            }
+        }
     }
 }
 
