@@ -148,7 +148,7 @@ pub(super) fn parse(
         let nodes = match sentinel {
             Some((credentials, master)) => Nodes::Sentinel {
                 pool: pool_of_keys,
-                sentinels: pool(&dial, credentials),
+                sentinels: Box::new(pool(&dial, credentials)),
                 addresses,
                 master: master?,
                 answered: AtomicUsize::default(),

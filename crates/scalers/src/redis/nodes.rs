@@ -66,7 +66,7 @@ pub(super) enum Nodes {
     },
     Sentinel {
         pool: Pool,
-        sentinels: Pool,
+        sentinels: Box<Pool>,
         addresses: Vec<HostPort>,
         master: String,
         /// The position of the sentinel that answered last.
