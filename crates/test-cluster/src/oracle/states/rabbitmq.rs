@@ -19,6 +19,8 @@ pub(in crate::oracle) async fn start(name: &str) -> anyhow::Result<Sources> {
     for vhost in VHOSTS {
         clients.push(fill(&broker, vhost).await?);
     }
+    // The first search starts the broker's cache; of several at once, all but one would fail.
+    broker.ask("GET", "/queues/%2F?page=1&page_size=100&name=.&use_regex=true", None).await?;
     let sources = Sources::default()
         .with("rabbitmq-http", broker.management().to_string())
         .with("rabbitmq-amqp", broker.amqp().to_string());
