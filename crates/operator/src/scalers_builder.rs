@@ -17,6 +17,7 @@ use kedge_scalers::{Owner, Registry, Role as TriggerRole, Scaler, TriggerConfig,
 use tokio::time::Instant;
 
 use crate::compact::Compact;
+use crate::credentials::references::Agreement;
 use crate::credentials::{Credentials, Resolved};
 use crate::leadership::Leadership;
 use crate::push_listener::PushListener;
@@ -40,8 +41,8 @@ pub struct ScalersBuilder {
     pub query_limits: QueryLimits,
 }
 
-/// The pause before credentials that could not be read are resolved again, and sources that did not describe their metrics are queried
-/// again.
+/// The pause before credentials that could not be read, or may have been read from the past, are resolved again, and sources that did
+/// not describe their metrics are queried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 /// What an earlier build, or the object's HPA, shows of its metrics.
@@ -88,7 +89,8 @@ impl ScalersBuilder {
         let has_silent = triggers.iter().any(|trigger| trigger.is_silent());
         again = again.or(has_silent.then_some(RETRY_PAUSE));
         let (used, refresh_in) = resolution.end();
-        references.set(key, began, used);
+        let is_in_doubt = references.set(key, began, used) == Agreement::InDoubt;
+        again = again.or(is_in_doubt.then_some(RETRY_PAUSE));
         let refresh_at = again.into_iter().chain(refresh_in).min().map(instant_after);
         self.object_scalers(object, triggers, BuiltFor { credentials: changes, term }, refresh_at)
     }

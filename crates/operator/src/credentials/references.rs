@@ -64,6 +64,15 @@ struct Marked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
+/// Whether what was read is what the watches reported last.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    Agrees,
+    /// Something was read in another version. The watch may be behind; or the read was stale, and no event will tell.
+    InDoubt,
+}
+
 impl References {
     /// Starts the watches of authentication objects, which are few and hold no values.
     pub fn start(client: Client, queue: Arc<WorkQueue<ObjectKey>>, scopes: &[Scope]) -> Arc<Self> {
@@ -89,8 +98,9 @@ impl References {
     }
 
     /// Takes what an object uses, as it was read since that moment.
-    pub fn set(self: &Arc<Self>, key: &ObjectKey, began: Epoch, used: BTreeMap<Reference, Version>) {
+    pub fn set(self: &Arc<Self>, key: &ObjectKey, began: Epoch, used: BTreeMap<Reference, Version>) -> Agreement {
         let mut known = self.lock();
+        let is_in_doubt = used.iter().any(|(reference, read)| known.differs(reference, read));
         let outdated = used.iter().any(|(reference, read)| known.is_outdated(reference, began, read));
         let before = known.users.get(key).map(|user| user.used.clone()).unwrap_or_default();
         for reference in used.keys().filter(|reference| !before.contains_key(*reference)) {
@@ -105,6 +115,7 @@ impl References {
         if outdated {
             self.queue.add_now(key.clone());
         }
+        if is_in_doubt { Agreement::InDoubt } else { Agreement::Agrees }
     }
 
     /// Forgets an object.
@@ -248,6 +259,11 @@ impl Known {
             is_new && self.groups.get(&path(reference)).and_then(WatchGroup::listed_at).is_some_and(|at| at > began.0)
         };
         self.observed.get(reference).map_or_else(listed, changed)
+    }
+
+    /// Whether the watch received another version last.
+    fn differs(&self, reference: &Reference, read: &Version) -> bool {
+        self.observed.get(reference).is_some_and(|observed| observed.version != *read)
     }
 
     /// Notes that a group was listed. Versions of objects that are not in use are dropped.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::watch_groups::WATCHED_ALONE_MAX;
 use super::*;
+use crate::credentials::references::Agreement;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
 use crate::scalers_cache::ObjectScalers;
 use crate::telemetry::Telemetry;
@@ -92,6 +93,21 @@ async fn a_rotated_secret_enqueues_its_users_and_is_used() {
     let second = rig.build(&bearer(), Some(&first)).await;
     assert_eq!(second.triggers[0].credentials.auth.get("bearerToken").unwrap().reveal(), "new");
     rig.assert_quiet("it was read as it is").await;
+    assert!(second.refresh_at.is_none(), "the watch agrees");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_read_is_repeated() {
+    let rig = Rig::new();
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("old"));
+    let first = rig.build(&bearer(), None).await;
+    rig.cluster.apply(&format!("{SECRETS}/creds"), secret("new"));
+    rig.until_enqueued().await;
+    let creds = Reference::new(ReferenceKind::Secret, "shop", "creds");
+    // As a watch whose event overtakes what reads return.
+    rig.credentials.references.record_version(&creds, Some("later".to_owned()));
+    let second = rig.build(&bearer(), Some(&first)).await;
+    assert!(second.refresh_at.is_some(), "no further event will tell");
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,17 +202,19 @@ async fn a_change_between_the_read_and_its_registration_is_not_lost() {
     let rig = Rig::new();
     let references = &rig.credentials.references;
     let (key, other) = (ObjectKey::scaled_object("shop", "web"), ObjectKey::scaled_object("shop", "other"));
-    let creds =
-        kedge_core::credentials::Reference::new(kedge_core::credentials::ReferenceKind::Secret, "shop", "creds");
+    let creds = Reference::new(ReferenceKind::Secret, "shop", "creds");
     let read = |version: &str| [(creds.clone(), Some(version.to_owned()))].into_iter().collect();
-    references.set(&other, references.now(), read("v1"));
+    let set = |key, began, version| references.set(key, began, read(version));
+    assert_eq!(set(&other, references.now(), "v1"), Agreement::Agrees, "no watch has reported anything");
     let began = references.now();
     references.record_version(&creds, Some("v2".to_owned()));
     assert_eq!(rig.queue.next().await, other);
-    references.set(&key, began, read("v1"));
+    assert_eq!(set(&key, began, "v1"), Agreement::InDoubt);
     assert_eq!(rig.queue.next().await, key, "it read v1, and the watch has delivered v2 since");
-    references.set(&key, references.now(), read("v3"));
-    assert!(tokio::time::timeout(Duration::ZERO, rig.queue.next()).await.is_err(), "the watch is behind, that is all");
+    assert_eq!(set(&key, references.now(), "v3"), Agreement::InDoubt, "the watch is behind, or the read is");
+    assert!(tokio::time::timeout(Duration::ZERO, rig.queue.next()).await.is_err(), "nothing happened since");
+    references.record_version(&creds, Some("v3".to_owned()));
+    assert_eq!(set(&key, references.now(), "v3"), Agreement::Agrees);
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,11 +298,11 @@ async fn a_list_between_the_read_and_its_registration_is_not_trusted() {
     rig.wait_for("watched", |cluster| watched_secrets(cluster) == [format!("{SECRETS}?")]).await;
     while tokio::time::timeout(QUIET, rig.queue.next()).await.is_ok() {}
     let references = &rig.credentials.references;
-    let late = kedge_core::credentials::Reference::new(kedge_core::credentials::ReferenceKind::Secret, "shop", "late");
+    let late = Reference::new(ReferenceKind::Secret, "shop", "late");
     let key = ObjectKey::scaled_object("shop", "late");
     let began = references.now();
     // The namespace is listed again within this time.
     tokio::time::sleep(Duration::from_secs(600)).await;
-    references.set(&key, began, [(late, Some("old".to_owned()))].into_iter().collect());
+    let _ = references.set(&key, began, [(late, Some("old".to_owned()))].into_iter().collect());
     assert_eq!(rig.queue.next().await, key, "the list may have had another version");
 }
