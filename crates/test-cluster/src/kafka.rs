@@ -24,6 +24,9 @@ const START_LIMIT: Duration = Duration::from_secs(180);
 pub const USER: &str = "worker";
 pub const PASSWORD: &str = "w0rker";
 
+/// A user who may do everything once a password is set.
+pub const ROTATED_USER: &str = "rotated";
+
 /// May sign in with PLAIN, and do nothing.
 pub const STRANGER: &str = "stranger";
 pub const STRANGER_PASSWORD: &str = "str4nger";
@@ -129,7 +132,7 @@ impl KafkaServer {
             "transaction.state.log.min.isr=1".to_owned(),
             "group.initial.rebalance.delay.ms=0".to_owned(),
             "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer".to_owned(),
-            format!("super.users=User:ANONYMOUS;User:{USER};User:CN=rcgen self signed cert"),
+            format!("super.users=User:ANONYMOUS;User:{USER};User:{ROTATED_USER};User:CN=rcgen self signed cert"),
             "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER".to_owned(),
             format!("listener.name.sasl.plain.sasl.jaas.config={security}.plain.PlainLoginModule required user_{USER}=\"{PASSWORD}\" user_{STRANGER}=\"{STRANGER_PASSWORD}\";"),
             format!("listener.name.sasl.scram-sha-256.sasl.jaas.config={security}.scram.ScramLoginModule required;"),
@@ -182,13 +185,13 @@ impl KafkaServer {
         KafkaClient::connect(self.plain.number)
     }
 
-    /// Gives the user another password for SCRAM-SHA-256.
-    pub async fn change_password(&self, password: &str) -> anyhow::Result<()> {
+    /// Gives a user another password for SCRAM-SHA-256, or the first one.
+    pub async fn set_password(&self, user: &'static str, password: &str) -> anyhow::Result<()> {
         let (java, address) = (self.java.clone(), self.address());
         let config = format!("SCRAM-SHA-256=[password={password}]");
         tokio::task::spawn_blocking(move || {
-            let user = ["--entity-type", "users", "--entity-name", USER, "--alter", "--add-config", &config];
-            java.run("kafka.admin.ConfigCommand", &[&["--bootstrap-server", &address][..], &user].concat())
+            let change = ["--entity-type", "users", "--entity-name", user, "--alter", "--add-config", &config];
+            java.run("kafka.admin.ConfigCommand", &[&["--bootstrap-server", &address][..], &change].concat())
         })
         .await?
     }

@@ -6,13 +6,14 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_scalers::{Registry, Scaler};
 use kedge_test_cluster::http_source::{HttpSource, SourceResponse};
-use kedge_test_cluster::kafka::{KafkaServer, PASSWORD, STRANGER, STRANGER_PASSWORD, USER};
+use kedge_test_cluster::kafka::{KafkaServer, PASSWORD, ROTATED_USER, STRANGER, STRANGER_PASSWORD, USER};
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_tests::namespace::{TestNamespace, deployment, scaled_object};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
 use super::cluster;
+use super::rotation::failures;
 use super::triggers::{build, read, registry, value};
 
 /// One broker for the tests that neither kill it nor count all of its topics. Each has topics and groups of its own.
@@ -190,7 +191,7 @@ async fn users_sign_in_and_refusals_name_no_secret() {
     // The connection that has signed in lives on; one that begins needs the new password.
     let before = orders("kafka", "scram_sha256", &user);
     value(&*before).await;
-    server.change_password("n3w").await.unwrap();
+    server.set_password(USER, "n3w").await.unwrap();
     assert_eq!(value(&*before).await, (7.0, true));
     let changed = async || {
         let after = orders("kafka", "scram_sha256", &[("username", USER), ("password", "n3w")]);
@@ -222,8 +223,20 @@ async fn tls_needs_a_trusted_broker_and_the_certificate_that_it_wants() {
     assert!(["SourceUntrusted", "SourceMalformed"].contains(&unknown.reason()), "{unknown}");
 }
 
+/// Waits until the broker accepts this password: it learns of it after it has confirmed the change.
+async fn until_known(server: &KafkaServer, topic: &str, password: &str) {
+    let (registry, address) = (registry(), server.sasl_address());
+    let more = [("topic", topic), ("sasl", "scram_sha256"), ("offsetResetPolicy", "earliest")];
+    let known = async || {
+        let auth = [("username", ROTATED_USER), ("password", password)];
+        let scaler = group(&registry, "kafka", &address, &more, &auth);
+        read(&*scaler).await.map(drop).map_err(|error| error.to_string())
+    };
+    wait_for("the broker knows the password", DEADLINE, known).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lag_scales_a_deployment_from_zero_and_back_once_the_password_is_right() {
+async fn a_lag_scales_a_deployment_from_zero_and_back_and_a_rotated_password_fails_no_reading() {
     let server = shared().await;
     let mut client = server.client().unwrap();
     client.create_topic("scaling-orders", 4).await.unwrap();
@@ -232,14 +245,15 @@ async fn a_lag_scales_a_deployment_from_zero_and_back_once_the_password_is_right
     }
     let namespace = TestNamespace::create(cluster().await, "kafka");
     let metadata = json!({
-        "bootstrapServers": server.sasl_address(), "consumerGroup": "scaled-workers", "topic": "scaling-orders", "lagThreshold": "5", "sasl": "scram_sha512",
+        "bootstrapServers": server.sasl_address(), "consumerGroup": "scaled-workers", "topic": "scaling-orders", "lagThreshold": "5", "sasl": "scram_sha256",
     });
     let trigger = json!({ "type": "kafka", "metadata": metadata, "authenticationRef": { "name": "kafka" } });
     let references = ["username", "password"].map(|name| json!({ "parameter": name, "name": "kafka", "key": name }));
     let secret = |password: &str| {
-        let values = json!({ "username": USER, "password": password });
+        let values = json!({ "username": ROTATED_USER, "password": password });
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "kafka" }, "stringData": values })
     };
+    server.set_password(ROTATED_USER, "s3cret").await.unwrap();
     namespace.apply([
         secret("wr0ng"),
         json!({ "apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": { "name": "kafka" }, "spec": { "secretTargetRef": references } }),
@@ -248,10 +262,18 @@ async fn a_lag_scales_a_deployment_from_zero_and_back_once_the_password_is_right
     ]);
     let ready = |namespace: &TestNamespace<'_>| namespace.condition("web", "Ready").0;
     namespace.until("the password is refused", "False".to_owned(), ready).await;
-    namespace.apply([secret(PASSWORD)]);
+    namespace.apply([secret("s3cret")]);
     namespace.until("the new password is used", "True".to_owned(), ready).await;
     client.produce("scaling-orders", 0, 14).await.unwrap();
     namespace.until_replicas("web", 3).await;
-    client.commit("scaled-workers", "scaling-orders", 0, 14).await.unwrap();
+    let before = failures(&namespace).await;
+    // Connections stay signed in while the password changes.
+    server.set_password(ROTATED_USER, "r0tated").await.unwrap();
+    until_known(server, "scaling-orders", "r0tated").await;
+    namespace.apply([secret("r0tated")]);
+    client.produce("scaling-orders", 0, 6).await.unwrap();
+    namespace.until_replicas("web", 4).await;
+    client.commit("scaled-workers", "scaling-orders", 0, 20).await.unwrap();
     namespace.until_replicas("web", 0).await;
+    assert_eq!(failures(&namespace).await, before);
 }
