@@ -193,11 +193,7 @@ async fn users_sign_in_and_refusals_name_no_secret() {
     value(&*before).await;
     server.set_password(USER, "n3w").await.unwrap();
     assert_eq!(value(&*before).await, (7.0, true));
-    let changed = async || {
-        let after = orders("kafka", "scram_sha256", &[("username", USER), ("password", "n3w")]);
-        read(&*after).await.map(|known| known.values).map_err(|error| error.to_string())
-    };
-    assert_eq!(wait_for("the new password is known", DEADLINE, changed).await.unwrap(), [7.0]);
+    assert_eq!(read_once_known(server, "signed-orders", USER, "n3w").await, [7.0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,16 +219,15 @@ async fn tls_needs_a_trusted_broker_and_the_certificate_that_it_wants() {
     assert!(["SourceUntrusted", "SourceMalformed"].contains(&unknown.reason()), "{unknown}");
 }
 
-/// Waits until the broker accepts this password: it learns of it after it has confirmed the change.
-async fn until_known(server: &KafkaServer, topic: &str, password: &str) {
+/// What a trigger reads once the broker accepts this password: it learns of it after it has confirmed the change.
+async fn read_once_known(server: &KafkaServer, topic: &str, user: &str, password: &str) -> Vec<f64> {
     let (registry, address) = (registry(), server.sasl_address());
-    let more = [("topic", topic), ("sasl", "scram_sha256"), ("offsetResetPolicy", "earliest")];
+    let auth = [("username", user), ("password", password)];
     let known = async || {
-        let auth = [("username", ROTATED_USER), ("password", password)];
-        let scaler = group(&registry, "kafka", &address, &more, &auth);
-        read(&*scaler).await.map(drop).map_err(|error| error.to_string())
+        let scaler = group(&registry, "kafka", &address, &[("topic", topic), ("sasl", "scram_sha256")], &auth);
+        read(&*scaler).await.map(|known| known.values).map_err(|error| error.to_string())
     };
-    wait_for("the broker knows the password", DEADLINE, known).await.unwrap();
+    wait_for("the broker knows the password", DEADLINE, known).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -269,7 +264,7 @@ async fn a_lag_scales_a_deployment_from_zero_and_back_and_a_rotated_password_fai
     let before = failures(&namespace).await;
     // Connections stay signed in while the password changes.
     server.set_password(ROTATED_USER, "r0tated").await.unwrap();
-    until_known(server, "scaling-orders", "r0tated").await;
+    read_once_known(server, "scaling-orders", ROTATED_USER, "r0tated").await;
     namespace.apply([secret("r0tated")]);
     client.produce("scaling-orders", 0, 6).await.unwrap();
     namespace.until_replicas("web", 4).await;
