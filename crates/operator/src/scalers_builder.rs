@@ -71,13 +71,13 @@ impl ScalersBuilder {
         let same =
             earlier.scalers.filter(|scalers| scalers.fits(object.uid, object.generation) && scalers.term == term);
         let mut resolution = self.credentials.begin(object, target);
-        let (mut triggers, mut again) = (Vec::new(), None);
+        let (mut triggers, mut is_incomplete) = (Vec::new(), false);
         for (index, trigger) in object.triggers.iter().enumerate() {
             let old = same.and_then(|scalers| scalers.trigger(index, &trigger.r#type)).filter(|old| old.scaler.is_ok());
             let resolved = resolution.resolve(trigger).await;
             let failed =
                 resolved.as_ref().err().is_some_and(|problems| problems.iter().any(CredentialError::is_transient));
-            again = again.or(failed.then_some(RETRY_PAUSE));
+            is_incomplete |= failed;
             triggers.push(match (resolved, old) {
                 (Ok(resolved), Some(old)) if old.credentials == resolved => old.clone(),
                 // A working scaler keeps the credentials that it has.
@@ -86,11 +86,10 @@ impl ScalersBuilder {
             });
         }
         // Polls may be far apart, and a push source is not listened to until its scaler is built.
-        let has_silent = triggers.iter().any(|trigger| trigger.is_silent());
-        again = again.or(has_silent.then_some(RETRY_PAUSE));
+        is_incomplete |= triggers.iter().any(|trigger| trigger.is_silent());
         let (used, refresh_in) = resolution.end();
-        let is_in_doubt = references.set(key, began, used) == Agreement::InDoubt;
-        again = again.or(is_in_doubt.then_some(RETRY_PAUSE));
+        is_incomplete |= references.set(key, began, used) == Agreement::InDoubt;
+        let again = is_incomplete.then_some(RETRY_PAUSE);
         let refresh_at = again.into_iter().chain(refresh_in).min().map(instant_after);
         self.object_scalers(object, triggers, BuiltFor { credentials: changes, term }, refresh_at)
     }
