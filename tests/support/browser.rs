@@ -12,14 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kedge_test_cluster::wait::DEADLINE;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The programs that are a Chromium, in the order in which they are looked for.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-
-/// How long the browser may take to answer, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one page. It ends when this value is dropped.
 #[derive(Debug)]
@@ -127,10 +125,10 @@ impl Browser {
             if seen == true {
                 return Ok(());
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > DEADLINE {
                 let text = self.evaluate("document.body.innerText")?;
                 bail!(
-                    "not true within {PATIENCE:?}: {expression}\nit is {seen}; the page says:\n{}",
+                    "not true within {DEADLINE:?}: {expression}\nit is {seen}; the page says:\n{}",
                     text.as_str().unwrap_or_default()
                 );
             }
@@ -189,7 +187,7 @@ impl Browser {
         bytes.push(0);
         self.commands.write_all(&bytes).context("the browser has gone")?;
         loop {
-            let message = self.messages.recv_timeout(PATIENCE).with_context(|| format!("no answer to {method}"))?;
+            let message = self.messages.recv_timeout(DEADLINE).with_context(|| format!("no answer to {method}"))?;
             if message["id"] != self.last_id {
                 self.events.push_back(message);
                 continue;

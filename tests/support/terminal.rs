@@ -11,11 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use kedge_test_cluster::wait::DEADLINE;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-
-/// How long anything may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running program. It ends when this value is dropped.
 #[allow(missing_debug_implementations)] // the parser has none
@@ -92,7 +90,7 @@ impl TerminalProgram {
     pub fn until(&self, text: &str) -> anyhow::Result<()> {
         let started = Instant::now();
         while !self.text().contains(text) {
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > DEADLINE {
                 bail!("the screen never has {text:?}:\n{}", self.text());
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -112,7 +110,7 @@ impl TerminalProgram {
             if let Some(status) = self.program.try_wait()? {
                 return Ok(status);
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > DEADLINE {
                 bail!("it does not end:\n{}", self.text());
             }
             std::thread::sleep(Duration::from_millis(20));

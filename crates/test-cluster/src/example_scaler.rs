@@ -3,17 +3,13 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::ports::Port;
 use crate::process::Group;
-use crate::wait::wait_for;
-
-/// The time in which a scaler must listen, on a busy machine.
-const START_LIMIT: Duration = Duration::from_secs(180);
+use crate::wait::{DEADLINE, wait_for};
 
 /// One of the example scalers. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -55,7 +51,7 @@ impl ExampleScaler {
         let mut group = Group::start(self.folder.path())?;
         group.spawn("scaler", &self.program, &self.flags)?;
         let address = SocketAddr::from(([127, 0, 0, 1], self.port.number));
-        wait_for("the scaler listens", START_LIMIT, async || match group.check() {
+        wait_for("the scaler listens", DEADLINE, async || match group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => TcpStream::connect(address).await.map(|_| Ok(())),
         })

@@ -4,7 +4,6 @@ mod client;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use kedge_wire::kafka::messages::Metadata;
@@ -14,11 +13,9 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::maven::JavaProgram;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 const COORDINATES: &str = "org.apache.kafka:kafka_2.13:4.3.1";
-
-const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// May do everything, with PLAIN, SCRAM, OAUTHBEARER, or without signing in.
 pub const USER: &str = "worker";
@@ -150,7 +147,7 @@ impl KafkaServer {
 
     async fn until_it_answers(&mut self) -> anyhow::Result<()> {
         let port = self.plain.number;
-        wait_for("kafka answers", START_LIMIT, async || match self.group.check() {
+        wait_for("kafka answers", DEADLINE, async || match self.group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => match is_ready(port) {
                 Ok(()) => Ok(Ok(())),

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -15,11 +14,9 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::lock_builds;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 const VERSION: &str = "5.2.5";
-
-const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// A running server. It ends when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -42,7 +39,7 @@ impl Moto {
         let environment = [("PYTHONPATH".to_owned(), packages.display().to_string())];
         group.spawn_in("moto", Path::new("python3"), flags, &environment)?;
         let address = SocketAddr::from(([127, 0, 0, 1], port.number));
-        wait_for("moto answers", START_LIMIT, async || match group.check() {
+        wait_for("moto answers", DEADLINE, async || match group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => match get(address, "/moto-api/data.json").await {
                 Ok(answer) if is_ok(&answer) => Ok(Ok(())),

@@ -5,7 +5,6 @@ mod client;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
@@ -14,12 +13,10 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::deb::DebianProgram;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 /// What Debian's server consists of.
 const PACKAGES: [&str; 3] = ["mariadb-server-core", "liburing2", "libaio1"];
-
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// Who may do everything.
 const ADMIN: &str = "admin";
@@ -72,7 +69,7 @@ impl MysqlServer {
 
     async fn until_ready(&mut self) -> anyhow::Result<()> {
         let port = self.port.number;
-        wait_for("mariadbd answers", START_LIMIT, async || match self.group.check() {
+        wait_for("mariadbd answers", DEADLINE, async || match self.group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => {
                 MysqlClient::connect(port, ADMIN, ADMIN_PASSWORD).map(|_| Ok(())).map_err(|error| format!("{error:#}"))

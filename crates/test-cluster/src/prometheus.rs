@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -13,9 +12,7 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::{self, Tool};
-use crate::wait::wait_for;
-
-const START_LIMIT: Duration = Duration::from_secs(180);
+use crate::wait::{DEADLINE, wait_for};
 
 /// A running Prometheus. It is stopped when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -50,7 +47,7 @@ impl Prometheus {
         ];
         group.spawn("prometheus", &program, flags)?;
         let address = SocketAddr::from(([127, 0, 0, 1], port.number));
-        wait_for("prometheus is ready", START_LIMIT, async || match group.check() {
+        wait_for("prometheus is ready", DEADLINE, async || match group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => is_ready(address).await.map(Ok),
         })

@@ -5,7 +5,6 @@ mod client;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use base64::Engine;
@@ -18,7 +17,7 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::deb;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 /// What Debian's server consists of. One that is installed is not used: its scripts start it only as a user of its own.
 const PACKAGES: [&str; 18] = [
@@ -41,8 +40,6 @@ const PACKAGES: [&str; 18] = [
     "erlang-tools",
     "erlang-xmerl",
 ];
-
-const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// Who may do everything.
 pub const USER: &str = "tester";
@@ -150,7 +147,7 @@ impl RabbitBroker {
     /// Waits until clients can connect, which is so only when everything else is ready.
     async fn until_ready(&mut self) -> anyhow::Result<()> {
         let (group, api) = (&mut self.group, Api { address: address(&self.management) });
-        wait_for("rabbitmq is ready", START_LIMIT, async || match group.check() {
+        wait_for("rabbitmq is ready", DEADLINE, async || match group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => match api.ask("GET", "/overview", None).await {
                 Ok(overview) if listens(&overview) => Ok(Ok(())),

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use kedge_wire::resp::{Reply, decode_reply, encode_command};
@@ -13,13 +12,11 @@ use crate::ports::Port;
 use crate::process::Group;
 use crate::state::StateFolder;
 use crate::tools::deb::DebianProgram;
-use crate::wait::wait_for;
+use crate::wait::{DEADLINE, wait_for};
 
 /// What Debian's server consists of.
 const PACKAGES: [&str; 7] =
     ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "liblua5.1-0", "lua-bitop", "lua-cjson"];
-
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// Running servers. They end when this value is dropped, and when this process ends in any way.
 #[derive(Debug)]
@@ -67,7 +64,7 @@ impl RedisServers {
         let mut flags = vec![config.display().to_string()];
         flags.extend(lines.iter().any(|line| line.starts_with("sentinel ")).then(|| "--sentinel".to_owned()));
         self.group.spawn_in(name, &self.program.path, flags, &self.program.environment())?;
-        wait_for("redis answers", START_LIMIT, async || match self.group.check() {
+        wait_for("redis answers", DEADLINE, async || match self.group.check() {
             Err(died) => Ok(Err(died)),
             Ok(()) => server.ask(&["PING"]).map(|_| Ok(())).map_err(|error| format!("{error:#}")),
         })
@@ -103,7 +100,7 @@ impl RedisServer {
     /// The same after another command, such as `AUTH`.
     pub fn ask_as(&self, first: &[&str], command: &[&str]) -> anyhow::Result<Reply> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port()))?;
-        stream.set_read_timeout(Some(START_LIMIT))?;
+        stream.set_read_timeout(Some(DEADLINE))?;
         let mut last = None;
         for command in [first, command].into_iter().filter(|command| !command.is_empty()) {
             stream.write_all(&encode_command(command.iter().map(|part| part.as_bytes())))?;

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use kedge_wire::mysql::{
@@ -10,7 +9,7 @@ use kedge_wire::mysql::{
     encode_packet,
 };
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+use crate::wait::DEADLINE;
 
 /// A connection to the database `shop`.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ impl MysqlClient {
     /// Signs in with `mysql_native_password`.
     pub fn connect(port: u16, user: &str, password: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        stream.set_read_timeout(Some(DEADLINE))?;
         let mut client = Self { stream, received: Vec::new(), sequence: 0 };
         let first = client.receive()?;
         if let Some(error) = ServerError::decode(&first)? {

@@ -1,21 +1,33 @@
 //! A client of NATS, as far as tests need it: requests to JetStream, messages, acknowledgements.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+use crate::wait::DEADLINE;
 
-/// A connection, which waits for each of its answers.
+/// How long an answer may take until the question is repeated.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// A client, which waits for each of its answers.
 #[derive(Debug)]
 pub struct NatsClient {
-    reader: BufReader<TcpStream>,
-    writer: TcpStream,
+    address: SocketAddr,
+    sign_in: Value,
+    connection: Connection,
     /// The number of the newest subscription.
     subscription: u64,
+    /// The number of the newest message that was published.
+    published: u64,
+}
+
+#[derive(Debug)]
+struct Connection {
+    reader: BufReader<TcpStream>,
+    writer: TcpStream,
 }
 
 /// A message that a server delivered.
@@ -28,14 +40,8 @@ struct Message {
 
 impl NatsClient {
     pub(super) fn connect(address: SocketAddr, sign_in: Value) -> anyhow::Result<Self> {
-        let writer = TcpStream::connect(address)?;
-        writer.set_read_timeout(Some(ANSWER_LIMIT))?;
-        let mut client = Self { reader: BufReader::new(writer.try_clone()?), writer, subscription: 0 };
-        let mut options = json!({ "verbose": false, "headers": true, "no_responders": true });
-        json_patch::merge(&mut options, &sign_in);
-        client.send(&format!("CONNECT {options}\r\n"))?;
-        client.flush()?;
-        Ok(client)
+        let connection = Connection::open(address, &sign_in)?;
+        Ok(Self { address, sign_in, connection, subscription: 0, published: 0 })
     }
 
     /// Creates a stream of the subjects below its name.
@@ -53,7 +59,7 @@ impl NatsClient {
 
     /// The answer of JetStream's API. An error is an error here.
     pub fn ask(&mut self, action: &str, question: &Value) -> anyhow::Result<Value> {
-        let message = self.request(&format!("$JS.API.{action}"), &question.to_string(), 1)?.remove(0);
+        let message = self.request(&format!("$JS.API.{action}"), "", &question.to_string(), 1)?.remove(0);
         let answer: Value =
             serde_json::from_slice(&message.body).with_context(|| format!("{action}: no answer: {message:?}"))?;
         ensure!(answer["error"].is_null(), "{action}: {}", answer["error"]);
@@ -63,7 +69,10 @@ impl NatsClient {
     /// Publishes messages to a stream, and returns when all are stored.
     pub fn publish(&mut self, stream: &str, count: usize) -> anyhow::Result<()> {
         for _ in 0..count {
-            let stored = self.request(&format!("{stream}.new"), "x", 1)?.remove(0);
+            self.published += 1;
+            // What is repeated with its id is stored once.
+            let header = format!("Nats-Msg-Id: {}-{}\r\n", self.connection.writer.local_addr()?, self.published);
+            let stored = self.request(&format!("{stream}.new"), &header, "x", 1)?.remove(0);
             let stored: Value = serde_json::from_slice(&stored.body).context("the message was not stored")?;
             ensure!(stored["seq"].is_u64(), "{stored}");
         }
@@ -73,25 +82,69 @@ impl NatsClient {
     /// Takes messages of a consumer, and acknowledges this many of them.
     pub fn take(&mut self, stream: &str, consumer: &str, count: usize, acknowledged: usize) -> anyhow::Result<()> {
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
-        let messages = self.request(&subject, &json!({ "batch": count }).to_string(), count)?;
+        let messages = self.request(&subject, "", &json!({ "batch": count }).to_string(), count)?;
         for message in messages.into_iter().take(acknowledged) {
             let subject = message.reply_to.context("the message cannot be acknowledged")?;
             // The answer says that the acknowledgement counts.
-            self.request(&subject, "+ACK", 1)?;
+            self.request(&subject, "", "+ACK", 1)?;
         }
         Ok(())
     }
 
-    /// Sends a message, and returns its first answers.
-    fn request(&mut self, subject: &str, body: &str, answers: usize) -> anyhow::Result<Vec<Message>> {
-        self.subscription += 1;
-        let number = self.subscription;
+    /// Sends a message with these lines of the header, and returns its first answers. A cluster that elects a leader drops questions, so
+    /// that what is not answered is repeated, on a new connection.
+    fn request(&mut self, subject: &str, header: &str, body: &str, answers: usize) -> anyhow::Result<Vec<Message>> {
+        let started = Instant::now();
+        loop {
+            self.subscription += 1;
+            match self.connection.request(self.subscription, subject, header, body, answers) {
+                Err(error) if is_late(&error) && started.elapsed() < DEADLINE => {
+                    self.connection = Connection::open(self.address, &self.sign_in)?;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+fn is_late(error: &anyhow::Error) -> bool {
+    let io_error = error.downcast_ref::<io::Error>();
+    io_error.is_some_and(|error| matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
+}
+
+impl Connection {
+    fn open(address: SocketAddr, sign_in: &Value) -> anyhow::Result<Self> {
+        let writer = TcpStream::connect(address)?;
+        writer.set_read_timeout(Some(ANSWER_LIMIT))?;
+        let mut connection = Self { reader: BufReader::new(writer.try_clone()?), writer };
+        let mut options = json!({ "verbose": false, "headers": true, "no_responders": true });
+        json_patch::merge(&mut options, sign_in);
+        connection.send(&format!("CONNECT {options}\r\n"))?;
+        connection.flush()?;
+        Ok(connection)
+    }
+
+    fn request(
+        &mut self,
+        number: u64,
+        subject: &str,
+        header: &str,
+        body: &str,
+        answers: usize,
+    ) -> anyhow::Result<Vec<Message>> {
         let inbox = format!("_INBOX.tests.{number}");
-        self.send(&format!("SUB {inbox} {number}\r\nPUB {subject} {inbox} {}\r\n{body}\r\n", body.len()))?;
-        let messages = (0..answers).map(|_| self.receive()).collect::<anyhow::Result<Vec<_>>>();
+        let publish = match header {
+            "" => format!("PUB {subject} {inbox} {}\r\n{body}\r\n", body.len()),
+            _ => {
+                let head = format!("NATS/1.0\r\n{header}\r\n");
+                format!("HPUB {subject} {inbox} {} {}\r\n{head}{body}\r\n", head.len(), head.len() + body.len())
+            }
+        };
+        self.send(&format!("SUB {inbox} {number}\r\n{publish}"))?;
+        let messages = (0..answers).map(|_| self.receive()).collect::<anyhow::Result<Vec<_>>>()?;
         self.send(&format!("UNSUB {number}\r\n"))?;
         self.flush()?;
-        messages
+        Ok(messages)
     }
 
     fn send(&mut self, text: &str) -> anyhow::Result<()> {

@@ -2,17 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::time::Duration;
 
 use anyhow::bail;
 use kedge_wire::postgres::{Request, Response, message};
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+use crate::wait::DEADLINE;
 
 /// Runs statements on a connection of their own, and returns the first value. Several are one transaction.
 pub(super) fn ask(port: u16, user: &str, database: &str, statements: &str) -> anyhow::Result<Option<String>> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    stream.set_read_timeout(Some(DEADLINE))?;
     let startup = [("user", user), ("database", database)];
     let mut received = Vec::new();
     let mut value = None;
