@@ -45,9 +45,13 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     namespaces: usize,
 
-    /// Give them triggers of this type; each type needs a file of results of its own
+    /// Give them triggers of this type; each type and polling interval needs a file of results of its own
     #[arg(long, value_enum, default_value_t = TriggerType::Prometheus)]
     trigger_type: TriggerType,
+
+    /// Poll each trigger every so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    polling_interval: u32,
 
     /// Measure each operator this many times, in turn
     #[arg(long, default_value_t = 3)]
@@ -88,7 +92,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     keda::write_crds(&crds)?;
     cluster.install_crds(&crds)?;
     let (objects, namespaces, trigger_type) = (args.objects, args.namespaces, args.trigger_type);
-    let shape = Shape { objects, namespaces, trigger_type, triggers: 1, polling_seconds: 10 };
+    let shape = Shape { objects, namespaces, trigger_type, triggers: 1, polling_seconds: args.polling_interval };
     let fleet = Fleet::create(&cluster, shape).await?;
     let extent = if args.steady_only { Extent::SteadyState } else { Extent::Everything };
     let steady_for = Duration::from_secs(args.minutes * 60);

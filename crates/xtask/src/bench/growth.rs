@@ -43,8 +43,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     triggers: usize,
 
-    /// Set the polling interval in seconds
-    #[arg(long, default_value_t = 10)]
+    /// Poll each trigger every so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     polling_interval: u32,
 
     /// Create this many pods, Secrets and ReplicaSets that no ScaledObject refers to
