@@ -36,12 +36,16 @@ pub mod annotations {
     pub const VALIDATIONS_HPA_OWNERSHIP: &str = "validations.keda.sh/hpa-ownership";
     /// Labels of the ScaledJob that its Jobs do not get.
     pub const JOB_EXCLUDED_LABELS: &str = "scaledjob.keda.sh/job-excluded-labels";
+    /// On a Job: the generation of the ScaledJob that it was created for.
+    pub const JOB_GENERATION: &str = "scaledjob.keda.sh/generation";
 }
 
 /// Labels that the operator writes.
 pub mod labels {
     /// On a ScaledObject, its HPA, and in the selector of its external metrics: the ScaledObject's name.
     pub const SCALED_OBJECT_NAME: &str = "scaledobject.keda.sh/name";
+    /// On a Job and its pods: the ScaledJob's name.
+    pub const SCALED_JOB_NAME: &str = "scaledjob.keda.sh/name";
     pub const NAME: &str = "app.kubernetes.io/name";
     pub const VERSION: &str = "app.kubernetes.io/version";
     pub const PART_OF: &str = "app.kubernetes.io/part-of";
@@ -65,7 +69,11 @@ pub mod reasons {
     pub const SCALED_OBJECT_CHECK_FAILED: &str = "ScaledObjectCheckFailed";
     pub const SCALED_OBJECT_PAUSED: &str = "ScaledObjectPaused";
     pub const SCALED_OBJECT_UNPAUSED: &str = "ScaledObjectUnpaused";
+    pub const SCALED_JOB_READY: &str = "ScaledJobReady";
     pub const SCALED_JOB_CHECK_FAILED: &str = "ScaledJobCheckFailed";
+    pub const SCALED_JOB_PAUSED: &str = "ScaledJobPaused";
+    pub const SCALED_JOB_UNPAUSED: &str = "ScaledJobUnpaused";
+    pub const JOB_CREATE_FAILED: &str = "KEDAJobCreateFailed";
     pub const TRIGGER_ERROR: &str = "TriggerError";
     pub const PARTIAL_TRIGGER_ERROR: &str = "PartialTriggerError";
     pub const ERROR_GETTING_CURRENT_REPLICAS: &str = "ErrorGettingCurrentReplicas";
@@ -89,6 +97,13 @@ pub mod messages {
     pub const SCALED_OBJECT_TRIGGER_ERROR: &str = "Triggers defined in ScaledObject are not working correctly";
     pub const SCALED_OBJECT_PARTIAL_TRIGGER_ERROR: &str =
         "Some triggers defined in ScaledObject are not working correctly";
+    pub const SCALED_JOB_READY: &str = "ScaledJob is defined correctly and is ready for scaling";
+    pub const SCALED_JOB_PAUSED: &str = "ScaledJob is paused";
+    pub const SCALED_JOB_NOT_POLLED: &str = "ScaledJob is paused, skipping reconcile loop";
+    pub const SCALED_JOB_UNPAUSED: &str = "ScaledJob is unpaused";
+    pub const SCALED_JOB_CHECK_FAILED: &str = "ScaledJob check failed";
+    pub const SCALED_JOB_TRIGGER_ERROR: &str = "Triggers defined in ScaledJob are not working correctly";
+    pub const SCALED_JOB_PARTIAL_TRIGGER_ERROR: &str = "Some triggers defined in ScaledJob are not working correctly";
     pub const TRIGGERS_ACTIVE: &str = "Scaling is performed because triggers are active";
     pub const ACTIVATION_FORCED: &str = "Scaling is performed because activation is being forced by annotation";
     pub const TRIGGERS_NOT_ACTIVE: &str = "Scaling is not performed because triggers are not active";
@@ -112,6 +127,13 @@ pub mod events {
     pub const SCALE_TARGET_ACTIVATION_FAILED: &str = "KEDAScaleTargetActivationFailed";
     pub const SCALE_TARGET_DEACTIVATED: &str = "KEDAScaleTargetDeactivated";
     pub const SCALE_TARGET_DEACTIVATION_FAILED: &str = "KEDAScaleTargetDeactivationFailed";
+    pub const SCALED_JOB_ACTIVE: &str = "ScaledJobActive";
+    pub const SCALED_JOB_INACTIVE: &str = "ScaledJobInactive";
+    pub const SCALED_JOB_DELETED: &str = "ScaledJobDeleted";
+    pub const JOBS_CREATED: &str = "KEDAJobsCreated";
+    pub const ROLLOUT_CLEANUP_STARTED: &str = "ScaledJobRolloutCleanupStarted";
+    pub const ROLLOUT_CLEANUP_FAILED: &str = "ScaledJobRolloutCleanupFailed";
+    pub const ROLLOUT_CLEANUP_COMPLETED: &str = "ScaledJobRolloutCleanupCompleted";
     pub const TRIGGER_AUTHENTICATION_ADDED: &str = "TriggerAuthenticationAdded";
     // KEDA: an updated TriggerAuthentication is reported with the reason of the cluster-wide kind.
     pub const TRIGGER_AUTHENTICATION_UPDATED: &str = CLUSTER_TRIGGER_AUTHENTICATION_UPDATED;

@@ -73,7 +73,7 @@ pub fn conditions(previous: &[Condition], facts: &Facts<'_>) -> Vec<Condition> {
 }
 
 /// A condition with its reason and message.
-fn condition(kind: &str, status: &str, reason: &str, message: impl Into<String>) -> Condition {
+pub(crate) fn condition(kind: &str, status: &str, reason: &str, message: impl Into<String>) -> Condition {
     Condition {
         r#type: kind.to_owned(),
         status: status.to_owned(),
@@ -83,7 +83,7 @@ fn condition(kind: &str, status: &str, reason: &str, message: impl Into<String>)
 }
 
 /// A condition before its first reason.
-fn initial(kind: &str, status: &str) -> Condition {
+pub(crate) fn initial(kind: &str, status: &str) -> Condition {
     Condition { r#type: kind.to_owned(), status: status.to_owned(), reason: None, message: None }
 }
 

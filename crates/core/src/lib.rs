@@ -11,6 +11,7 @@
 //! | [`validate`] | what makes a ScaledObject invalid |
 //! | [`conditions`] | the status conditions of a ScaledObject |
 //! | [`status`] | the next status, from the previous one and the facts of a reconcile |
+//! | [`scaled_job`] | everything about ScaledJobs: demand, new Jobs, clean-up, status |
 //! | [`rivals`] | which ScaledObject keeps a target that several name |
 //! | [`hpa`] | the HPA of an object: rendering, ownership, comparison, and a model of its controller |
 //! | [`lease`] | leader election: the next action on the Lease |
@@ -46,6 +47,7 @@ pub mod policy;
 pub mod quantity;
 pub mod rivals;
 pub mod rng;
+pub mod scaled_job;
 pub mod secret;
 pub mod selector;
 pub mod simulate;

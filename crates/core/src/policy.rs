@@ -104,7 +104,7 @@ impl Overrides {
         let pause = match note(annotations::PAUSED_REPLICAS) {
             // KEDA: its presence pauses, whatever the value of `paused`.
             Some(text) => text.parse().map_or_else(|_| Pause::Unreadable(text.to_owned()), Pause::At),
-            None if is_set(note(annotations::PAUSED)) => Pause::AsIs,
+            None if is_paused(notes) => Pause::AsIs,
             None => Pause::No,
         };
         Self {
@@ -130,10 +130,16 @@ impl Overrides {
     }
 }
 
-/// The time between two polls of an object: at least a second, also where the CRD's lower bound was not enforced.
-pub fn polling_interval(spec: &ScaledObjectSpec) -> Duration {
-    let seconds = spec.polling_interval.unwrap_or(POLLING_SECONDS_DEFAULT).max(1);
+/// The time between two polls of an object with this `pollingInterval`: at least a second, also where the CRD's lower bound was not
+/// enforced.
+pub fn polling_interval(seconds: Option<i32>) -> Duration {
+    let seconds = seconds.unwrap_or(POLLING_SECONDS_DEFAULT).max(1);
     Duration::from_secs(seconds.unsigned_abs().into())
+}
+
+/// Whether the annotation `paused` pauses an object.
+pub(crate) fn is_paused(notes: Option<&BTreeMap<String, String>>) -> bool {
+    is_set(notes.and_then(|notes| notes.get(annotations::PAUSED)).map(String::as_str))
 }
 
 /// KEDA: an annotation counts as set unless it is absent or a word for false; `""` and `banana` are set.

@@ -66,7 +66,7 @@ pub struct Timing {
 impl Timing {
     /// The timing of an object whose pods take this long to start.
     pub fn from_spec(spec: &ScaledObjectSpec, pod_start_up: TimeDelta) -> Self {
-        let polling_interval = TimeDelta::from_std(polling_interval(spec)).unwrap_or(TimeDelta::MAX);
+        let polling_interval = TimeDelta::from_std(polling_interval(spec.polling_interval)).unwrap_or(TimeDelta::MAX);
         Self { polling_interval, sync_period: SYNC_PERIOD_DEFAULT, pod_start_up }
     }
 }

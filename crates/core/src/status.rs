@@ -108,7 +108,7 @@ pub fn next_status(previous: &ScaledObjectStatus, facts: &Facts<'_>, now: DateTi
         describe_target(&mut next, target);
     }
     if let Some(triggers) = facts.triggers {
-        list_triggers(&mut next, triggers);
+        (next.triggers_types, next.authentications_types) = list_triggers(triggers);
     }
     if let Some(scalers) = facts.scalers {
         describe_scalers(&mut next, scalers, facts.poll);
@@ -134,10 +134,11 @@ fn describe_target(status: &mut ScaledObjectStatus, target: &TargetFacts) {
     status.original_replica_count = status.original_replica_count.or(target.original_replicas);
 }
 
-fn list_triggers(status: &mut ScaledObjectStatus, triggers: &[Trigger]) {
-    status.triggers_types = Some(distinct(triggers.iter().map(|trigger| trigger.r#type.as_str())));
+/// The types of triggers and the names of their authentications, as statuses list them.
+pub(crate) fn list_triggers(triggers: &[Trigger]) -> (Option<String>, Option<String>) {
+    let types = distinct(triggers.iter().map(|trigger| trigger.r#type.as_str()));
     let references = triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
-    status.authentications_types = Some(distinct(references.map(|reference| reference.name.as_str())));
+    (Some(types), Some(distinct(references.map(|reference| reference.name.as_str()))))
 }
 
 /// Each text once, in order of appearance.

@@ -229,6 +229,7 @@ impl TestEnvironment {
                 timing: LeaseTiming::default(),
             }),
             history: None,
+            runs_scaled_jobs: false,
         }
     }
 

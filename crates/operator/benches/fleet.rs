@@ -146,6 +146,7 @@ impl Cluster {
             credentials: Default::default(),
             election: None,
             history: None,
+            runs_scaled_jobs: false,
         };
         let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
         let operator = Operator::start(client, Clock::starting_at(noon), registry, settings);

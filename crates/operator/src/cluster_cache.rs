@@ -23,8 +23,7 @@ pub use cached_object::{CachedObject, LazyObject};
 use hpas::Hpas;
 pub use hpas::{CachedHpa, ReducedHpa, Stabilized, scaling_active};
 use objects::Objects;
-use objects::is_later;
-pub(crate) use objects::needs_reconcile;
+pub(crate) use objects::{is_later, needs_reconcile};
 use targets::Targets;
 pub use targets::{CachedReplicas, ReplicasIn, WatchedReplicas, Workload};
 

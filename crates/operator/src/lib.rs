@@ -8,7 +8,8 @@
 //! | `panics` | confining a panic to one object |
 //! | [`work_queue`] | which object is due when |
 //! | [`scaled_object`] | the controller of ScaledObjects: reconcile, poll, HPA, status, pause, finalizer |
-//! | [`scaled_job`] | ScaledJobs, which are not run yet |
+//! | [`scaled_job`] | the controller of ScaledJobs: reconcile, poll, Jobs, status, finalizer |
+//! | `poll_schedule` | when the triggers of an object are polled |
 //! | [`readings`] | the readings service, which the reconciler and the metrics API share |
 //! | [`scalers_cache`] | the scalers of every object and their newest readings; queries of sources |
 //! | `seen_active` | the active readings that the metrics API served between two polls |
@@ -16,14 +17,17 @@
 //! | [`scalers_builder`] | building the scalers of an object |
 //! | [`scalable`] | the kind-neutral view of an object with triggers |
 //! | [`compact`] | values that are kept for every object and rarely read |
+//! | `unreadable` | objects that our types cannot read |
 //! | `validation` | the check of a spec before it is used |
 //! | [`metrics_source`] | serving the metrics API from the readings service |
 //! | [`credentials`] | the credentials of triggers, and noticing their changes |
 //! | [`push_listener`] | push sources |
 //! | [`cluster_cache`], [`cluster_watches`] | what is cached of the cluster, and the watches that fill the cache |
+//! | [`job_cache`] | what is cached of ScaledJobs, their Jobs and the pods of those |
 //! | [`cluster_reads`] | what scalers read from the cluster |
 //! | [`history`] | what happened to each object lately, where a dashboard is served |
 //! | [`leadership`] | leader or standby, and which objects the leader has reconciled |
+//! | `write_budget` | how often an object may cause writes |
 //! | [`telemetry`] | the operator's own metrics |
 //!
 //! Scaling rules are in `kedge-core`; what the operator shares with other clients of Kubernetes is in `kedge-cluster`.
@@ -34,10 +38,12 @@ pub mod cluster_watches;
 pub mod compact;
 pub mod credentials;
 pub mod history;
+pub mod job_cache;
 pub mod leadership;
 pub mod metrics_source;
 pub mod operator;
 mod panics;
+mod poll_schedule;
 pub mod push_listener;
 pub mod query_limits;
 pub mod readings;
@@ -49,9 +55,11 @@ pub mod scalers_cache;
 mod seen_active;
 mod slots;
 pub mod telemetry;
+mod unreadable;
 mod validation;
 pub mod work_queue;
 mod workers;
+mod write_budget;
 
 pub use cluster_reads::KubeReads;
 pub use history::{HistorySettings, OperatorView};

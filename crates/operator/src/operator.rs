@@ -25,17 +25,20 @@ use crate::cluster_watches::ClusterWatches;
 use crate::credentials::usage::{Usage, WatchCoverage};
 use crate::credentials::{self, Credentials, References};
 use crate::history::{Histories, HistorySettings, OperatorView};
+use crate::job_cache::JobCache;
 use crate::leadership::Leadership;
 use crate::metrics_source::ReadingsSource;
 use crate::query_limits::QueryLimits;
 use crate::readings::Readings;
-use crate::scaled_job::report_unsupported;
+use crate::scaled_job::JobReconciler;
+use crate::scaled_job::unsupported::report_unsupported;
+use crate::scaled_job::watches::JobWatches;
 use crate::scaled_object::Reconciler;
 use crate::scalers_builder::ScalersBuilder;
 use crate::slots::Slots;
 use crate::telemetry::Telemetry;
 use crate::work_queue::WorkQueue;
-use crate::workers::Workers;
+use crate::workers::{Reconcilers, Workers};
 
 /// How long reconciles in progress may take to end when the operator stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -64,12 +67,15 @@ pub struct Settings {
     pub election: Option<LeaderElection>,
     /// How much is kept of each object for a dashboard; `None` where none is served.
     pub history: Option<HistorySettings>,
+    /// Whether ScaledJobs are run. Where they are not, each gets a condition that says so.
+    pub runs_scaled_jobs: bool,
 }
 
 /// The operator, ready to run.
 #[allow(missing_debug_implementations)] // kube's client has none
 pub struct Operator {
     reconciler: Arc<Reconciler>,
+    scaled_jobs: Option<Arc<JobReconciler>>,
     queue: Arc<WorkQueue<ObjectKey>>,
     watches: Arc<ClusterWatches>,
     scopes: Vec<Scope>,
@@ -103,11 +109,13 @@ impl Operator {
         let scopes = Scope::from_namespaces(&settings.namespaces);
         let events = Arc::new(EventPublisher::new(client.clone(), clock.clone(), settings.instance.clone()));
         let telemetry = Arc::new(Telemetry::new(&settings.version));
+        let jobs = settings.runs_scaled_jobs.then(|| Arc::new(JobCache::new(queue.clone())));
         let usage = Arc::new(Usage {
             telemetry: telemetry.clone(),
             client: client.clone(),
             events: events.clone(),
             cluster: cluster.clone(),
+            jobs: jobs.clone(),
             scopes: scopes.clone(),
             selector: settings.credentials.selector.clone(),
             coverage: WatchCoverage::new(&settings.namespaces, settings.selector.as_deref()),
@@ -126,10 +134,23 @@ impl Operator {
             leadership: leadership.clone(),
             query_limits: QueryLimits::default(),
         };
-        let readings = Readings::new(clock.clone(), cluster.clone(), targets.clone(), builder, leadership);
+        let readings = Arc::new(Readings::new(clock.clone(), cluster.clone(), targets.clone(), builder, leadership));
+        let scaled_jobs = jobs.map(|cache| {
+            let watches = JobWatches::start(client.clone(), cache.clone(), scopes.clone(), settings.selector.clone());
+            Arc::new(JobReconciler {
+                client: client.clone(),
+                clock: clock.clone(),
+                cache,
+                watches,
+                readings: readings.clone(),
+                events: events.clone(),
+                telemetry: telemetry.clone(),
+                version: settings.version.clone(),
+            })
+        });
         let reconciler = Arc::new(Reconciler {
             events,
-            readings: Arc::new(readings),
+            readings,
             version: settings.version.clone(),
             watches: watches.clone(),
             client: client.clone(),
@@ -141,7 +162,7 @@ impl Operator {
         });
         let concurrency = settings.concurrency.max(1);
         let Settings { selector, election, .. } = settings;
-        Self { reconciler, queue, watches, scopes, selector, concurrency, usage, election }
+        Self { reconciler, scaled_jobs, queue, watches, scopes, selector, concurrency, usage, election }
     }
 
     /// Returns when the caches are synced.
@@ -164,10 +185,13 @@ impl Operator {
 
     /// Renders the operator's own metrics; counts of objects are taken at that moment.
     pub fn telemetry(&self) -> impl Fn() -> Vec<u8> + Send + Sync + 'static {
-        let reconciler = self.reconciler.clone();
+        let (reconciler, jobs) = (self.reconciler.clone(), self.scaled_jobs.clone());
         move || {
             let objects = reconciler.cluster.objects();
-            reconciler.telemetry.count(objects.iter().map(|object| (&object.key, &*object.trigger_types)));
+            let jobs = jobs.as_ref().map(|jobs| jobs.cache.objects()).unwrap_or_default();
+            let objects = objects.iter().map(|object| (&object.key, &*object.trigger_types));
+            let jobs = jobs.iter().map(|object| (&object.key, &*object.trigger_types));
+            reconciler.telemetry.count(objects.chain(jobs));
             reconciler.telemetry.render()
         }
     }
@@ -225,7 +249,11 @@ impl Operator {
         self.reconciler.telemetry.lead();
         self.reconciler.cluster.enqueue_all();
         let mut tasks = JoinSet::new();
-        tasks.spawn(report_unsupported(self.reconciler.client.clone(), self.scopes.clone(), self.selector.clone()));
+        let client = self.reconciler.client.clone();
+        match &self.scaled_jobs {
+            Some(jobs) => jobs.cache.enqueue_all(),
+            None => drop(tasks.spawn(report_unsupported(client, self.scopes.clone(), self.selector.clone()))),
+        }
         tasks.spawn(self.usage.clone().run());
         let events = self.reconciler.events.clone();
         tasks.spawn(async move { match events.write_published().await {} });
@@ -263,6 +291,8 @@ impl Operator {
         mut stop: impl Future<Output = ()> + Unpin,
         mut lost: impl Future<Output = ()> + Unpin,
     ) -> Result<Ended, Broken> {
+        let reconcilers =
+            Reconcilers { scaled_objects: self.reconciler.clone(), scaled_jobs: self.scaled_jobs.clone() };
         // It keeps its turn while other things happen.
         let free = slots.acquire();
         tokio::pin!(free);
@@ -276,9 +306,9 @@ impl Operator {
                 }
                 slot = &mut free, if workers.needs_slot() => {
                     free.set(slots.acquire());
-                    workers.start_waiting(slot, &self.reconciler);
+                    workers.start_waiting(slot, &reconcilers);
                 }
-                key = self.queue.next() => workers.add(key, slots, &self.reconciler),
+                key = self.queue.next() => workers.add(key, slots, &reconcilers),
             }
         }
     }

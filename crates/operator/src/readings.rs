@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kedge_api::ScaledObject;
 use kedge_cluster::target::desired_replicas;
 use kedge_cluster::{Clock, ObjectKey, ScaleTarget, ScaleTargets, TargetError};
@@ -14,6 +15,7 @@ use kedge_core::policy::Policy;
 use tokio::time::Instant;
 
 use crate::cluster_cache::{CachedObject, CachedReplicas, ClusterCache, LazyObject};
+use crate::job_cache::{CachedScaledJob, LazyScaledJob};
 use crate::leadership::Leadership;
 use crate::scalable::Scalable;
 use crate::scalers_builder::{Earlier, ScalersBuilder};
@@ -40,6 +42,26 @@ pub enum Ensured {
     Cached(Arc<ObjectScalers>),
     /// They were built, and replaced these.
     Built { scalers: Arc<ObjectScalers>, replaced: Option<Arc<ObjectScalers>> },
+}
+
+/// A generation of an object: what scalers are built for.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectGeneration<'a> {
+    pub key: &'a ObjectKey,
+    pub uid: Option<&'a str>,
+    pub generation: Option<i64>,
+}
+
+impl<'a> From<&'a CachedObject> for ObjectGeneration<'a> {
+    fn from(object: &'a CachedObject) -> Self {
+        Self { key: &object.key, uid: object.uid.as_deref(), generation: object.generation }
+    }
+}
+
+impl<'a> From<&'a CachedScaledJob> for ObjectGeneration<'a> {
+    fn from(object: &'a CachedScaledJob) -> Self {
+        Self { key: &object.key, uid: object.uid.as_deref(), generation: object.generation }
+    }
 }
 
 /// Why a fallback cannot be served.
@@ -103,27 +125,48 @@ impl Readings {
     }
 
     /// The cached scalers of an object, if they are for its generation and credentials.
-    pub fn current(&self, object: &CachedObject) -> Option<Arc<ObjectScalers>> {
-        self.cache.get(&object.key).filter(|cached| self.is_current(cached, object))
+    pub fn current<'a>(&self, object: impl Into<ObjectGeneration<'a>>) -> Option<Arc<ObjectScalers>> {
+        let object = object.into();
+        self.cache.get(object.key).filter(|cached| self.is_current(cached, object))
     }
 
     /// The scalers of an object for its generation and credentials.
     pub async fn ensure(&self, object: &LazyObject, target: &ScaleTarget) -> Ensured {
-        if let Some(current) = self.current(&object.cached) {
+        if let Some(current) = self.current(&*object.cached) {
             return Ensured::Cached(current);
         }
+        self.build(&Scalable::from(&**object), target, self.cluster.own_hpa(object)).await
+    }
+
+    /// The scalers of a ScaledJob for its generation and credentials. Sources that did not describe their metrics are queried again.
+    pub async fn ensure_for_job(&self, object: &LazyScaledJob, workload: &ScaleTarget) -> Ensured {
         let scalable = Scalable::from(&**object);
-        let old = self.cache.get(&scalable.key).filter(|old| Some(old.uid.as_str()) == scalable.uid);
-        let hpa = self.cluster.own_hpa(object);
+        match self.current(&*object.cached) {
+            Some(current) => self.rebuild(&scalable, current).await,
+            None => self.build(&scalable, workload, None).await,
+        }
+    }
+
+    async fn build(
+        &self,
+        object: &Scalable<'_>,
+        target: &ScaleTarget,
+        hpa: Option<HorizontalPodAutoscaler>,
+    ) -> Ensured {
+        let old = self.cache.get(&object.key).filter(|old| Some(old.uid.as_str()) == object.uid);
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_ref() };
-        let scalers = self.builder.build(&scalable, target, earlier).await;
+        let scalers = self.builder.build(object, target, earlier).await;
         let replaced = self.replace(scalers.clone());
         Ensured::Built { scalers, replaced }
     }
 
     /// The scalers, after sources that did not describe their metrics, or announced other ones, were queried again.
     pub async fn rebuild_changed(&self, object: &ScaledObject, scalers: Arc<ObjectScalers>) -> Ensured {
-        match self.builder.rebuild_changed(&Scalable::from(object), &scalers).await {
+        self.rebuild(&Scalable::from(object), scalers).await
+    }
+
+    async fn rebuild(&self, object: &Scalable<'_>, scalers: Arc<ObjectScalers>) -> Ensured {
+        match self.builder.rebuild_changed(object, &scalers).await {
             Some(scalers) => Ensured::Built { replaced: self.replace(scalers.clone()), scalers },
             None => Ensured::Cached(scalers),
         }
@@ -139,8 +182,8 @@ impl Readings {
     }
 
     /// Whether the scalers were built for the object, and its credentials, as they are now.
-    fn is_current(&self, scalers: &ObjectScalers, object: &CachedObject) -> bool {
-        scalers.fits(object.uid.as_deref(), object.generation)
+    fn is_current(&self, scalers: &ObjectScalers, object: ObjectGeneration<'_>) -> bool {
+        scalers.fits(object.uid, object.generation)
             && scalers.term == self.leadership.term()
             && scalers.credentials == self.builder.credentials.references.changes(&scalers.key)
             && scalers.refresh_at.is_none_or(|at| at > Instant::now())
@@ -150,7 +193,7 @@ impl Readings {
     /// The scalers of an object on a standby, or on a leader before its first reconcile of the object: cached, or built now. Else why
     /// there are none.
     pub async fn on_demand(&self, object: &LazyObject) -> Result<Arc<ObjectScalers>, String> {
-        if let Some(scalers) = self.current(&object.cached) {
+        if let Some(scalers) = self.current(&*object.cached) {
             return Ok(scalers);
         }
         let scalable = Scalable::from(&**object);
@@ -168,7 +211,7 @@ impl Readings {
         let earlier = Earlier { scalers: old.as_deref(), hpa: hpa.as_ref() };
         let scalers = self.builder.build(&scalable, &target, earlier).await;
         // A reconcile, or another request, may have finished first.
-        if let Some(newer) = self.current(&object.cached) {
+        if let Some(newer) = self.current(&*object.cached) {
             return Ok(newer);
         }
         self.drop_stale(key);
@@ -184,8 +227,9 @@ impl Readings {
             self.builder.credentials.references.forget(key);
             self.seen_active.forget(key);
         }
-        let is_current =
-            |scalers: &ObjectScalers| object.as_ref().is_some_and(|object| self.is_current(scalers, &object.cached));
+        let is_current = |scalers: &ObjectScalers| {
+            object.as_ref().is_some_and(|object| self.is_current(scalers, (&*object.cached).into()))
+        };
         if self.cache.get(key).is_some_and(|scalers| !is_current(&scalers))
             && let Some(old) = self.cache.remove(key)
         {

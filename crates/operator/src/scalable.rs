@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kedge_api::ScaledObject;
 use kedge_api::scaled_object::{Fallback, HealthStatus, ScaledObjectSpec};
 use kedge_api::trigger::Trigger;
+use kedge_api::{ScaledJob, ScaledObject};
 use kedge_cluster::ObjectKey;
 use kedge_core::fallback::{Failures, usable_fallback};
 use kedge_core::formula::settings::{self, Composite};
@@ -58,7 +58,7 @@ impl<'a> From<&'a ScaledObject> for Scalable<'a> {
             key: ObjectKey::from(object),
             uid: meta.uid.as_deref(),
             generation: meta.generation,
-            polling_interval: polling_interval(spec),
+            polling_interval: polling_interval(spec.polling_interval),
             is_left_to_hpa: left_to_hpa(spec),
             triggers: &spec.triggers,
             fallback: usable_fallback(spec),
@@ -66,6 +66,25 @@ impl<'a> From<&'a ScaledObject> for Scalable<'a> {
             formula: settings::has_modifiers(spec).then_some(spec),
             env_source_container: spec.scale_target_ref.env_source_container_name.as_deref(),
             health: object.status.as_ref().and_then(|status| status.health.as_ref()),
+        }
+    }
+}
+
+impl<'a> From<&'a ScaledJob> for Scalable<'a> {
+    fn from(object: &'a ScaledJob) -> Self {
+        let (meta, spec) = (&object.metadata, &object.spec);
+        Self {
+            key: ObjectKey::from(object),
+            uid: meta.uid.as_deref(),
+            generation: meta.generation,
+            polling_interval: polling_interval(spec.polling_interval),
+            is_left_to_hpa: false,
+            triggers: &spec.triggers,
+            fallback: None,
+            declares_fallback: false,
+            formula: None,
+            env_source_container: spec.env_source_container_name.as_deref(),
+            health: None,
         }
     }
 }

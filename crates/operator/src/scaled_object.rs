@@ -14,8 +14,6 @@
 //! | `status` | writing the status, and the events about its changes |
 //! | `pause` | a full pause |
 //! | `finalizer` | the finalizer and the label, and the deletion of the object |
-//! | `write_budget` | how often an object may cause writes |
-//! | `unreadable` | objects that our types cannot read |
 //! | `state` | what is kept between two reconciles |
 
 mod finalizer;
@@ -30,8 +28,6 @@ mod state;
 mod status;
 mod subject;
 mod target;
-mod unreadable;
-mod write_budget;
 
 use std::sync::Arc;
 

@@ -236,6 +236,7 @@ fn add<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> C {
 
 #[cfg(test)]
 mod tests {
+    use kedge_cluster::ScalableKind;
     use kedge_scalers::observer::{GrpcCall, GrpcEvent};
 
     use super::*;
@@ -281,6 +282,25 @@ mod tests {
         assert!(!record().contains("shop"));
         telemetry.lead();
         assert!(record().contains("shop"));
+    }
+
+    #[test]
+    fn scaled_jobs_have_names_of_their_own() {
+        let (telemetry, key) = (Telemetry::new("1.2.3"), ObjectKey::new(ScalableKind::ScaledJob, "shop", "drain"));
+        let trigger = TriggerLabels { index: 0, trigger_type: "cron", name: None, metric: "s0-cron" };
+        telemetry.record_reading(&key, &trigger, None, Duration::ZERO);
+        telemetry.record_delay(&key, Duration::ZERO);
+        telemetry.count([(&key, &["cron".into()][..])].into_iter());
+        let text = String::from_utf8(telemetry.render()).unwrap();
+        for line in [
+            "keda_scaled_job_errors_total{namespace=\"shop\",scaledJob=\"drain\"} 1",
+            "keda_scaler_metrics_latency_seconds{metric=\"s0-cron\",namespace=\"shop\",scaledObject=\"drain\",scaler=\"cronScaler\",triggerIndex=\"0\",type=\"scaledjob\"} 0",
+            "keda_internal_scale_loop_latency_seconds{namespace=\"shop\",resource=\"drain\",type=\"scaledjob\"} 0",
+            "keda_resource_registered_total{namespace=\"shop\",type=\"scaled_job\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        assert!(!text.contains("keda_scaled_object_errors_total"), "{text}");
     }
 
     #[test]

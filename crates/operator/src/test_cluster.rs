@@ -91,6 +91,15 @@ impl TestCluster {
 
     /// The same, with this registry.
     pub(crate) fn operator_with(&self, registry: Registry) -> Operator {
+        self.start(registry, false)
+    }
+
+    /// The same, which runs ScaledJobs.
+    pub(crate) fn operator_of_jobs(&self, registry: Registry) -> Operator {
+        self.start(registry, true)
+    }
+
+    fn start(&self, registry: Registry, runs_scaled_jobs: bool) -> Operator {
         let settings = Settings {
             namespaces: Vec::new(),
             selector: None,
@@ -100,6 +109,7 @@ impl TestCluster {
             credentials: Default::default(),
             election: None,
             history: None,
+            runs_scaled_jobs,
         };
         let noon: DateTime<Utc> = "2026-06-01T12:00:00Z".parse().expect("a time");
         Operator::start(self.client(), Clock::starting_at(noon), registry, settings)
@@ -170,6 +180,11 @@ impl TestCluster {
     /// Lets every request for a path fail from now on; with `?` at its end, every one that selects no name.
     pub(crate) fn break_path(&self, path: &str, code: u16) {
         self.notes().broken.insert(path.to_owned(), code);
+    }
+
+    /// Lets requests for a path succeed again.
+    pub(crate) fn mend_path(&self, path: &str) {
+        self.notes().broken.remove(path);
     }
 
     /// Delays every request for a path with this end from now on.
@@ -257,8 +272,10 @@ fn named_by(collection: &str) -> (String, &'static str) {
         "customresourcedefinitions" => "CustomResourceDefinition",
         "deployments" => "Deployment",
         "horizontalpodautoscalers" => "HorizontalPodAutoscaler",
+        "jobs" => "Job",
         "leases" => "Lease",
         "namespaces" => "Namespace",
+        "pods" => "Pod",
         "scaledjobs" => "ScaledJob",
         "scaledobjects" => "ScaledObject",
         "secrets" => "Secret",

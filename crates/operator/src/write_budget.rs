@@ -10,16 +10,16 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The writes of an HPA, or of a status, within the last minute.
 #[derive(Debug, Default)]
-pub(super) struct WriteBudget {
+pub(crate) struct WriteBudget {
     written_at: VecDeque<Instant>,
 }
 
 impl WriteBudget {
     /// How many writes a minute can have.
-    pub(super) const PER_MINUTE: usize = 20;
+    pub(crate) const PER_MINUTE: usize = 20;
 
     /// Whether a write is possible, or else when the next is.
-    pub(super) fn check(&mut self) -> Result<(), Instant> {
+    pub(crate) fn check(&mut self) -> Result<(), Instant> {
         while self.written_at.front().is_some_and(|at| at.elapsed() >= MINUTE) {
             self.written_at.pop_front();
         }
@@ -30,12 +30,12 @@ impl WriteBudget {
     }
 
     /// Counts a write.
-    pub(super) fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         self.written_at.push_back(Instant::now());
     }
 
     /// Counts a write if it is possible, or returns when the next is.
-    pub(super) fn take(&mut self) -> Result<(), Instant> {
+    pub(crate) fn take(&mut self) -> Result<(), Instant> {
         self.check()?;
         self.count();
         Ok(())

@@ -39,6 +39,7 @@ pub(crate) fn start(plane: &Plane, clock: Clock, sources: &Sources) -> (Operator
         },
         election: None,
         history: Some(HISTORY),
+        runs_scaled_jobs: true,
     };
     let reads = Arc::new(KubeReads::new(client.clone(), settings.credentials.clone()));
     let trusted =

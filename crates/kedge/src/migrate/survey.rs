@@ -42,7 +42,8 @@ fn assess_object(validator: &Validator<'_>, object: &Value, snapshot: &Snapshot,
     match object["kind"].as_str().unwrap_or_default() {
         "ScaledObject" => issues.extend(custom_target(object, snapshot)),
         "ScaledJob" => {
-            let (problem, remedy) = kedge_operator::scaled_job::MESSAGE.split_once("; ").unwrap_or_default();
+            let (problem, remedy) =
+                kedge_operator::scaled_job::unsupported::MESSAGE.split_once("; ").unwrap_or_default();
             issues.push(about.issue("", problem, remedy));
         }
         "CloudEventSource" | "ClusterCloudEventSource" => {

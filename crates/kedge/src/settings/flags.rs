@@ -36,6 +36,11 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "NAME", default_value = "operator.keda.sh", help_heading = "Cluster")]
     pub(super) leader_election_id: String,
 
+    /// Run ScaledJobs, which is not complete yet; needs the rights to create and delete Jobs
+    #[arg(long, value_name = "BOOL", help_heading = "Cluster")]
+    #[arg(num_args(0..=1), require_equals(true), default_value = "false", default_missing_value = "true")]
+    pub(super) scaled_jobs: String,
+
     /// Serve external.metrics.k8s.io at this address, over TLS; takes precedence over --bind-address and --secure-port
     #[arg(long, value_name = "ADDRESS", help_heading = "Serving")]
     pub(super) metrics_api_bind_address: Option<String>,

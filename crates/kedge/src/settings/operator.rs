@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) http: Http,
     /// The TLS settings of servers other than the metrics API.
     pub(crate) service_tls: Tls,
+    pub(crate) runs_scaled_jobs: bool,
     /// Leader election, if enabled.
     pub(crate) leadership: Option<Leadership>,
     pub(crate) credentials: Credentials,
@@ -149,6 +150,7 @@ impl Settings {
             credentials: self.credentials(),
             election: self.leadership.as_ref().map(|leadership| leadership.election(&self.instance)),
             history: self.serving.dashboard.is_some().then_some(HISTORY),
+            runs_scaled_jobs: self.runs_scaled_jobs,
         }
     }
 

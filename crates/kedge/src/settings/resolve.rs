@@ -39,6 +39,7 @@ pub(crate) fn resolve(flags: &Flags, environment: &Environment) -> Result<Settin
         instance: read.text("POD_NAME").or_else(|| read.text("HOSTNAME")).unwrap_or_else(|| "kedge".to_owned()),
         service_tls: tls::for_services(&mut read, &http.tls),
         http,
+        runs_scaled_jobs: read.flag("--scaled-jobs", &flags.scaled_jobs, convert::boolean).unwrap_or(false),
         leadership: leadership(flags, &mut read),
         credentials: credentials(flags, environment, &mut read),
         unexpected_parameters: unexpected_parameters(&read),

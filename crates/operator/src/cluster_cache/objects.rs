@@ -122,7 +122,7 @@ impl Objects {
 }
 
 /// Whether one version of an object came after another. Versions of one resource are numbers that grow.
-pub(super) fn is_later(new: Option<&str>, old: Option<&str>) -> bool {
+pub(crate) fn is_later(new: Option<&str>, old: Option<&str>) -> bool {
     let number = |version: Option<&str>| version.and_then(|version| version.parse::<u64>().ok());
     number(new).zip(number(old)).is_none_or(|(new, old)| new > old)
 }

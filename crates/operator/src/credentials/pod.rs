@@ -23,7 +23,8 @@ impl Resolution<'_> {
         let Some(found) = found else {
             return Err(CredentialError::Missing { reference, place: "scaleTargetRef".to_owned() });
         };
-        let template = found.data.pointer("/spec/template/spec");
+        let at = |path| found.data.pointer(path);
+        let template = at("/spec/template/spec").or_else(|| at("/spec/jobTargetRef/template/spec"));
         let pod: Option<PodSpec> = template.and_then(|template| serde_json::from_value(template.clone()).ok());
         let pod = pod.filter(|pod| !pod.containers.is_empty());
         self.pod = Some(pod.clone());

@@ -1,4 +1,4 @@
-//! The authentication objects themselves: each is marked with the finalizer, and its status lists the ScaledObjects that
+//! The authentication objects themselves: each is marked with the finalizer, and its status lists the ScaledObjects and ScaledJobs that
 //! refer to it. What is written follows from what is there now, so nothing stale stays.
 
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
 use kedge_api::authentication::TriggerAuthenticationStatus;
 use kedge_api::names::{self, FINALIZER, events};
 use kedge_core::credentials::{Reference, ReferenceKind, usage};
@@ -15,16 +16,17 @@ use kube::api::{Patch, PatchParams};
 use kube::core::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch as signal};
 use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::read::path;
-use crate::cluster_cache::{CachedObject, ClusterCache};
+use crate::cluster_cache::ClusterCache;
+use crate::job_cache::JobCache;
 use crate::telemetry::Telemetry;
 use kedge_cluster::Scope;
 use kedge_cluster::api_error::is_conflict;
-use kedge_cluster::{EventPublisher, EventType};
+use kedge_cluster::{EventPublisher, EventType, ObjectKey};
 use kedge_cluster::{ListWatchEvent, Projection, ResourceQuery, list_watch};
 
 /// How long changes are gathered before they are acted upon.
@@ -40,6 +42,8 @@ pub struct Usage {
     pub client: Client,
     pub events: Arc<EventPublisher>,
     pub cluster: Arc<ClusterCache>,
+    /// Where ScaledJobs are run.
+    pub jobs: Option<Arc<JobCache>>,
     pub scopes: Vec<Scope>,
     /// Which authentication objects are maintained, as a label selector.
     pub selector: Option<String>,
@@ -61,6 +65,9 @@ struct ObservedAuthentication {
     metadata: ObjectMeta,
     status: Option<TriggerAuthenticationStatus>,
 }
+
+/// When an object was created, what it refers to, and its key.
+type User<'a> = (Option<Timestamp>, &'a [Reference], &'a ObjectKey);
 
 type AuthenticationEvent = (ReferenceKind, Scope, ListWatchEvent<ObservedAuthentication>);
 
@@ -104,6 +111,7 @@ impl Usage {
         let (sender, mut events) = mpsc::unbounded_channel();
         let _watches = self.watch(&sender);
         let mut changes = self.cluster.changes();
+        let mut job_changes = self.jobs.as_ref().map(|jobs| jobs.changes());
         let mut known = BTreeMap::new();
         let mut failed = false;
         loop {
@@ -111,6 +119,7 @@ impl Usage {
                 biased;
                 Some(event) = events.recv() => self.apply_event(&mut known, event),
                 _ = changes.changed() => {}
+                _ = changed(&mut job_changes) => {}
                 () = tokio::time::sleep(AGAIN), if failed => {}
             }
             tokio::time::sleep(GATHER).await;
@@ -118,6 +127,7 @@ impl Usage {
                 self.apply_event(&mut known, event);
             }
             changes.mark_unchanged();
+            job_changes.iter_mut().for_each(signal::Receiver::mark_unchanged);
             self.telemetry.set_authentications(counts(known.keys()));
             failed = !self.update_all(&mut known).await;
         }
@@ -193,11 +203,15 @@ impl Usage {
 
     /// Updates all of them. Returns whether every write succeeded.
     async fn update_all(&self, known: &mut BTreeMap<Reference, ObservedAuthentication>) -> bool {
-        let users = users(&self.cluster.objects());
+        let objects = self.cluster.objects();
+        let objects = objects.iter().map(|one| (one.created_at, &*one.authentications, &one.key));
+        let jobs = self.jobs.as_ref().map(|jobs| jobs.objects());
+        let jobs = jobs.as_ref().map(|jobs| jobs.iter().map(|one| (one.created_at, &*one.authentications, &one.key)));
+        let (objects, jobs) = (users(objects), jobs.map(users));
         let mut all_done = true;
         for (reference, authentication) in known {
-            let users = users.get(reference).map(Vec::as_slice).unwrap_or_default();
-            match self.update(reference, authentication, users).await {
+            let of = |users: &BTreeMap<Reference, Vec<String>>| users.get(reference).cloned().unwrap_or_default();
+            match self.update(reference, authentication, of(&objects), jobs.as_ref().map(of)).await {
                 Ok(()) => {}
                 // It is deleted, or its next watch event follows.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
@@ -216,7 +230,8 @@ impl Usage {
         &self,
         reference: &Reference,
         authentication: &mut ObservedAuthentication,
-        users: &[String],
+        objects: Vec<String>,
+        jobs: Option<Vec<String>>,
     ) -> Result<(), kube::Error> {
         let is_marked = authentication.metadata.finalizers.iter().flatten().any(|one| one == FINALIZER);
         let (added, deleted) = match reference.kind {
@@ -237,15 +252,22 @@ impl Usage {
             self.mark(reference, authentication, |finalizers| finalizers.push(FINALIZER.to_owned())).await?;
             self.publish(reference, authentication, added, &format!("New {} configured", reference.kind));
         }
-        let before = authentication.status.as_ref().and_then(|status| status.scaledobjects.as_deref());
-        let mut users = users.to_vec();
-        if !self.coverage.covers(&reference.kind) {
-            users.extend(before.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned));
+        let status = authentication.status.clone().unwrap_or_default();
+        let mut change = serde_json::Map::new();
+        let lists = [("scaledobjects", status.scaledobjects, Some(objects)), ("scaledjobs", status.scaledjobs, jobs)];
+        for (field, before, users) in lists {
+            let before = before.as_deref();
+            let Some(mut users) = users else { continue };
+            if !self.coverage.covers(&reference.kind) {
+                users.extend(before.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned));
+            }
+            let listed = usage::render_users(before, &users);
+            if listed.as_deref() != before.filter(|before| !before.is_empty()) {
+                change.insert(field.to_owned(), json!(listed));
+            }
         }
-        let listed = usage::render_users(before, &users);
-        if listed.as_deref() != before.filter(|before| !before.is_empty()) {
-            let patch = json!({ "status": { "scaledobjects": listed } });
-            self.patch(reference, authentication, Some("status"), &patch).await?;
+        if !change.is_empty() {
+            self.patch(reference, authentication, Some("status"), &json!({ "status": change })).await?;
         }
         Ok(())
     }
@@ -301,14 +323,23 @@ fn is_changed(before: &ObjectMeta, after: &ObjectMeta) -> bool {
 }
 
 /// The names of the objects that refer to each reference, oldest first.
-fn users(objects: &[Arc<CachedObject>]) -> BTreeMap<Reference, Vec<String>> {
-    let mut referring: Vec<_> = objects.iter().filter(|object| !object.authentications.is_empty()).collect();
-    referring.sort_by_key(|object| object.created_at);
+fn users<'a>(objects: impl Iterator<Item = User<'a>>) -> BTreeMap<Reference, Vec<String>> {
+    let mut referring: Vec<_> = objects.filter(|(_, references, _)| !references.is_empty()).collect();
+    referring.sort_by_key(|(created_at, _, _)| *created_at);
     let mut users: BTreeMap<Reference, Vec<String>> = BTreeMap::new();
-    for object in referring {
-        for reference in &object.authentications {
-            users.entry(reference.clone()).or_default().push(object.key.name.to_string());
+    for (_, references, key) in referring {
+        for reference in references {
+            users.entry(reference.clone()).or_default().push(key.name.to_string());
         }
     }
     users
+}
+
+/// Waits for a change, for ever where there is nothing to change.
+async fn changed(changes: &mut Option<signal::Receiver<()>>) {
+    match changes {
+        // Fails only when the sender is dropped, and this side holds it.
+        Some(changes) => drop(changes.changed().await),
+        None => std::future::pending().await,
+    }
 }

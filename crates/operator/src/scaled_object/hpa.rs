@@ -16,10 +16,10 @@ use tokio::time::Instant;
 use super::poll::trigger_state;
 use super::state::EnsuredHpa;
 use super::subject::{HpaStep, Subject};
-use super::write_budget::WriteBudget;
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::CachedHpa;
 use crate::scalers_cache::ObjectScalers;
+use crate::write_budget::WriteBudget;
 
 /// Postpones a write: another client undoes it, the API server drops a part of it, or a source keeps changing its metrics.
 fn postpone(name: Option<String>, until: Instant, state: &mut ReconcileState) -> HpaStep {

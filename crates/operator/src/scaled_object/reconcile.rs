@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kedge_api::ScaledObject;
+use kedge_cluster::stored::Unreadable;
 use kedge_cluster::{Backoff, ObjectKey, instant_after};
 use kedge_core::policy::{Policy, polling_interval};
 use kedge_core::selector::names::VALUE_MAX_BYTES;
@@ -14,23 +15,25 @@ use kube::api::Api;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::state::{EnsuredHpa, PollInput};
+use super::state::EnsuredHpa;
 use super::subject::{HpaStep, Subject};
 use super::target::{FoundTarget, TargetStep};
 use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
 use crate::cluster_cache::{CachedReplicas, LazyObject, needs_reconcile};
+use crate::poll_schedule::PollInput;
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
+use crate::unreadable::UnreadableObject;
 use crate::validation::check_spec;
 
 /// The pauses before a failed reconcile is retried.
-const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// The pause before an object with a problem that no watch event may end is reconciled again.
-pub(super) const PROBLEM_RECHECK: Duration = Duration::from_secs(30);
+pub(crate) const PROBLEM_RECHECK: Duration = Duration::from_secs(30);
 
 /// The pauses after another client wrote first.
-const CONFLICT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
+pub(crate) const CONFLICT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
 
 /// How far a reconcile of an object that is not paused got.
 #[derive(Debug)]
@@ -88,7 +91,7 @@ impl Reconciler {
     ) -> Option<Instant> {
         if let Some(unreadable) = self.cluster.unreadable(key) {
             slot.hold().await;
-            return Box::pin(self.reconcile_unreadable(key, &unreadable, state)).await;
+            return self.settle_unreadable(key, &unreadable, state).await;
         }
         let Some(object) = self.cluster.object(key) else {
             self.forget(key, state);
@@ -122,6 +125,30 @@ impl Reconciler {
                 let pause = BACKOFF.pause(state.failures);
                 warn!(namespace = %key.namespace, name = %key.name, error = %error, ?pause, "reconcile failed; retrying");
                 Some(state.schedule.retry_at(pause))
+            }
+        }
+    }
+
+    /// Settles an object that our types cannot read, once; returns when that is tried again.
+    async fn settle_unreadable(
+        &self,
+        key: &ObjectKey,
+        object: &Unreadable,
+        state: &mut ReconcileState,
+    ) -> Option<Instant> {
+        if state.unreadable.as_ref() == Some(&object.error) && object.metadata.deletion_timestamp.is_none() {
+            return None;
+        }
+        self.forget(key, state);
+        let unreadable = UnreadableObject { client: &self.client, events: &self.events, key, object };
+        match Box::pin(unreadable.settle()).await {
+            Ok(()) => {
+                state.mark_unreadable(&object.metadata, object.error.clone());
+                None
+            }
+            Err(error) => {
+                warn!(namespace = %key.namespace, name = %key.name, error = %error, "unreadable object not reported; retrying");
+                Some(instant_after(PROBLEM_RECHECK))
             }
         }
     }
@@ -252,11 +279,11 @@ impl Reconciler {
     ) -> Result<(Scaled, Result<(), ReconcileError>), ReconcileError> {
         let mut scalers = self.ensure_scalers(object, &target.target, state, slot).await?;
         let is_pushed = scalers.is_pushed();
-        let mut input = PollInput::new(&object.cached, &policy.overrides, &scalers);
+        let mut input = PollInput::new(object.cached.generation, &policy.overrides, &scalers);
         let is_due = !is_pushed && (state.schedule.is_due(&input) || scalers.has_changed_metrics());
         if is_due && scalers.needs_rebuild() {
             scalers = self.rebuild_scalers(object, scalers, state, slot).await?;
-            input = PollInput::new(&object.cached, &policy.overrides, &scalers);
+            input = PollInput::new(object.cached.generation, &policy.overrides, &scalers);
         }
         // An HPA that cannot be written is reported, and does not keep a target from being activated or deactivated.
         let subject = Subject { object, policy, target: &target.target, scalers: &scalers, hpa: None };
@@ -329,7 +356,7 @@ impl Reconciler {
 fn next_reconcile(object: &LazyObject, state: &ReconcileState, progress: &Progress) -> Option<Instant> {
     match progress {
         Progress::Blocked(Blocked { problem: Some(_), .. }) => {
-            Some(instant_after(polling_interval(&object.spec).max(PROBLEM_RECHECK)))
+            Some(instant_after(polling_interval(object.spec.polling_interval).max(PROBLEM_RECHECK)))
         }
         Progress::Blocked(_) => state.schedule.next_at,
         // A push came first.

@@ -23,7 +23,7 @@ impl Reconciler {
         state: &mut ReconcileState,
         slot: &mut Slot,
     ) -> Result<Arc<ObjectScalers>, ReconcileError> {
-        let ensured = match self.readings.current(&object.cached) {
+        let ensured = match self.readings.current(&*object.cached) {
             Some(scalers) => Ensured::Cached(scalers),
             None => self.wait_for_sources(object, slot, self.readings.ensure(object, target).boxed()).await?,
         };

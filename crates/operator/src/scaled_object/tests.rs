@@ -10,7 +10,7 @@ use kedge_scalers::{Connector, NoCluster, Registry};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::state::FIRST_POLLS;
+use crate::poll_schedule::FIRST_POLLS;
 use crate::test_cluster::TestCluster;
 
 const OBJECTS: usize = 20;

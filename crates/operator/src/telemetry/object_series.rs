@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use kedge_cluster::ObjectKey;
+use kedge_cluster::{ObjectKey, ScalableKind};
 
 use super::exposition::{Family, FamilyType, FamilyWriter};
 
@@ -18,6 +18,11 @@ const ACTIVE: Family = gauge("keda_scaler_active", "Whether a metric is active: 
 const METRIC_ERRORS: Family = counter("keda_scaler_detail_errors_total", "Failed queries of a metric.", METRIC_LABELS);
 const OBJECT_ERRORS: Family =
     counter("keda_scaled_object_errors_total", "Failed queries of all metrics of a ScaledObject.", OBJECT_LABELS);
+const JOB_ERRORS: Family = counter(
+    "keda_scaled_job_errors_total",
+    "Failed queries of all metrics of a ScaledJob.",
+    &["namespace", "scaledJob"],
+);
 const PAUSED: Family = gauge("keda_scaled_object_paused", "Whether a ScaledObject is paused: 1 or 0.", OBJECT_LABELS);
 const LOOP_LATENCY: Family = gauge(
     "keda_internal_scale_loop_latency_seconds",
@@ -36,8 +41,18 @@ const EMPTY_RESPONSES: Family = counter(
 );
 
 /// All families about objects.
-pub(super) const FAMILIES: [Family; 9] =
-    [VALUE, LATENCY, ACTIVE, METRIC_ERRORS, OBJECT_ERRORS, PAUSED, LOOP_LATENCY, HTTP_REQUESTS, EMPTY_RESPONSES];
+pub(super) const FAMILIES: [Family; 10] = [
+    VALUE,
+    LATENCY,
+    ACTIVE,
+    METRIC_ERRORS,
+    OBJECT_ERRORS,
+    JOB_ERRORS,
+    PAUSED,
+    LOOP_LATENCY,
+    HTTP_REQUESTS,
+    EMPTY_RESPONSES,
+];
 
 const fn gauge(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Family {
     Family { name, help, metric_type: FamilyType::Gauge, labels }
@@ -193,8 +208,11 @@ impl SeriesByObject {
         self.write_metrics(text, &LATENCY, |series| series.latency);
         self.write_metrics(text, &ACTIVE, |series| series.active.map(f64::from));
         self.write_metrics(text, &METRIC_ERRORS, |series| series.errors.map(|errors| errors as f64));
-        self.write_objects(text, &OBJECT_ERRORS, |series| series.errors.map(|errors| errors as f64));
-        self.write_objects(text, &PAUSED, |series| series.paused.map(f64::from));
+        let errors = |series: &ObjectSeries| series.errors.map(|errors| errors as f64);
+        self.write_objects(text, &OBJECT_ERRORS, ScalableKind::ScaledObject, errors);
+        self.write_objects(text, &JOB_ERRORS, ScalableKind::ScaledJob, errors);
+        // KEDA: there is none for ScaledJobs.
+        self.write_objects(text, &PAUSED, ScalableKind::ScaledObject, |series| series.paused.map(f64::from));
         let mut writer = FamilyWriter::new(text, &LOOP_LATENCY);
         for (key, series) in &*self.all() {
             if let Some(latency) = lock(series).loop_latency {
@@ -220,9 +238,15 @@ impl SeriesByObject {
         }
     }
 
-    fn write_objects(&self, text: &mut String, family: &Family, value: fn(&ObjectSeries) -> Option<f64>) {
+    fn write_objects(
+        &self,
+        text: &mut String,
+        family: &Family,
+        kind: ScalableKind,
+        value: fn(&ObjectSeries) -> Option<f64>,
+    ) {
         let mut writer = FamilyWriter::new(text, family);
-        for (key, object) in &*self.all() {
+        for (key, object) in self.all().iter().filter(|(key, _)| key.kind == kind) {
             if let Some(value) = value(&lock(object)) {
                 writer.sample([&key.namespace, &key.name], value);
             }

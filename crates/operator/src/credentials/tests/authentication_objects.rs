@@ -27,6 +27,7 @@ impl Rig {
             telemetry: Arc::new(Telemetry::new("0")),
             client: cluster.client(),
             events: events.clone(),
+            jobs: None,
             cluster: cache.clone(),
             scopes: vec![Scope::Cluster],
             selector: None,
