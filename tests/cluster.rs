@@ -29,6 +29,8 @@ mod prometheus;
 mod quickstart;
 #[path = "cluster/rbac.rs"]
 mod rbac;
+#[path = "cluster/scaled_jobs.rs"]
+mod scaled_jobs;
 #[path = "cluster/scaling.rs"]
 mod scaling;
 #[path = "cluster/shared.rs"]

@@ -159,6 +159,9 @@ fn api_path(kind: &str) -> Option<&'static str> {
         "hpa" => Some("/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"),
         "deployment" => Some("/apis/apps/v1/namespaces/{}/deployments"),
         "statefulset" => Some("/apis/apps/v1/namespaces/{}/statefulsets"),
+        "scaledjob" => Some("/apis/keda.sh/v1alpha1/namespaces/{}/scaledjobs"),
+        "job" => Some("/apis/batch/v1/namespaces/{}/jobs"),
+        "pod" => Some("/api/v1/namespaces/{}/pods"),
         "event" => Some("/apis/events.k8s.io/v1/namespaces/{}/events"),
         _ => None,
     }
