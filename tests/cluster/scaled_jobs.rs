@@ -6,7 +6,7 @@ use kedge_test_cluster::redis::{RedisServer, RedisServers};
 use kedge_test_cluster::wait::{DEADLINE, wait_for};
 use kedge_test_cluster::{Cluster, ControlPlane, Launch, RunningOperator};
 use kedge_tests::namespace::TestNamespace;
-use kedge_tests::{files, programs};
+use kedge_tests::{files, helm, programs};
 use kedge_wire::resp::Reply;
 use serde_json::{Value, json};
 
@@ -102,6 +102,7 @@ async fn a_queue_is_drained_by_one_job_for_each_message_though_the_operator_is_k
     cluster.install_crds(&files::workspace().join("crds")).unwrap();
     let launch = Launch { flags: vec!["--scaled-jobs".to_owned()], ..Launch::default() };
     let mut operator = RunningOperator::launch(&cluster, &programs::kedge(), launch).await.unwrap();
+    allow_only_what_the_chart_does(&cluster);
     let mut servers = RedisServers::prepare("scaled-jobs-redis").await.unwrap();
     let redis = servers.start("one", &[]).await.unwrap();
     let namespace = TestNamespace::create(&cluster, "drain");
@@ -154,6 +155,19 @@ async fn a_queue_is_drained_by_one_job_for_each_message_though_the_operator_is_k
     workshop.namespace.kubectl(["delete", "scaledjob", "drain"]);
     workshop.namespace.until("no Job is left", 0, |namespace| items(&namespace.list("job")).len()).await;
     operator.terminate().await.unwrap();
+}
+
+/// Gives the operator's account the rights that the chart gives it in all namespaces, in place of those of an administrator.
+fn allow_only_what_the_chart_does(cluster: &Cluster) {
+    cluster.kubectl(["delete", "clusterrolebinding", "kedge"]).unwrap();
+    let rendered = helm::template(&["--set=crds.install=false,operator.scaledJobs.enabled=true"]).unwrap();
+    for mut document in rendered.into_iter().filter(|document| document.is("ClusterRole")) {
+        let name = document.object["metadata"]["name"].as_str().unwrap().to_owned();
+        document.object["metadata"] = json!({ "name": name });
+        cluster.apply(&document.object).unwrap();
+        let binding = ["create", "clusterrolebinding", &name, "--clusterrole", &name, "--serviceaccount=kedge:kedge"];
+        cluster.kubectl(binding).unwrap();
+    }
 }
 
 /// How many Jobs of a generation run.

@@ -13,9 +13,23 @@
 - apiGroups: [keda.sh]
   resources: [scaledobjects/finalizers]
   verbs: [update]
+{{- if .Values.operator.scaledJobs.enabled }}
+# ScaledJobs: watched, read for the environment variables of their containers, patched with a finalizer.
+- apiGroups: [keda.sh]
+  resources: [scaledjobs]
+  verbs: [get, list, watch, patch]
+# A Job blocks the deletion of its owner, too.
+- apiGroups: [keda.sh]
+  resources: [scaledjobs/finalizers]
+  verbs: [update]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+{{- else }}
 - apiGroups: [keda.sh]
   resources: [scaledjobs]
   verbs: [list, watch]
+{{- end }}
 - apiGroups: [keda.sh]
   resources: [triggerauthentications]
   verbs: [get, list, watch, patch]
@@ -39,10 +53,10 @@
   verbs: [get, update]
 {{- end }}
 {{- end }}
-# Pods are counted for kubernetes-workload triggers and fallbacks.
+# Pods are counted for kubernetes-workload triggers and fallbacks{{ if .Values.operator.scaledJobs.enabled }}; those of Jobs are watched{{ end }}.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [list]
+  verbs: {{ .Values.operator.scaledJobs.enabled | ternary "[list, watch]" "[list]" }}
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list]
