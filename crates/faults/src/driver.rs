@@ -85,6 +85,7 @@ impl ScenarioDriver {
                 self.call("user", Verb::Delete, resource, Some(name), None).await;
             }
             Action::SetValue(query, value) => self.sources.set_value(query, *value),
+            Action::AddMessages(query, count) => self.sources.add_value(query, f64::from(*count)),
             Action::RequireToken(query, token) => self.sources.require_token(query, *token),
             Action::SetMetrics(names) => self.sources.set_metrics(names),
             Action::SetVaultToken(token) => self.sources.set_vault_token(token),
@@ -145,6 +146,8 @@ pub fn resource(kind: &str) -> Gvr {
     match kind {
         "Deployment" => Gvr::new("apps", "v1", "deployments"),
         "HorizontalPodAutoscaler" => Gvr::new("autoscaling", "v2", "horizontalpodautoscalers"),
+        "Job" => Gvr::new("batch", "v1", "jobs"),
+        "ScaledJob" => Gvr::new("keda.sh", "v1alpha1", "scaledjobs"),
         "Secret" => Gvr::new("", "v1", "secrets"),
         "ScaledObject" => Gvr::new("keda.sh", "v1alpha1", "scaledobjects"),
         "TriggerAuthentication" => Gvr::new("keda.sh", "v1alpha1", "triggerauthentications"),

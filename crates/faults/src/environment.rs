@@ -55,6 +55,7 @@ struct Inner {
     operators: usize,
     page_size: Option<u32>,
     rotates_certificates: bool,
+    runs_scaled_jobs: bool,
     replicas: Mutex<BTreeMap<String, Replica>>,
 }
 
@@ -86,6 +87,7 @@ impl TestEnvironment {
             operators: usize::try_from(scenario.operators).expect("a few"),
             page_size: scenario.page_size,
             rotates_certificates: scenario.rotates_certificates,
+            runs_scaled_jobs: scenario.drained.is_some(),
             replicas: Mutex::default(),
         };
         let environment = Self(Arc::new(inner));
@@ -229,7 +231,7 @@ impl TestEnvironment {
                 timing: LeaseTiming::default(),
             }),
             history: None,
-            runs_scaled_jobs: false,
+            runs_scaled_jobs: self.0.runs_scaled_jobs,
         }
     }
 

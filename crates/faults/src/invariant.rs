@@ -3,6 +3,7 @@
 mod certificates;
 mod cooldown;
 mod hpas;
+mod jobs;
 mod leadership;
 mod pause;
 mod polls;
@@ -205,6 +206,7 @@ pub fn check(record: &RunRecord) -> Vec<String> {
         cooldown::not_long_after_cooldown,
         hpas::at_most_one,
         hpas::only_owned,
+        jobs::one_for_each_message,
         readings::scale_in_needs_readings,
         leadership::only_the_leader_writes,
         pause::paused_objects_are_not_scaled,

@@ -16,6 +16,7 @@
 //! | [`source`] | the metric sources, which inject faults |
 //! | [`metrics`] | the external metrics API |
 //! | [`driver`] | takes the steps of a scenario |
+//! | [`job_workers`] | ends Jobs, as the Job controller and their pods would |
 //! | [`mutants`] | deliberate defects of the operator, and whether the suite detects them |
 
 pub mod batch;
@@ -24,6 +25,7 @@ pub mod driver;
 pub mod environment;
 pub mod fault;
 pub mod invariant;
+pub mod job_workers;
 pub mod metrics;
 pub mod mutants;
 pub mod plan;

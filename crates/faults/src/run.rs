@@ -12,6 +12,7 @@ use crate::driver::ScenarioDriver;
 use crate::environment::TestEnvironment;
 use crate::fault::Fault;
 use crate::invariant::{self, RunRecord};
+use crate::job_workers;
 use crate::request_log::{Counts, LoggedRequest, RequestLog};
 use crate::scenario::Scenario;
 use crate::state::State;
@@ -95,6 +96,9 @@ async fn execute(scenario: &Scenario, faults: Vec<Fault>, mut rng: Rng, expected
     let mut others = JoinSet::new();
     others.spawn(environment.clone().run_controllers());
     others.spawn(environment.clone().restart_ended_processes());
+    if let Some(query) = scenario.drained {
+        others.spawn(job_workers::run(environment.plane().clone(), environment.sources().clone(), query));
+    }
     others.spawn(environment.clone().inject_timed_faults(faults.clone()));
     driver.run().await;
     let count = || Counts { queries: environment.sources().queries(), ..requests.counts() };

@@ -43,6 +43,8 @@ pub struct Scenario {
     pub page_size: Option<u32>,
     /// Whether the operator also rotates its certificates.
     pub rotates_certificates: bool,
+    /// The query with the messages for the Jobs of a ScaledJob, where the operator runs those.
+    pub drained: Option<&'static str>,
 }
 
 /// What the invariants depend on.
@@ -75,6 +77,8 @@ pub enum Action {
     Delete(&'static str, &'static str),
     /// Sets the value that a query returns.
     SetValue(&'static str, f64),
+    /// Adds messages to those that a query counts.
+    AddMessages(&'static str, u32),
     /// Sets the token that a query requires, or none.
     RequireToken(&'static str, Option<&'static str>),
     /// Changes the metrics of the external scaler.

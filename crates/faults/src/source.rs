@@ -96,6 +96,11 @@ impl Sources {
         self.lock().values.insert(query.to_owned(), value);
     }
 
+    /// Adds to the value that a query returns.
+    pub fn add_value(&self, query: &str, more: f64) {
+        *self.lock().values.entry(query.to_owned()).or_default() += more;
+    }
+
     /// Sets the token that a query requires, or none.
     pub fn require_token(&self, query: &str, token: Option<&str>) {
         let tokens = &mut self.lock().tokens;

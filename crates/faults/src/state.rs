@@ -6,6 +6,7 @@ use kedge_plane::Plane;
 use serde_json::{Value, json};
 
 use crate::driver::resource;
+use crate::job_workers::is_finished;
 use crate::scenario::NAMESPACE;
 
 /// Every object that matters, by kind and name.
@@ -25,6 +26,12 @@ impl State {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 all.insert(format!("{kind} {name}"), cut(&object));
             }
+        }
+        if let Some(object) = plane.objects(&resource("ScaledJob"), Some(NAMESPACE)).first() {
+            all.insert("ScaledJob".to_owned(), scaled_object(object));
+            let jobs = plane.objects(&resource("Job"), Some(NAMESPACE));
+            let finished = jobs.iter().filter(|job| is_finished(job)).count();
+            all.insert("Jobs".to_owned(), json!({ "all": jobs.len(), "finished": finished }));
         }
         Self(all)
     }

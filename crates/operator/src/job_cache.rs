@@ -243,8 +243,15 @@ impl JobCache {
         self.lock().insert_job(WatchedJob { owner: name_of(key), ..WatchedJob::from(job) });
     }
 
-    /// Notes that a Job is being deleted.
+    /// Removes a Job that was deleted.
     pub fn record_deleted_job(&self, key: &ObjectKey, name: &str) {
+        if let Some(jobs) = self.lock().jobs.get_mut(&name_of(key)) {
+            jobs.remove(name);
+        }
+    }
+
+    /// Notes that a Job is being deleted.
+    pub fn record_ending_job(&self, key: &ObjectKey, name: &str) {
         if let Some(watched) = self.lock().jobs.get_mut(&name_of(key)).and_then(|jobs| jobs.get_mut(name)) {
             watched.job.is_being_deleted = true;
         }

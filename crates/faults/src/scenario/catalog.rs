@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::objects::{
-    cron, deployment, external_push, foreign_hpa, guarded, kafka, named, neighbour, prometheus, redis, scaled_object,
-    secret, trigger_authentication, vault_authentication,
+    cron, deployment, external_push, foreign_hpa, guarded, kafka, mail_job, named, neighbour, prometheus, redis,
+    scaled_object, secret, trigger_authentication, vault_authentication,
 };
 use super::{Action, Expectations, HUNG_QUERY, NAME, Scenario, Step};
 
@@ -56,6 +56,7 @@ pub fn all() -> Vec<Scenario> {
         rotated_certificates(),
         redis_list(),
         kafka_lag(),
+        scaled_job(),
     ]
 }
 
@@ -75,6 +76,7 @@ fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
         expects: Expectations::default(),
         page_size: None,
         rotates_certificates: false,
+        drained: None,
     }
 }
 
@@ -464,6 +466,18 @@ fn redis_list() -> Scenario {
 /// The lag of a topic of Kafka, over one connection for each broker.
 fn kafka_lag() -> Scenario {
     from_and_to_zero("kafka-lag", "orders", kafka("orders"))
+}
+
+/// A queue whose messages have a Job each, five at a time.
+fn scaled_job() -> Scenario {
+    let steps = vec![
+        at(0, Action::AddMessages("mail", 12)),
+        at(1, Action::Apply(mail_job())),
+        at(200, Action::AddMessages("mail", 6)),
+    ];
+    // A Job whose end was missed counts as running until the watch lists again.
+    let (waits, settles) = (Duration::from_secs(600), Duration::from_secs(1200));
+    Scenario { waits, settles, drained: Some("mail"), ..scenario("scaled-job", steps) }
 }
 
 /// A source with a password that is rotated while the target has replicas; before and after it there is nothing to do.

@@ -36,6 +36,20 @@ pub(super) fn scaled_object(triggers: Value, spec: Value) -> Value {
     })
 }
 
+/// A ScaledJob of one Job for each message of the query `mail`.
+pub(super) fn mail_job() -> Value {
+    let pod = json!({ "containers": [{ "name": "main", "image": "main" }], "restartPolicy": "Never" });
+    let mut trigger = prometheus("mail");
+    trigger["metadata"]["threshold"] = json!("1");
+    json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": { "name": NAME, "namespace": NAMESPACE },
+        "spec": {
+            "jobTargetRef": { "template": { "spec": pod } },
+            "pollingInterval": 10, "maxReplicaCount": 5, "triggers": [trigger],
+        },
+    })
+}
+
 /// Another object and its target, on a query with a timeout that never ends.
 pub(super) fn neighbour(number: usize, query: &str) -> [Value; 2] {
     let name = format!("neighbour-{number}");

@@ -87,12 +87,12 @@ impl JobReconciler {
             let (name, api, params) = (job.name.to_string(), api.clone(), params.clone());
             async move {
                 match api.delete(&name, &params).await {
-                    Err(error) if !is_not_found(&error) => Some((name, error)),
-                    _ => {
-                        self.cache.record_deleted_job(key, &name);
-                        None
-                    }
+                    // The Job, while it waits for a finalizer.
+                    Ok(answer) if answer.is_left() => self.cache.record_ending_job(key, &name),
+                    Err(error) if !is_not_found(&error) => return Some((name, error)),
+                    _ => self.cache.record_deleted_job(key, &name),
                 }
+                None
             }
         };
         let failures = stream::iter(jobs.iter().map(delete)).buffered(AT_ONCE).filter_map(std::future::ready);

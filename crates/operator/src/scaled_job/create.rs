@@ -15,7 +15,7 @@ use kube::api::{Api, PostParams};
 use kube::core::Request;
 use tracing::{info, warn};
 
-use super::JobReconciler;
+use super::{JobReconcileState, JobReconciler};
 use crate::job_cache::LazyScaledJob;
 use crate::slots::Slot;
 
@@ -27,7 +27,11 @@ enum Outcome {
     Created,
     /// An earlier request had created it.
     Found,
-    Failed(String),
+    /// It may have been created all the same: the answer can be lost.
+    Failed {
+        sequence: u64,
+        error: String,
+    },
     /// It was not tried any more.
     LeftOut,
 }
@@ -45,21 +49,41 @@ struct Batch<'a> {
 
 impl JobReconciler {
     /// Creates Jobs, and returns why some could not be. Ends early where the object changes, or the API server accepts no more.
-    pub(super) async fn create_jobs(&self, object: &LazyScaledJob, count: i64, slot: &mut Slot) -> Vec<String> {
+    pub(super) async fn create_jobs(
+        &self,
+        object: &LazyScaledJob,
+        count: i64,
+        state: &mut JobReconcileState,
+        slot: &mut Slot,
+    ) -> Vec<String> {
         slot.hold().await;
         let key = &object.cached.key;
         let known = self.cache.jobs(key).unwrap_or_default();
+        let names = || known.iter().map(|job| &*job.name);
         let generation = generation_of(object);
+        // First those of which it is not known whether they were created.
+        let failed = state.failed_sequences(generation);
+        let is_known = |sequence: &u64| names().any(|name| name == job_name(&key.name, generation, *sequence));
+        failed.retain(|sequence| !is_known(sequence));
+        let again: Vec<u64> = failed.iter().copied().take(usize::try_from(count).unwrap_or(0)).collect();
+        let after_failed = failed.last().map_or(0, |last| last + 1);
         let batch = Batch {
             object,
             jobs: Api::namespaced(self.client.clone(), &key.namespace),
             name: &key.name,
             generation,
-            next_sequence: next_sequence(&key.name, generation, known.iter().map(|job| &*job.name)).into(),
+            next_sequence: next_sequence(&key.name, generation, names()).max(after_failed).into(),
             is_over: AtomicBool::new(false),
         };
-        let outcomes = stream::iter(0..count).map(|_| self.create_job(&batch, object)).buffered(AT_ONCE);
+        let others = again.len()..usize::try_from(count).unwrap_or(0);
+        let sequences = again.iter().copied().map(Some).chain(others.map(|_| None));
+        let outcomes = stream::iter(sequences).map(|first| self.create_job(&batch, object, first)).buffered(AT_ONCE);
         let outcomes: Vec<Outcome> = outcomes.collect().await;
+        for (sequence, outcome) in again.iter().zip(&outcomes) {
+            if !matches!(outcome, Outcome::LeftOut) {
+                failed.remove(sequence);
+            }
+        }
         let created = outcomes.iter().filter(|one| matches!(one, Outcome::Created)).count();
         let found = outcomes.iter().filter(|one| matches!(one, Outcome::Found)).count();
         if found > 0 {
@@ -69,11 +93,13 @@ impl JobReconciler {
             let note = format!("Created {created} jobs");
             self.events.publish(&**object, EventType::Normal, events::JOBS_CREATED, &note);
         }
-        let error = |outcome| match outcome {
-            Outcome::Failed(error) => Some(error),
-            Outcome::Created | Outcome::Found | Outcome::LeftOut => None,
-        };
-        let errors: Vec<String> = outcomes.into_iter().filter_map(error).collect();
+        let mut errors = Vec::new();
+        for outcome in outcomes {
+            if let Outcome::Failed { sequence, error } = outcome {
+                failed.insert(sequence);
+                errors.push(error);
+            }
+        }
         for error in errors.iter().collect::<BTreeSet<_>>() {
             let note = format!("Failed to create job {}-: {error}", key.name);
             self.events.publish(&**object, EventType::Warning, reasons::JOB_CREATE_FAILED, &note);
@@ -81,12 +107,14 @@ impl JobReconciler {
         errors
     }
 
-    async fn create_job(&self, batch: &Batch<'_>, object: &LazyScaledJob) -> Outcome {
+    /// Creates the Job with this sequence number, or with the next.
+    async fn create_job(&self, batch: &Batch<'_>, object: &LazyScaledJob, first: Option<u64>) -> Outcome {
+        let mut first = first;
         loop {
             if batch.is_over.load(Ordering::Relaxed) || self.cache.is_changed(object) {
                 return Outcome::LeftOut;
             }
-            let sequence = batch.next_sequence.fetch_add(1, Ordering::Relaxed);
+            let sequence = first.take().unwrap_or_else(|| batch.next_sequence.fetch_add(1, Ordering::Relaxed));
             let name = job_name(batch.name, batch.generation, sequence);
             match self.post(batch, &name).await {
                 Ok(job) => {
@@ -94,11 +122,11 @@ impl JobReconciler {
                     return Outcome::Created;
                 }
                 Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => {
-                    if let Some(outcome) = self.find(batch, object, &name).await {
+                    if let Some(outcome) = self.find(batch, object, sequence, &name).await {
                         return outcome;
                     }
                 }
-                Err(error) => return failed(batch, &error),
+                Err(error) => return failed(batch, sequence, &error),
             }
         }
     }
@@ -111,10 +139,11 @@ impl JobReconciler {
     }
 
     /// What is there under a name. `None` if it is the Job of another owner: then the next name is tried.
-    async fn find(&self, batch: &Batch<'_>, object: &LazyScaledJob, name: &str) -> Option<Outcome> {
-        let found = match batch.jobs.get_opt(name).await {
-            Ok(found) => found?,
-            Err(error) => return Some(failed(batch, &error)),
+    async fn find(&self, batch: &Batch<'_>, object: &LazyScaledJob, sequence: u64, name: &str) -> Option<Outcome> {
+        // A read may be stale: one that finds nothing is no reason for another name.
+        let found = match batch.jobs.get(name).await {
+            Ok(found) => found,
+            Err(error) => return Some(failed(batch, sequence, &error)),
         };
         let mut owners = found.metadata.owner_references.iter().flatten();
         let is_own = owners.any(|owner| Some(&owner.uid) == batch.object.metadata.uid.as_ref());
@@ -125,13 +154,13 @@ impl JobReconciler {
     }
 }
 
-fn failed(batch: &Batch<'_>, error: &kube::Error) -> Outcome {
+fn failed(batch: &Batch<'_>, sequence: u64, error: &kube::Error) -> Outcome {
     let (namespace, name) = (batch.object.metadata.namespace.as_deref(), batch.name);
     let text = api_error::message(error).to_string();
     warn!(namespace, name, error = %text, "Job not created");
     // A quota, a denial and an invalid template hold for the others, too.
-    if matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 404 | 422)) {
+    if matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422)) {
         batch.is_over.store(true, Ordering::Relaxed);
     }
-    Outcome::Failed(text)
+    Outcome::Failed { sequence, error: text }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use kedge_api::names::events;
@@ -16,7 +17,7 @@ use tracing::debug;
 use super::{JobReconcileError, JobReconcileState, JobReconciler};
 use crate::job_cache::LazyScaledJob;
 use crate::scalers_cache::composite::MetricReading;
-use crate::scalers_cache::{FRESH, Failure, ObjectScalers, Requester};
+use crate::scalers_cache::{Failure, ObjectScalers, Requester};
 use crate::slots::Slot;
 
 impl JobReconciler {
@@ -30,7 +31,10 @@ impl JobReconciler {
         slot: &mut Slot,
     ) -> Result<PollFacts, JobReconcileError> {
         scalers.fail_unbuilt(&self.clock);
-        let sources = scalers.read_all(|_| FRESH, Requester::ScaleLoop, &self.clock);
+        // Before the sources are read: a Job that ends meanwhile has taken its message, and both count less in the next poll. The other way
+        // round, its message would count without it.
+        let counts = self.cache.counts(&scalers.key, policy);
+        let sources = scalers.read_all(|_| Duration::ZERO, Requester::ScaleLoop, &self.clock);
         let readings = self.wait_for_sources(object, slot, sources.boxed()).await?;
         self.publish_failures(object, state, &readings);
         let active = activity(&readings);
@@ -38,10 +42,10 @@ impl JobReconciler {
         let metrics: Vec<MetricDemand> = readings.iter().filter_map(metric_demand).collect();
         let demand = Demand::combine(&metrics, policy.combination, policy.bounds);
         let key = &scalers.key;
-        let decision = decide(policy, &demand, self.cache.counts(key, policy));
+        let decision = decide(policy, &demand, counts);
         debug!(namespace = %key.namespace, name = %key.name, ?decision, ?demand, "decided");
         let create_errors = match decision {
-            JobDecision::Create { count, .. } => self.create_jobs(object, count, slot).await,
+            JobDecision::Create { count, .. } => self.create_jobs(object, count, state, slot).await,
             JobDecision::Hold(_) => Vec::new(),
         };
         let has_failed = readings.len() > metrics.len() || !scalers.triggers.iter().all(|one| one.scaler.is_ok());

@@ -25,6 +25,8 @@ pub struct JobReconcileState {
     pub(super) postponed_until: Option<Instant>,
     /// When a poll last found the object active.
     pub(super) last_active_at: Option<DateTime<Utc>>,
+    /// The generation and the sequence numbers of Jobs that could not be created, or were, although no answer came.
+    failed_sequences: (i64, BTreeSet<u64>),
     /// The metrics that failed at the last poll, so that each failure is published once.
     pub(super) failing_metrics: BTreeSet<String>,
     /// Whether this process has built scalers of the object.
@@ -43,6 +45,14 @@ impl JobReconcileState {
         let schedule = PollSchedule::new(&uid, polling_interval(object.spec.polling_interval), is_known);
         let last_active = object.status.as_ref().and_then(|status| status.last_active_time.as_ref());
         Self { schedule, uid, last_active_at: last_active.map(kedge_api::time::from_time), ..Self::default() }
+    }
+
+    /// The sequence numbers of Jobs of a generation whose creation failed.
+    pub(super) fn failed_sequences(&mut self, generation: i64) -> &mut BTreeSet<u64> {
+        if self.failed_sequences.0 != generation {
+            self.failed_sequences = (generation, BTreeSet::new());
+        }
+        &mut self.failed_sequences.1
     }
 
     /// Notes that the object cannot be read, and that this was reported.
