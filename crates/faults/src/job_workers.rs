@@ -10,10 +10,10 @@ use crate::driver::resource;
 use crate::scenario::NAMESPACE;
 use crate::source::Sources;
 
-/// How long a Job runs.
-const RUNS_FOR: Duration = Duration::from_secs(25);
+/// How long a Job runs: to its end comes a poll, whose response is on its way.
+const RUNS_FOR: Duration = Duration::from_secs(30);
 
-/// How often Jobs are looked at.
+/// How often Jobs are checked.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Ends Jobs in time, until dropped.

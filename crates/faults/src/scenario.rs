@@ -22,6 +22,10 @@ pub const NAME: &str = "web";
 /// The query that never gets a response.
 pub const HUNG_QUERY: &str = "hung";
 
+/// The query whose response is slow, and how long it takes after the value was read.
+pub const SLOW_QUERY: &str = "mail";
+pub const SLOW_FOR: Duration = Duration::from_millis(700);
+
 /// A part of every secret of a scenario, and of nothing else.
 pub const CANARY: &str = "canary-";
 

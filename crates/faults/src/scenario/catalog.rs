@@ -9,7 +9,7 @@ use super::objects::{
     cron, deployment, external_push, foreign_hpa, guarded, kafka, mail_job, named, neighbour, prometheus, redis,
     scaled_object, secret, trigger_authentication, vault_authentication,
 };
-use super::{Action, Expectations, HUNG_QUERY, NAME, Scenario, Step};
+use super::{Action, Expectations, HUNG_QUERY, NAME, SLOW_QUERY, Scenario, Step};
 
 const PAUSED: &str = "autoscaling.keda.sh/paused";
 const PAUSED_AT: &str = "autoscaling.keda.sh/paused-replicas";
@@ -471,13 +471,13 @@ fn kafka_lag() -> Scenario {
 /// A queue whose messages have a Job each, five at a time.
 fn scaled_job() -> Scenario {
     let steps = vec![
-        at(0, Action::AddMessages("mail", 12)),
+        at(0, Action::AddMessages(SLOW_QUERY, 12)),
         at(1, Action::Apply(mail_job())),
-        at(200, Action::AddMessages("mail", 6)),
+        at(200, Action::AddMessages(SLOW_QUERY, 6)),
     ];
     // A Job whose end was missed counts as running until the watch lists again.
     let (waits, settles) = (Duration::from_secs(600), Duration::from_secs(1200));
-    Scenario { waits, settles, drained: Some("mail"), ..scenario("scaled-job", steps) }
+    Scenario { waits, settles, drained: Some(SLOW_QUERY), ..scenario("scaled-job", steps) }
 }
 
 /// A source with a password that is rotated while the target has replicas; before and after it there is nothing to do.

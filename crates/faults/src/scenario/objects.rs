@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NAME, NAMESPACE};
+use super::{NAME, NAMESPACE, SLOW_QUERY};
 
 /// The target.
 pub(super) fn deployment(replicas: i64) -> Value {
@@ -39,7 +39,7 @@ pub(super) fn scaled_object(triggers: Value, spec: Value) -> Value {
 /// A ScaledJob of one Job for each message of the query `mail`.
 pub(super) fn mail_job() -> Value {
     let pod = json!({ "containers": [{ "name": "main", "image": "main" }], "restartPolicy": "Never" });
-    let mut trigger = prometheus("mail");
+    let mut trigger = prometheus(SLOW_QUERY);
     trigger["metadata"]["threshold"] = json!("1");
     json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": { "name": NAME, "namespace": NAMESPACE },

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{SourceResponse, Sources};
 use crate::fault::SourceFault;
+use crate::scenario::{SLOW_FOR, SLOW_QUERY};
 
 const PARTIAL: &str =
     r#"{"status":"success","warnings":["a store timed out"],"data":{"resultType":"vector","result":[]}}"#;
@@ -31,7 +32,12 @@ pub(super) async fn respond(sources: Sources, request: Request<Incoming>) -> io:
     let token = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = token.and_then(|text| text.strip_prefix("Bearer "));
     match sources.respond(&query, token) {
-        SourceResponse::Value(value) => Ok(response(200, success(value))),
+        SourceResponse::Value(value) => {
+            if query == SLOW_QUERY {
+                tokio::time::sleep(SLOW_FOR).await;
+            }
+            Ok(response(200, success(value)))
+        }
         SourceResponse::Unauthorized => Ok(response(401, "unauthorized".to_owned())),
         SourceResponse::Faulty(SourceFault::Fails) => Ok(response(500, "broken".to_owned())),
         SourceResponse::Faulty(SourceFault::Garbage) => Ok(response(200, "<html>busy</html>".to_owned())),

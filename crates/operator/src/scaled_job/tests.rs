@@ -314,6 +314,8 @@ async fn jobs_that_are_refused_are_reported_and_tried_again() {
     drained.cluster.mend_path(JOBS);
     drained.poll().await;
     assert_eq!((drained.jobs().len(), drained.condition("Ready")), (100, "True ScaledJobReady".into()));
+    // A Job that is tried again keeps its name: it may have been created although no answer came.
+    assert!((1..=100).all(|sequence| drained.names().contains(&format!("drain-1-{sequence}"))));
 }
 
 #[tokio::test(start_paused = true)]

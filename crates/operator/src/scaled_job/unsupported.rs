@@ -12,8 +12,7 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 /// The message of the condition.
-pub const MESSAGE: &str =
-    "ScaledJobs are not run by this version of Kedge; keep KEDA for them, or use a ScaledObject with a Deployment";
+pub const MESSAGE: &str = "ScaledJobs are not run by this operator; start it with --scaled-jobs, keep KEDA for them, or use a ScaledObject with a Deployment";
 
 /// Watches the ScaledJobs that match the label selector, and writes the condition to those that lack it. Never returns.
 pub async fn report_unsupported(client: Client, scopes: Vec<Scope>, selector: Option<String>) {
