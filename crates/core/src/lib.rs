@@ -14,6 +14,7 @@
 //! | [`scaled_job`] | everything about ScaledJobs: demand, new Jobs, clean-up, status |
 //! | [`rivals`] | which ScaledObject keeps a target that several name |
 //! | [`hpa`] | the HPA of an object: rendering, ownership, comparison, and a model of its controller |
+//! | `owned` | what an object that Kedge makes has of its owner |
 //! | [`lease`] | leader election: the next action on the Lease |
 //! | [`simulate`] | all of it in virtual time |
 //! | [`cron`] | cron schedules and windows |
@@ -35,6 +36,8 @@ pub mod contribution;
 pub mod credentials;
 pub mod cron;
 pub mod decide;
+#[cfg(test)]
+mod documented_table;
 pub mod environment;
 pub mod fallback;
 pub mod formula;
@@ -43,6 +46,7 @@ pub mod lease;
 pub mod milli;
 pub mod object_name;
 pub mod outbound_policy;
+mod owned;
 pub mod policy;
 pub mod quantity;
 pub mod rivals;

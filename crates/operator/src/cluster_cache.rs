@@ -19,7 +19,8 @@ use kedge_core::rivals::rivals;
 use tokio::sync::watch as signal;
 
 use crate::work_queue::WorkQueue;
-pub use cached_object::{CachedObject, LazyObject};
+pub(crate) use cached_object::authentications;
+pub use cached_object::{Cached, CachedObject, Lazy, LazyObject};
 use hpas::Hpas;
 pub use hpas::{CachedHpa, ReducedHpa, Stabilized, scaling_active};
 use objects::Objects;
@@ -37,7 +38,7 @@ pub trait ScalingObserver: std::fmt::Debug + Send + Sync {
 /// The cached part of the cluster. A change enqueues the objects that it concerns.
 #[derive(Debug)]
 pub struct ClusterCache {
-    cached: Mutex<Cached>,
+    cached: Mutex<Contents>,
     queue: Arc<WorkQueue<ObjectKey>>,
     observer: Option<Arc<dyn ScalingObserver>>,
     /// Signals every change of objects, apart from changes of their status alone.
@@ -45,7 +46,7 @@ pub struct ClusterCache {
 }
 
 #[derive(Debug, Default)]
-struct Cached {
+struct Contents {
     scaled_objects: Objects,
     /// The ScaledObjects that our types cannot read.
     unreadable: BTreeMap<ObjectKey, Arc<Unreadable>>,
@@ -53,7 +54,7 @@ struct Cached {
     targets: Targets,
 }
 
-impl Cached {
+impl Contents {
     /// Changes what is cached of objects, and drops targets that no object names any more.
     fn change_objects<T>(&mut self, change: impl FnOnce(&mut Objects) -> T) -> T {
         let done = change(&mut self.scaled_objects);
@@ -283,7 +284,7 @@ impl ClusterCache {
         event: ListWatchEvent<Workload>,
     ) {
         let mut cached = self.lock();
-        let Cached { scaled_objects, targets, .. } = &mut *cached;
+        let Contents { scaled_objects, targets, .. } = &mut *cached;
         let is_named = |(key, _): &(NamespacedName, Option<WatchedReplicas>)| scaled_objects.has_target(key);
         let changes: BTreeMap<NamespacedName, Option<WatchedReplicas>> = match event {
             ListWatchEvent::Listed(all) => {
@@ -321,7 +322,7 @@ impl ClusterCache {
         concerned.into_iter().for_each(|key| self.queue.add_now(key));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Cached> {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
         self.cached.lock().expect("no holder of the lock panics")
     }
 }

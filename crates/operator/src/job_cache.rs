@@ -1,8 +1,7 @@
 //! What is cached of ScaledJobs: the objects, their Jobs, and the pods of those. A change enqueues the ScaledJob that it concerns.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::batch::v1::{Job as KubernetesJob, JobStatus};
 use k8s_openapi::api::core::v1::Pod as KubernetesPod;
@@ -18,7 +17,7 @@ use kedge_core::scaled_job::policy::JobPolicy;
 use serde::{Deserialize, Deserializer};
 use tokio::sync::watch as signal;
 
-use crate::cluster_cache::{is_later, needs_reconcile};
+use crate::cluster_cache::{Cached, Lazy, authentications, is_later, needs_reconcile};
 use crate::compact::Compact;
 use crate::work_queue::WorkQueue;
 
@@ -59,14 +58,14 @@ pub struct WatchedPod {
 /// The cache.
 #[derive(Debug)]
 pub struct JobCache {
-    cached: Mutex<Cached>,
+    cached: Mutex<Contents>,
     queue: Arc<WorkQueue<ObjectKey>>,
     /// Signals every change of objects, apart from changes of their status alone.
     changed: signal::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Cached {
+struct Contents {
     objects: BTreeMap<ObjectKey, Arc<CachedScaledJob>>,
     /// The ScaledJobs that our types cannot read.
     unreadable: BTreeMap<ObjectKey, Arc<Unreadable>>,
@@ -84,17 +83,12 @@ impl From<ScaledJob> for CachedScaledJob {
         object.metadata.managed_fields = None;
         let key = ObjectKey::from(&object);
         let (meta, spec) = (&object.metadata, &object.spec);
-        let references = spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
-        let authentications = match meta.deletion_timestamp {
-            Some(_) => Box::default(),
-            None => references.map(|reference| Reference::authentication(reference, &key.namespace)).collect(),
-        };
         Self {
             uid: meta.uid.as_deref().map(Box::from),
             generation: meta.generation,
             created_at: meta.creation_timestamp.as_ref().map(|time| time.0),
             trigger_types: spec.triggers.iter().map(|trigger| Box::from(trigger.r#type.as_str())).collect(),
-            authentications,
+            authentications: authentications(meta, &spec.triggers, &key.namespace),
             version: meta.resource_version.as_deref().map(Box::from),
             object: Compact::new(&object),
             key,
@@ -108,26 +102,15 @@ impl<'de> Deserialize<'de> for CachedScaledJob {
     }
 }
 
-/// A cached ScaledJob that is read when more of it is needed than is at hand.
-#[derive(Debug)]
-pub struct LazyScaledJob {
-    pub cached: Arc<CachedScaledJob>,
-    object: OnceLock<Box<ScaledJob>>,
-}
+impl Cached for CachedScaledJob {
+    type Object = ScaledJob;
 
-impl From<Arc<CachedScaledJob>> for LazyScaledJob {
-    fn from(cached: Arc<CachedScaledJob>) -> Self {
-        Self { cached, object: OnceLock::new() }
+    fn read_object(&self) -> ScaledJob {
+        self.object.read()
     }
 }
 
-impl Deref for LazyScaledJob {
-    type Target = ScaledJob;
-
-    fn deref(&self) -> &ScaledJob {
-        self.object.get_or_init(|| Box::new(self.cached.object.read()))
-    }
-}
+pub type LazyScaledJob = Lazy<CachedScaledJob>;
 
 impl From<&KubernetesJob> for WatchedJob {
     fn from(job: &KubernetesJob) -> Self {
@@ -206,20 +189,18 @@ impl JobCache {
 
     /// Caches an object as a write returned it, without waiting for the watch.
     pub fn record_written_object(&self, object: ScaledJob) -> LazyScaledJob {
-        let written = Arc::new(CachedScaledJob::from(object));
+        let written = Arc::new(CachedScaledJob::from(object.clone()));
         let mut cached = self.lock();
         let is_newer = |cached: &Arc<CachedScaledJob>| is_later(written.version.as_deref(), cached.version.as_deref());
         if cached.objects.get(&written.key).is_some_and(is_newer) {
             cached.objects.insert(written.key.clone(), written.clone());
         }
-        LazyScaledJob::from(written)
+        LazyScaledJob::written(written, object)
     }
 
-    /// The Jobs of an object; `None` while they are not known.
-    pub fn jobs(&self, key: &ObjectKey) -> Option<Vec<Job>> {
-        let cached = self.lock();
-        let is_listed = cached.jobs_listed.iter().any(|scope| scope.includes(&key.namespace));
-        is_listed.then(|| cached.jobs_of(key).map(|watched| watched.job.clone()).collect())
+    /// What a function finds in the Jobs of an object. There are none while they are not known.
+    pub fn find_in_jobs<T>(&self, key: &ObjectKey, find: impl FnOnce(&mut dyn Iterator<Item = &Job>) -> T) -> T {
+        find(&mut self.lock().jobs_of(key).map(|watched| &watched.job))
     }
 
     /// How many Jobs of an object have not ended; `None` while they are not known, or pods that have to be.
@@ -321,7 +302,7 @@ impl JobCache {
     /// Applies an event of the watch of pods in this scope.
     pub fn apply_pod_event(&self, scope: &Scope, event: ListWatchEvent<WatchedPod>) {
         let mut cached = self.lock();
-        let insert = |cached: &mut Cached, one: WatchedPod| drop(cached.pods.insert(one.key, (one.job, one.pod)));
+        let insert = |cached: &mut Contents, one: WatchedPod| drop(cached.pods.insert(one.key, (one.job, one.pod)));
         match event {
             ListWatchEvent::Listed(all) => {
                 cached.pods.retain(|key, _| !scope.includes(&key.namespace));
@@ -336,12 +317,12 @@ impl JobCache {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Cached> {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
         self.cached.lock().expect("no holder of the lock panics")
     }
 }
 
-impl Cached {
+impl Contents {
     fn jobs_of(&self, key: &ObjectKey) -> impl Iterator<Item = &WatchedJob> {
         self.jobs.get(&name_of(key)).into_iter().flat_map(BTreeMap::values)
     }

@@ -27,7 +27,9 @@
 //! | [`cluster_reads`] | what scalers read from the cluster |
 //! | [`history`] | what happened to each object lately, where a dashboard is served |
 //! | [`leadership`] | leader or standby, and which objects the leader has reconciled |
+//! | `retries` | when a reconcile that did not finish is retried |
 //! | `write_budget` | how often an object may cause writes |
+//! | `condition_events` | the events for changes of conditions |
 //! | [`telemetry`] | the operator's own metrics |
 //!
 //! Scaling rules are in `kedge-core`; what the operator shares with other clients of Kubernetes is in `kedge-cluster`.
@@ -36,6 +38,7 @@ pub mod cluster_cache;
 pub mod cluster_reads;
 pub mod cluster_watches;
 pub mod compact;
+mod condition_events;
 pub mod credentials;
 pub mod history;
 pub mod job_cache;
@@ -47,6 +50,7 @@ mod poll_schedule;
 pub mod push_listener;
 pub mod query_limits;
 pub mod readings;
+mod retries;
 pub mod scalable;
 pub mod scaled_job;
 pub mod scaled_object;

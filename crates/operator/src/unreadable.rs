@@ -5,11 +5,15 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kedge_api::names::{self, FINALIZER, conditions, events, reasons};
 use kedge_cluster::api_error::{is_conflict, is_not_found};
 use kedge_cluster::stored::Unreadable;
-use kedge_cluster::{EventPublisher, EventType, ObjectKey, ScalableKind};
+use kedge_cluster::{EventPublisher, EventType, ObjectKey, ScalableKind, instant_after};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::retries::PROBLEM_RECHECK;
 
 /// An unreadable object, and how to write it.
 pub(crate) struct UnreadableObject<'a> {
@@ -43,12 +47,20 @@ const SCALED_JOB: Words = Words {
 };
 
 impl UnreadableObject<'_> {
-    /// Reports it, or lets it be deleted.
-    pub(crate) async fn settle(&self) -> Result<(), kube::Error> {
-        match self.object.metadata.deletion_timestamp {
+    /// Whether it was reported with this error, and is not being deleted.
+    pub(crate) fn is_settled(&self, reported: Option<&str>) -> bool {
+        reported == Some(self.object.error.as_str()) && self.object.metadata.deletion_timestamp.is_none()
+    }
+
+    /// Reports it, or lets it be deleted. Returns when that is tried again, if it failed.
+    pub(crate) async fn settle(&self) -> Option<Instant> {
+        let done = match self.object.metadata.deletion_timestamp {
             Some(_) => self.remove_finalizer().await,
             None => self.report().await,
-        }
+        };
+        let error = done.err()?;
+        warn!(namespace = %self.key.namespace, name = %self.key.name, error = %error, "unreadable object not reported; retrying");
+        Some(instant_after(PROBLEM_RECHECK))
     }
 
     async fn report(&self) -> Result<(), kube::Error> {

@@ -6,6 +6,7 @@ use kedge_api::names::annotations;
 use super::words::{explain_cause, explain_hold};
 use super::*;
 use crate::activity::Cooldown;
+use crate::documented_table;
 use crate::policy::Overrides;
 
 const NOW: i64 = 1_000_000;
@@ -45,12 +46,7 @@ fn overrides(notes: &str) -> Overrides {
 #[test]
 fn the_documented_table_holds() {
     let page = include_str!("../../../../docs/scale-decision.md");
-    let rows: Vec<Vec<&str>> = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
-        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>())
-        .filter(|cells| cells.len() == 9 && cells[0] != "case")
-        .collect();
+    let rows = documented_table::rows(page, 9);
     assert!(rows.len() >= 30, "only {} rows", rows.len());
     for row in rows {
         let [case, min, idle, current, triggers, last_active, created, notes, expected] = row[..] else {

@@ -7,7 +7,7 @@ use k8s_openapi::api::autoscaling::v2::{
     HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricIdentifier, MetricSpec, MetricTarget,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kedge_api::ScaledObject;
 use kedge_api::names::{self, annotations, labels};
@@ -16,6 +16,7 @@ use kedge_api::scaled_object::{HpaBehavior, HpaScalingRules};
 use crate::fallback::MetricType;
 use crate::formula::settings::Composite;
 use crate::milli::Milli;
+use crate::owned::{owner_reference, with_labels_of_owner};
 use crate::policy::{Direction, Overrides, Policy};
 use crate::quantity;
 
@@ -61,7 +62,7 @@ pub fn render(
             namespace: object.metadata.namespace.clone(),
             labels: Some(render_labels(object, version)),
             annotations: object.metadata.annotations.clone(),
-            owner_references: Some(vec![owner_reference(object)]),
+            owner_references: Some(vec![owner_reference("ScaledObject", &object.metadata)]),
             ..ObjectMeta::default()
         },
         spec: HorizontalPodAutoscalerSpec {
@@ -104,40 +105,16 @@ pub fn with_composite(metrics: Vec<MetricSpec>, composite: &Composite) -> Vec<Me
     resources.chain([composite_spec(composite)]).collect()
 }
 
-/// The owner reference that makes the HPA ours and deletes it with the object.
-fn owner_reference(object: &ScaledObject) -> OwnerReference {
-    OwnerReference {
-        api_version: format!("{}/{}", names::GROUP, names::VERSION),
-        kind: "ScaledObject".to_owned(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-        uid: object.metadata.uid.clone().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-    }
-}
-
 fn render_labels(object: &ScaledObject, version: &str) -> BTreeMap<String, String> {
     let name = object.metadata.name.clone().unwrap_or_default();
-    let mut rendered: BTreeMap<String, String> = [
+    let labels = [
         (labels::NAME, label_value(&hpa_name(object))),
         (labels::VERSION, version.to_owned()),
         (labels::PART_OF, name.clone()),
         (labels::MANAGED_BY, labels::MANAGED_BY_OPERATOR.to_owned()),
         (labels::SCALED_OBJECT_NAME, name),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into();
-    let notes = object.metadata.annotations.as_ref();
-    let excluded: BTreeSet<&str> = notes
-        .and_then(|notes| notes.get(annotations::HPA_EXCLUDED_LABELS))
-        .into_iter()
-        .flat_map(|list| list.split(','))
-        .collect();
-    // KEDA: the object's own labels win over the ones above.
-    for (key, value) in object.metadata.labels.iter().flatten().filter(|(key, _)| !excluded.contains(key.as_str())) {
-        rendered.insert(key.clone(), value.clone());
-    }
-    rendered
+    ];
+    with_labels_of_owner(labels, &object.metadata, annotations::HPA_EXCLUDED_LABELS)
 }
 
 /// A name cut down to what a label can hold.

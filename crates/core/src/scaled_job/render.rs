@@ -1,10 +1,12 @@
 //! The Job for a ScaledJob.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kedge_api::ScaledJob;
-use kedge_api::names::{self, annotations, labels};
+use kedge_api::names::{annotations, labels};
 use serde_json::{Map, Value, json};
+
+use crate::owned::{owner_reference, with_labels_of_owner};
 
 /// KEDA: what a pod template says that says nothing. The default of pods, `Always`, is not allowed in Jobs.
 const RESTART_POLICY_DEFAULT: &str = "OnFailure";
@@ -19,14 +21,7 @@ pub fn render_job(object: &ScaledJob, name: &str, version: &str) -> Value {
             "namespace": object.metadata.namespace,
             "labels": render_labels(object, version),
             "annotations": render_annotations(object),
-            "ownerReferences": [{
-                "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
-                "kind": "ScaledJob",
-                "name": object.metadata.name,
-                "uid": object.metadata.uid,
-                "controller": true,
-                "blockOwnerDeletion": true,
-            }],
+            "ownerReferences": [owner_reference("ScaledJob", &object.metadata)],
         },
         "spec": render_spec(object),
     })
@@ -37,23 +32,16 @@ fn name_of(object: &ScaledJob) -> &str {
 }
 
 fn render_labels(object: &ScaledJob, version: &str) -> BTreeMap<String, String> {
-    let name = name_of(object);
+    let name = name_of(object).to_owned();
     let own = [
-        (labels::NAME, name),
-        (labels::VERSION, version),
-        (labels::PART_OF, name),
-        (labels::MANAGED_BY, labels::MANAGED_BY_OPERATOR),
+        (labels::NAME, name.clone()),
+        (labels::VERSION, version.to_owned()),
+        (labels::PART_OF, name.clone()),
+        (labels::MANAGED_BY, labels::MANAGED_BY_OPERATOR.to_owned()),
     ];
-    let mut rendered: BTreeMap<String, String> = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    let notes = object.metadata.annotations.as_ref();
-    let excluded = notes.and_then(|notes| notes.get(annotations::JOB_EXCLUDED_LABELS));
-    let excluded: BTreeSet<&str> = excluded.into_iter().flat_map(|list| list.split(',')).collect();
-    // KEDA: the object's own labels win over the ones above.
-    for (key, value) in object.metadata.labels.iter().flatten().filter(|(key, _)| !excluded.contains(key.as_str())) {
-        rendered.insert(key.clone(), value.clone());
-    }
+    let mut rendered = with_labels_of_owner(own, &object.metadata, annotations::JOB_EXCLUDED_LABELS);
     // Jobs are counted by this one, so that no label of the object replaces it.
-    rendered.insert(labels::SCALED_JOB_NAME.to_owned(), name.to_owned());
+    rendered.insert(labels::SCALED_JOB_NAME.to_owned(), name);
     rendered
 }
 

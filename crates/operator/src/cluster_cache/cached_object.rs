@@ -3,8 +3,10 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 use kedge_api::ScaledObject;
+use kedge_api::trigger::Trigger;
 use kedge_cluster::{NamespacedName, ObjectKey, TargetKind};
 use kedge_core::credentials::Reference;
 use serde::{Deserialize, Deserializer};
@@ -50,7 +52,7 @@ impl From<ScaledObject> for CachedObject {
             generation: meta.generation,
             created_at: meta.creation_timestamp.as_ref().map(|time| time.0),
             trigger_types: spec.triggers.iter().map(|trigger| Box::from(trigger.r#type.as_str())).collect(),
-            authentications: authentications(&object, &key.namespace),
+            authentications: authentications(meta, &spec.triggers, &key.namespace),
             target_kind: TargetKind::built_in(&spec.scale_target_ref),
             version: meta.resource_version.as_deref().map(Box::from),
             target: NamespacedName {
@@ -70,39 +72,57 @@ impl<'de> Deserialize<'de> for CachedObject {
     }
 }
 
-fn authentications(object: &ScaledObject, namespace: &str) -> Box<[Reference]> {
-    if object.metadata.deletion_timestamp.is_some() {
+/// What triggers refer to, unless their object is being deleted.
+pub(crate) fn authentications(metadata: &ObjectMeta, triggers: &[Trigger], namespace: &str) -> Box<[Reference]> {
+    if metadata.deletion_timestamp.is_some() {
         return Box::default();
     }
-    let references = object.spec.triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
+    let references = triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
     references.map(|reference| Reference::authentication(reference, namespace)).collect()
+}
+
+impl Cached for CachedObject {
+    type Object = ScaledObject;
+
+    fn read_object(&self) -> ScaledObject {
+        self.read()
+    }
+}
+
+pub type LazyObject = Lazy<CachedObject>;
+
+/// What is cached of an object, the whole included.
+pub trait Cached {
+    type Object;
+
+    fn read_object(&self) -> Self::Object;
 }
 
 /// A cached object that is read when more of it is needed than is at hand: a quiet poll needs no more.
 #[derive(Debug)]
-pub struct LazyObject {
-    pub cached: Arc<CachedObject>,
-    object: OnceLock<Box<ScaledObject>>,
+pub struct Lazy<C: Cached> {
+    pub cached: Arc<C>,
+    object: OnceLock<Box<C::Object>>,
 }
 
-impl LazyObject {
+impl<C: Cached> Lazy<C> {
     /// An object that was just written, and has been cached.
-    pub fn written(cached: Arc<CachedObject>, object: ScaledObject) -> Self {
+    pub fn written(cached: Arc<C>, object: C::Object) -> Self {
         Self { cached, object: OnceLock::from(Box::new(object)) }
     }
 }
 
-impl From<Arc<CachedObject>> for LazyObject {
-    fn from(cached: Arc<CachedObject>) -> Self {
+impl<C: Cached> From<Arc<C>> for Lazy<C> {
+    fn from(cached: Arc<C>) -> Self {
         Self { cached, object: OnceLock::new() }
     }
 }
 
-impl Deref for LazyObject {
-    type Target = ScaledObject;
+impl<C: Cached> Deref for Lazy<C> {
+    type Target = C::Object;
 
-    fn deref(&self) -> &ScaledObject {
-        self.object.get_or_init(|| Box::new(self.cached.read()))
+    fn deref(&self) -> &C::Object {
+        self.object.get_or_init(|| Box::new(self.cached.read_object()))
     }
 }
 

@@ -29,8 +29,8 @@ impl JobReconciler {
         slot: &mut Slot,
     ) -> Result<(), JobReconcileError> {
         let Some(propagation) = policy.rollout else { return Ok(()) };
-        let jobs = self.cache.jobs(&object.cached.key).unwrap_or_default();
-        let outdated = outdated(jobs.iter(), generation_of(object));
+        let generation = generation_of(object);
+        let outdated = self.cache.find_in_jobs(&object.cached.key, |jobs| names(&outdated(jobs, generation)));
         if outdated.is_empty() {
             return Ok(());
         }
@@ -56,8 +56,7 @@ impl JobReconciler {
 
     /// Deletes finished Jobs beyond the limits. Returns whether none is left over; others are tried again with the next reconcile.
     pub(super) async fn delete_surplus(&self, object: &LazyScaledJob, policy: &JobPolicy, slot: &mut Slot) -> bool {
-        let jobs = self.cache.jobs(&object.cached.key).unwrap_or_default();
-        let surplus = surplus(jobs.iter(), policy.history);
+        let surplus = self.cache.find_in_jobs(&object.cached.key, |jobs| names(&surplus(jobs, policy.history)));
         if surplus.is_empty() {
             return true;
         }
@@ -75,7 +74,7 @@ impl JobReconciler {
     async fn delete_jobs(
         &self,
         object: &LazyScaledJob,
-        jobs: &[&Job],
+        jobs: &[String],
         propagation: PropagationPolicy,
         slot: &mut Slot,
     ) -> Option<(String, kube::Error)> {
@@ -83,8 +82,8 @@ impl JobReconciler {
         let key = &object.cached.key;
         let api: Api<KubernetesJob> = Api::namespaced(self.client.clone(), &key.namespace);
         let params = DeleteParams { propagation_policy: Some(propagation), ..DeleteParams::default() };
-        let delete = |job: &&Job| {
-            let (name, api, params) = (job.name.to_string(), api.clone(), params.clone());
+        let delete = |name: &String| {
+            let (name, api, params) = (name.clone(), api.clone(), params.clone());
             async move {
                 match api.delete(&name, &params).await {
                     // The Job, while it waits for a finalizer.
@@ -98,4 +97,8 @@ impl JobReconciler {
         let failures = stream::iter(jobs.iter().map(delete)).buffered(AT_ONCE).filter_map(std::future::ready);
         failures.collect::<Vec<_>>().await.into_iter().next()
     }
+}
+
+fn names(jobs: &[&Job]) -> Vec<String> {
+    jobs.iter().map(|job| job.name.to_string()).collect()
 }

@@ -58,13 +58,11 @@ impl JobReconciler {
     ) -> Vec<String> {
         slot.hold().await;
         let key = &object.cached.key;
-        let known = self.cache.jobs(key).unwrap_or_default();
-        let names = || known.iter().map(|job| &*job.name);
+        let known: BTreeSet<Box<str>> = self.cache.find_in_jobs(key, |jobs| jobs.map(|job| job.name.clone()).collect());
         let generation = generation_of(object);
         // First those of which it is not known whether they were created.
         let failed = state.failed_sequences(generation);
-        let is_known = |sequence: &u64| names().any(|name| name == job_name(&key.name, generation, *sequence));
-        failed.retain(|sequence| !is_known(sequence));
+        failed.retain(|sequence| !known.contains(job_name(&key.name, generation, *sequence).as_str()));
         let again: Vec<u64> = failed.iter().copied().take(usize::try_from(count).unwrap_or(0)).collect();
         let after_failed = failed.last().map_or(0, |last| last + 1);
         let batch = Batch {
@@ -72,7 +70,9 @@ impl JobReconciler {
             jobs: Api::namespaced(self.client.clone(), &key.namespace),
             name: &key.name,
             generation,
-            next_sequence: next_sequence(&key.name, generation, names()).max(after_failed).into(),
+            next_sequence: next_sequence(&key.name, generation, known.iter().map(|name| &**name))
+                .max(after_failed)
+                .into(),
             is_over: AtomicBool::new(false),
         };
         let others = again.len()..usize::try_from(count).unwrap_or(0);

@@ -42,9 +42,9 @@ impl JobReconciler {
         if self.readings.get(key).is_some_and(|scalers| scalers.is_any_built()) {
             self.events.publish(&**object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch");
         }
-        let (uid, failures) = (std::mem::take(&mut state.uid), state.failures);
+        let (uid, failures) = (std::mem::take(&mut state.uid), state.retries.failures);
         self.forget(key, state);
-        (state.uid, state.failures) = (uid, failures);
+        (state.uid, state.retries.failures) = (uid, failures);
         match self.patch_finalizers(object, json!(left)).await {
             Err(JobReconcileError::Api { source, .. }) if is_not_found(&source) => {}
             done => drop(done?),

@@ -13,12 +13,11 @@ use kedge_core::scaled_job::status::{Facts, PollFacts};
 use kedge_core::selector::names::{VALUE_MAX_BYTES, check_value};
 use kedge_core::validate::validate_triggers;
 use tokio::time::Instant;
-use tracing::{debug, warn};
 
 use super::{JobReconcileError, JobReconcileState, JobReconciler};
 use crate::job_cache::LazyScaledJob;
 use crate::poll_schedule::PollInput;
-use crate::scaled_object::reconcile::{BACKOFF, CONFLICT_BACKOFF, PROBLEM_RECHECK};
+use crate::retries::PROBLEM_RECHECK;
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
 use crate::unreadable::UnreadableObject;
@@ -45,24 +44,15 @@ impl JobReconciler {
         }
         match self.reconcile_object(key, object, state, slot).await {
             Ok(next) => {
-                (state.failures, state.conflicts) = (0, 0);
+                state.retries.reset();
                 next
             }
             Err(JobReconcileError::Interrupted) => {
                 state.schedule.poll_again();
                 None
             }
-            Err(error) if error.is_conflict() => {
-                debug!(namespace = %key.namespace, name = %key.name, error = %error, "conflict; reconciling again");
-                state.conflicts += 1;
-                Some(instant_after(CONFLICT_BACKOFF.pause(state.conflicts)))
-            }
-            Err(error) => {
-                state.failures += 1;
-                let pause = BACKOFF.pause(state.failures);
-                warn!(namespace = %key.namespace, name = %key.name, error = %error, ?pause, "reconcile failed; retrying");
-                Some(state.schedule.retry_at(pause))
-            }
+            Err(error) if error.is_conflict() => Some(state.retries.after_conflict(key, &error)),
+            Err(error) => Some(state.retries.after_failure(key, &error, &state.schedule)),
         }
     }
 
@@ -73,21 +63,16 @@ impl JobReconciler {
         object: &Unreadable,
         state: &mut JobReconcileState,
     ) -> Option<Instant> {
-        if state.unreadable.as_ref() == Some(&object.error) && object.metadata.deletion_timestamp.is_none() {
+        let unreadable = UnreadableObject { client: &self.client, events: &self.events, key, object };
+        if unreadable.is_settled(state.unreadable.as_deref()) {
             return None;
         }
         self.forget(key, state);
-        let unreadable = UnreadableObject { client: &self.client, events: &self.events, key, object };
-        match unreadable.settle().await {
-            Ok(()) => {
-                state.mark_unreadable(object);
-                None
-            }
-            Err(error) => {
-                warn!(namespace = %key.namespace, name = %key.name, error = %error, "unreadable object not reported; retrying");
-                Some(instant_after(PROBLEM_RECHECK))
-            }
+        let again_at = Box::pin(unreadable.settle()).await;
+        if again_at.is_none() {
+            state.mark_unreadable(object);
         }
+        again_at
     }
 
     /// Drops everything that is kept of an object.

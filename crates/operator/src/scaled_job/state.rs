@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::job_cache::LazyScaledJob;
 use crate::poll_schedule::PollSchedule;
+use crate::retries::Retries;
 use crate::write_budget::WriteBudget;
 
 /// The state of one object.
@@ -16,10 +17,7 @@ use crate::write_budget::WriteBudget;
 pub struct JobReconcileState {
     pub(super) uid: String,
     pub(super) schedule: PollSchedule,
-    /// Consecutive reconciles that failed.
-    pub(super) failures: u32,
-    /// Consecutive reconciles during which another client wrote first.
-    pub(super) conflicts: u32,
+    pub(super) retries: Retries,
     pub(super) status_writes: WriteBudget,
     /// When a write that was postponed is possible.
     pub(super) postponed_until: Option<Instant>,

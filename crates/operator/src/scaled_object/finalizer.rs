@@ -59,10 +59,10 @@ impl Reconciler {
         if self.readings.get(key).is_some_and(|scalers| scalers.is_any_built()) {
             self.events.publish(object, EventType::Normal, events::SCALERS_STOPPED, "Stopped scalers watch");
         }
-        let (uid, failures) = (std::mem::take(&mut state.uid), state.failures);
+        let (uid, failures) = (std::mem::take(&mut state.uid), state.retries.failures);
         self.forget(key, state);
         // The tries are counted until it is gone.
-        (state.uid, state.failures) = (uid, failures);
+        (state.uid, state.retries.failures) = (uid, failures);
         // First, so that the HPA does not scale the target again after its replicas were restored.
         self.delete_own_hpas(object, None).await?;
         self.restore_replicas(object, failures).await?;

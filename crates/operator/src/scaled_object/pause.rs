@@ -9,9 +9,9 @@ use kedge_core::policy::{Pause, Policy};
 use kedge_core::status::{Facts, PauseFacts};
 use tokio::time::Instant;
 
-use super::reconcile::PROBLEM_RECHECK;
 use super::status::unread_fallback;
 use super::{ReconcileError, ReconcileState, Reconciler};
+use crate::retries::PROBLEM_RECHECK;
 
 impl Reconciler {
     pub(super) async fn hold_paused(

@@ -1,19 +1,17 @@
 //! One reconcile: the steps, their results, and when the next reconcile is due.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kedge_api::ScaledObject;
 use kedge_cluster::stored::Unreadable;
-use kedge_cluster::{Backoff, ObjectKey, instant_after};
+use kedge_cluster::{ObjectKey, instant_after};
 use kedge_core::policy::{Policy, polling_interval};
 use kedge_core::selector::names::VALUE_MAX_BYTES;
 use kedge_core::status::PollFacts;
 use kedge_core::validate::ValidationStep;
 use kube::api::Api;
 use tokio::time::Instant;
-use tracing::{debug, warn};
 
 use super::state::EnsuredHpa;
 use super::subject::{HpaStep, Subject};
@@ -21,19 +19,11 @@ use super::target::{FoundTarget, TargetStep};
 use super::{ReconcileError, ReconcileState, Reconciler, can_be_label_value};
 use crate::cluster_cache::{CachedReplicas, LazyObject, needs_reconcile};
 use crate::poll_schedule::PollInput;
+use crate::retries::PROBLEM_RECHECK;
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
 use crate::unreadable::UnreadableObject;
 use crate::validation::check_spec;
-
-/// The pauses before a failed reconcile is retried.
-pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
-
-/// The pause before an object with a problem that no watch event may end is reconciled again.
-pub(crate) const PROBLEM_RECHECK: Duration = Duration::from_secs(30);
-
-/// The pauses after another client wrote first.
-pub(crate) const CONFLICT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
 
 /// How far a reconcile of an object that is not paused got.
 #[derive(Debug)]
@@ -104,7 +94,7 @@ impl Reconciler {
         }
         match self.reconcile_object(key, object, state, slot).await {
             Ok(next) => {
-                (state.failures, state.conflicts) = (0, 0);
+                state.retries.reset();
                 self.readings.leadership.record_reconciled(key);
                 next
             }
@@ -115,17 +105,10 @@ impl Reconciler {
             // Objects that became due before this moment, new ones without an HPA among them, come before its first poll.
             Err(ReconcileError::Begun) => Some(Instant::now()),
             Err(error) if error.is_conflict() => {
-                debug!(namespace = %key.namespace, name = %key.name, error = %error, "conflict; reconciling again");
                 state.schedule.poll_again();
-                state.conflicts += 1;
-                Some(instant_after(CONFLICT_BACKOFF.pause(state.conflicts)))
+                Some(state.retries.after_conflict(key, &error))
             }
-            Err(error) => {
-                state.failures += 1;
-                let pause = BACKOFF.pause(state.failures);
-                warn!(namespace = %key.namespace, name = %key.name, error = %error, ?pause, "reconcile failed; retrying");
-                Some(state.schedule.retry_at(pause))
-            }
+            Err(error) => Some(state.retries.after_failure(key, &error, &state.schedule)),
         }
     }
 
@@ -136,21 +119,16 @@ impl Reconciler {
         object: &Unreadable,
         state: &mut ReconcileState,
     ) -> Option<Instant> {
-        if state.unreadable.as_ref() == Some(&object.error) && object.metadata.deletion_timestamp.is_none() {
+        let unreadable = UnreadableObject { client: &self.client, events: &self.events, key, object };
+        if unreadable.is_settled(state.unreadable.as_deref()) {
             return None;
         }
         self.forget(key, state);
-        let unreadable = UnreadableObject { client: &self.client, events: &self.events, key, object };
-        match Box::pin(unreadable.settle()).await {
-            Ok(()) => {
-                state.mark_unreadable(&object.metadata, object.error.clone());
-                None
-            }
-            Err(error) => {
-                warn!(namespace = %key.namespace, name = %key.name, error = %error, "unreadable object not reported; retrying");
-                Some(instant_after(PROBLEM_RECHECK))
-            }
+        let again_at = Box::pin(unreadable.settle()).await;
+        if again_at.is_none() {
+            state.mark_unreadable(&object.metadata, object.error.clone());
         }
+        again_at
     }
 
     /// Drops everything that is kept of an object.

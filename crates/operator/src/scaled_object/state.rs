@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::cluster_cache::{CachedObject, ReducedHpa};
 use crate::poll_schedule::PollSchedule;
+use crate::retries::Retries;
 use crate::scalers_cache::ObjectScalers;
 use crate::write_budget::WriteBudget;
 
@@ -26,10 +27,7 @@ pub struct ReconcileState {
     pub(super) uid: String,
     pub(super) history: Option<ActivityHistory>,
     pub(super) schedule: PollSchedule,
-    /// Consecutive reconciles that failed.
-    pub(super) failures: u32,
-    /// Consecutive reconciles during which another client wrote first.
-    pub(super) conflicts: u32,
+    pub(super) retries: Retries,
     pub(super) hpa_writes: WriteBudget,
     pub(super) status_writes: WriteBudget,
     /// When a write that was postponed is possible.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kedge_api::ScaledObject;
 use kedge_api::names::{conditions as condition_types, events, messages, reasons};
 use kedge_api::scaled_object::ScaledObjectStatus;
-use kedge_api::{Condition, ScaledObject};
 use kedge_cluster::merge_patch::merge_patch;
-use kedge_cluster::{EventType, NamespacedName, ObjectKey};
+use kedge_cluster::{NamespacedName, ObjectKey};
 use kedge_core::conditions::{FallbackState, HpaState};
 use kedge_core::fallback::Failures;
 use kedge_core::policy::Policy;
@@ -21,8 +21,26 @@ use super::subject::{HpaStep, Subject};
 use super::target::{FoundTarget, target_facts};
 use super::{ReconcileError, ReconcileState, Reconciler};
 use crate::cluster_cache::{CachedHpa, LazyObject, needs_reconcile, scaling_active};
+use crate::condition_events::{Change, ConditionEvents};
 use crate::scalers_cache::ObjectScalers;
 use crate::slots::Slot;
+
+const CONDITION_EVENTS: ConditionEvents = ConditionEvents {
+    check_failed: reasons::SCALED_OBJECT_CHECK_FAILED,
+    ready: (reasons::SCALED_OBJECT_READY, "ScaledObject is ready for scaling"),
+    changes: [
+        Change {
+            condition: condition_types::PAUSED,
+            begins: (reasons::SCALED_OBJECT_PAUSED, messages::SCALED_OBJECT_PAUSED),
+            ends: (reasons::SCALED_OBJECT_UNPAUSED, messages::SCALED_OBJECT_UNPAUSED),
+        },
+        Change {
+            condition: condition_types::FALLBACK,
+            begins: (events::SCALED_OBJECT_FALLBACK_ACTIVATED, "ScaledObject fallback is active"),
+            ends: (events::SCALED_OBJECT_FALLBACK_DEACTIVATED, "ScaledObject fallback is no longer active"),
+        },
+    ],
+};
 
 /// What came of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +205,7 @@ impl Reconciler {
         state.status_writes.count();
         let (before, after) =
             (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
-        for (event_type, reason, note) in condition_events(before, after) {
+        for (event_type, reason, note) in CONDITION_EVENTS.of(before, after) {
             self.events.publish(object, event_type, reason, &note);
         }
         Ok(Written::Changed)
@@ -261,43 +279,4 @@ fn scalers_facts(view: &ScaledView<'_>) -> ScalersFacts {
         resource_metrics: specs.filter_map(|spec| spec.resource.map(|resource| resource.name)).collect(),
         failures: scalers.fallback.as_ref().map(|_| failures()),
     }
-}
-
-/// The events for a change of conditions.
-fn condition_events(before: &[Condition], after: &[Condition]) -> Vec<(EventType, &'static str, String)> {
-    let find = |conditions: &[Condition], kind: &str| conditions.iter().find(|one| one.r#type == kind).cloned();
-    let mut found = Vec::new();
-    if let Some(ready) = find(after, condition_types::READY) {
-        let old = find(before, condition_types::READY);
-        let failed = ready.reason.as_deref() == Some(reasons::SCALED_OBJECT_CHECK_FAILED);
-        if failed && old.as_ref().is_none_or(|old| old.message != ready.message) {
-            let note = ready.message.clone().unwrap_or_default();
-            found.push((EventType::Warning, reasons::SCALED_OBJECT_CHECK_FAILED, note));
-        }
-        if ready.status == "True" && old.is_none_or(|old| old.status != "True") {
-            let note = "ScaledObject is ready for scaling".to_owned();
-            found.push((EventType::Normal, reasons::SCALED_OBJECT_READY, note));
-        }
-    }
-    let is_true = |conditions: &[Condition], kind: &str| find(conditions, kind).is_some_and(|one| one.status == "True");
-    let pairs = [
-        (
-            condition_types::PAUSED,
-            (reasons::SCALED_OBJECT_PAUSED, messages::SCALED_OBJECT_PAUSED),
-            (reasons::SCALED_OBJECT_UNPAUSED, messages::SCALED_OBJECT_UNPAUSED),
-        ),
-        (
-            condition_types::FALLBACK,
-            (events::SCALED_OBJECT_FALLBACK_ACTIVATED, "ScaledObject fallback is active"),
-            (events::SCALED_OBJECT_FALLBACK_DEACTIVATED, "ScaledObject fallback is no longer active"),
-        ),
-    ];
-    for (kind, begins, ends) in pairs {
-        match (is_true(before, kind), is_true(after, kind)) {
-            (false, true) => found.push((EventType::Normal, begins.0, begins.1.to_owned())),
-            (true, false) => found.push((EventType::Normal, ends.0, ends.1.to_owned())),
-            _ => {}
-        }
-    }
-    found
 }

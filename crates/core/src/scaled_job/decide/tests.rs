@@ -8,6 +8,7 @@ use proptest::strategy::{Just, Strategy as Generator};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;
+use crate::documented_table;
 use crate::scaled_job::demand::MetricDemand;
 use crate::scaled_job::policy::HistoryLimits;
 
@@ -68,12 +69,7 @@ fn words(decision: JobDecision) -> String {
 #[test]
 fn the_documented_table_holds() {
     let page = include_str!("../../../../../docs/job-decision.md");
-    let rows: Vec<Vec<&str>> = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
-        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>())
-        .filter(|cells| cells.len() == 9 && cells[0] != "case")
-        .collect();
+    let rows = documented_table::rows(page, 9);
     assert!(rows.len() >= 60, "only {} rows", rows.len());
     for row in rows {
         let [case, named, min, max, triggers, combined, running, pending, expected] = row[..] else { unreachable!() };
